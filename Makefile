@@ -24,10 +24,9 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 	@$(PY) -m pumice dev
 
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
-	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane and not frameworks"
 	-@$(MAKE) --no-print-directory frameworks # where they cannot be built, their tests say why, and all others run
-	$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "(controlplane or frameworks) and not alone"
-	$(PY) -m pytest -m "controlplane and alone"
+	$(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" # in the order of tests/support/order.py
+	$(PY) -m pytest -m alone
 
 test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH and PyTorch (3 min; needs apt, and root or subordinate uids)
 	$(PY) -m pytest -m frameworks

@@ -8,7 +8,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.slowest"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.order", "tests.support.slowest"]
 
 # How long an example takes is no test's business, nor how long it takes to draw one.
 settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,13 +43,18 @@ SLOW = (
     "tests/integration/webhook/test_cached_view.py",
     "tests/integration/webhook/test_connections.py",
     "tests/integration/webhook/test_deadline.py",
+    "tests/integration/webhook/test_resource_groups.py::test_a_process_reads_the_file_again_within_seconds",
     "tests/integration/webhook/test_rolling_restart.py",
     "tests/packaging/",
+    "tests/unit/api/test_occurrences.py::test_every_minute_of_three_years",
+    "tests/unit/certs/test_rotation.py::test_for_ten_years_every_leaf_in_use_is_trusted",
     "tests/unit/certs/test_strange_secrets.py",
     "tests/unit/cli/test_lint_costs.py",
     "tests/unit/cli/test_plugins_check.py",
+    "tests/unit/cli/test_process.py",
     "tests/unit/cli/test_review_table.py",
     "tests/unit/cli/test_wild.py",
+    "tests/unit/controller/test_notes_of_many.py",
     "tests/unit/controller/test_stopped.py",
     "tests/unit/scheduler/test_rules_over_time.py",
     "tests/unit/support/test_controlplane_builder.py",
@@ -77,6 +82,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if " or " in asked or config.rootpath not in collection_path.parents:
         return None
     path = f"{collection_path.relative_to(config.rootpath).as_posix()}/"
+    if asked == "alone":
+        return True if not any(f"{each}/".startswith(path) for each in ALONE) else None
     slow = "not slow" in asked and path.startswith(SLOW)
     real = path.startswith(REAL) or path.endswith("_controlplane.py/")
     unreal = "not controlplane and" in asked and "not frameworks" in asked

@@ -17,6 +17,7 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("tools.values_schema", "charts/pumice"),
     ("tools.settings_page", "docs/settings.md"),
     ("tools.rules_page", "docs/rules.md"),
+    ("tools.phrases_page", "docs/phrases.md"),
     ("tools.metrics_page", "docs/metrics.md"),
     ("tools.scheduler_pages", "docs/scheduler"),
     ("pumice.plugins.reference", "--write", "docs/plugins"),

@@ -22,7 +22,8 @@ HEAD = """\
 
 What is checked beyond the schema of the CRDs. The same rules answer the API server, `pumice lint` and `pumice review`; every one that an
 object breaks is reported at once, with its path, its code, and what would be right. An update is judged by what it changes only.
-The mistakes that are made most are [on a page of their own](mistakes.md); `pumice rules CODE` prints what stands here in a terminal.
+The mistakes that are made most are [on a page of their own](mistakes.md); `pumice rules CODE` prints the same text in a terminal. Messages contain the words by
+which [Volcano's denials](phrases.md) are known.
 
 ## How strict a rule is
 

@@ -151,6 +151,13 @@ SHAPES: dict[str, Callable[[], Schema]] = {
             ipBlock=_object(("cidr",), cidr=TEXT, **{"except": TEXTS}),
         )
     ),
+    "owners": lambda: _array(
+        _object(
+            ("apiGroups", "resources"),
+            apiGroups={**_array(OBJECT_NAME), "minItems": 1},
+            resources={**_array(NAME), "minItems": 1},
+        )
+    ),
     "admissionSettings": lambda: _object(**settings()),
     "pluginSettings": _plugin_settings,
 }

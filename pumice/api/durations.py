@@ -21,6 +21,8 @@ _NANOSECONDS = {
 }
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)", re.ASCII)
+_NUMBER = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
+_UNIT = re.compile(r"[^.0-9]+")
 _SECOND = _NANOSECONDS["s"]
 _LIMIT = 2**63
 _LONGEST = 100
@@ -60,4 +62,17 @@ def duration_problem(text: str) -> str | None:
     """Say why a text is no duration, or None when it is."""
     if parse_nanoseconds(text) is not None:
         return None
-    return f'must be a duration such as 90s, 10m or 1h30m, found "{text}"'
+    return f"{_duration_fault(text)}; write a duration such as 90s, 10m or 1h30m"
+
+
+def _duration_fault(text: str) -> str:
+    """What is wrong with a duration, in the words of Go, by which Volcano's users know it."""
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    while rest and (number := _NUMBER.match(rest)):
+        unit = _UNIT.match(rest, number.end())
+        if unit is None:
+            return f'time: missing unit in duration "{text}"'
+        if unit[0] not in _NANOSECONDS:
+            return f'time: unknown unit "{unit[0]}" in duration "{text}"'
+        rest = rest[unit.end() :]
+    return f'time: invalid duration "{text}"'

@@ -23,15 +23,24 @@ __all__ = [
 MEMBER_TYPES = ("Node", "HyperNode")
 """What a HyperNode may consist of."""
 
+# Volcano's own words are kept: users and scripts know its refusals by them.
+NO_SELECTOR = (
+    "member selector must have one of exactMatch, regexMatch, or labelMatch: "
+    "Either ExactMatch or RegexMatch or LabelMatch must be specified"
+)
+SEVERAL_SELECTORS = (
+    "cannot specify more than one selector type: "
+    "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"
+)
 _ONE_WAY = (
     Validation(
         rule="has(self.exactMatch) || has(self.regexMatch) || has(self.labelMatch)",
-        message="must have one of exactMatch, regexMatch and labelMatch",
+        message=NO_SELECTOR,
     ),
     Validation(
         rule="(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + "
         "(has(self.labelMatch) ? 1 : 0) <= 1",
-        message="must have only one of exactMatch, regexMatch and labelMatch",
+        message=SEVERAL_SELECTORS,
     ),
 )
 

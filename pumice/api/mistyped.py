@@ -13,13 +13,13 @@ from pumice.api.json_words import shown
 __all__ = ["problem"]
 
 _WORDS = {
-    "string": "a text",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "int32": "a whole number",
-    "int64": "a whole number",
+    "string": "a string",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "int32": "an integer",
+    "int64": "an integer",
     "number": "a number",
-    "int-or-string": "a whole number or a text",
+    "int-or-string": "an integer or a string",
     "quantity": "a quantity such as 500m, 2 or 4Gi",
     "time": "a time such as 2026-01-31T12:00:00Z",
     "array": "a list",
@@ -41,7 +41,8 @@ def problem(expected: str, found: Any) -> str:
         found: A value of another type.
     """
     hint = _hint(expected, found)
-    return f"must be {_WORDS[expected]}, found {shown(found)}" + (f"; {hint}" if hint else "")
+    wrong = f"json: cannot unmarshal {shown(found)} into {_WORDS[expected]}"
+    return f"{wrong}; {hint}" if hint else wrong
 
 
 def _hint(expected: str, found: Any) -> str:

@@ -33,6 +33,8 @@ _SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _PORT_NAME = re.compile(r"(?=[-0-9]*[a-z])[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
+_PORT_CHARACTERS = re.compile(r"[-a-z0-9]+", re.ASCII)
+_PORT_LETTER = re.compile(r"[a-z]", re.ASCII)
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 _ENV_NAME = bytes(each for each in range(0x20, 0x7F) if each != ord("="))
 _HEADER_NAME = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
@@ -45,8 +47,8 @@ def dns_label_problem(name: str) -> str | None:
         return f"must be at most {LABEL_LENGTH} characters, found {len(name)}"
     if not _LABEL.fullmatch(name):
         return (
-            "must consist of lower case letters, digits and '-', and start and end with a letter "
-            f'or digit, found "{name}"'
+            "a lowercase RFC 1123 label must consist of lowercase letters, digits and '-', and start and end "
+            f'with a letter or digit, found "{name}"'
         )
     return None
 
@@ -69,8 +71,8 @@ def dns_subdomain_problem(name: str) -> str | None:
         return f"must be at most {SUBDOMAIN_LENGTH} characters, found {len(name)}"
     if not _SUBDOMAIN.fullmatch(name):
         return (
-            "must consist of lower case letters, digits, '-' and '.', and start and end with a "
-            f'letter or digit, found "{name}"'
+            "a lowercase RFC 1123 subdomain must consist of lowercase letters, digits, '-' and '.', and start "
+            f'and end with a letter or digit, found "{name}"'
         )
     return None
 
@@ -81,14 +83,14 @@ def qualified_name_problem(name: str) -> str | None:
     if "/" in prefix:
         return f'must have at most one "/", between a domain and a name, found "{name}"'
     if slash and (problem := dns_subdomain_problem(prefix)):
-        return f"has a prefix that {problem}"
+        return f"invalid prefix: {problem}"
     if len(base) > LABEL_LENGTH:
-        where = "has a name that " if slash else ""
+        where = "name part " if slash else ""
         return f"{where}must be at most {LABEL_LENGTH} characters, found {len(base)}"
     if not _QUALIFIED.fullmatch(base):
         return (
-            "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
-            f'digit, found "{name}"'
+            "name part must consist of alphanumeric characters, '-', '_' and '.', and start and end with an "
+            f'alphanumeric character, found "{name}"'
         )
     return None
 
@@ -101,8 +103,8 @@ def label_value_problem(value: str) -> str | None:
         return f"must be at most {LABEL_LENGTH} characters, found {len(value)}"
     if not _QUALIFIED.fullmatch(value):
         return (
-            "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
-            f'digit, found "{value}"'
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' and '.', and "
+            f'start and end with an alphanumeric character, found "{value}"'
         )
     return None
 
@@ -115,7 +117,7 @@ def env_name_problem(name: str) -> str | None:
     # Admission asks this of all names of a container together; to delete what is good is the quickest look at so many.
     if name and name.isascii() and not name.encode().translate(None, _ENV_NAME):
         return None
-    return f"must consist of printable ASCII characters other than '=', found \"{name}\""
+    return f"a valid environment variable name must consist of printable ASCII characters other than '=', found \"{name}\""
 
 
 @lru_cache(maxsize=1024)
@@ -123,12 +125,17 @@ def port_name_problem(name: str) -> str | None:
     """Say why a text is no IANA service name (names of container ports), or None when it is."""
     if len(name) > _PORT_NAME_LENGTH:
         return f'must be at most {_PORT_NAME_LENGTH} characters, found {len(name)} in "{name}"'
-    if not _PORT_NAME.fullmatch(name):
-        return (
-            "must consist of lower case letters, digits and single '-' between them, with a letter "
-            f'at least, found "{name}"'
-        )
-    return None
+    if _PORT_NAME.fullmatch(name):
+        return None
+    if not _PORT_CHARACTERS.fullmatch(name):
+        problem = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
+    elif not _PORT_LETTER.search(name):
+        problem = "must contain at least one letter (a-z)"
+    elif "--" in name:
+        problem = "must not contain consecutive hyphens"
+    else:
+        problem = "must not start or end with a hyphen"
+    return f'{problem}, found "{name}"'
 
 
 def config_key_problem(key: str) -> str | None:

@@ -23,6 +23,13 @@ _PATTERN = re.compile(
     r"(?P<suffix>[eE][+-]?\d+|Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?)",
     re.ASCII,
 )
+_NEARLY = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kKmMgGtTpP])(?P<binary>[iI])?(?P<bytes>[bB])?", re.ASCII
+)
+"""A number with a unit as people write it elsewhere: `4GB`, `4 Gi`, `512mb`, `4g`."""
+_BAD_SUFFIX = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eEinumkKMGTP]*[+-]?\d*", re.ASCII)
+"""Text that has the form of a quantity for Kubernetes, whatever its suffix is."""
+
 _SCALE: dict[str, Fraction] = {
     "": Fraction(1),
     "n": Fraction(1, 10**9),
@@ -51,7 +58,12 @@ _LONGEST = 100
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; the message names it and shows the expected forms."""
+    """A value that is not a quantity; the message shows it and the expected form, in the words of Kubernetes' own."""
+
+    def __init__(self, found: str, problem: str = "") -> None:
+        """Report a value as messages show it; by default its form is what is wrong."""
+        wrong = problem or "quantities must match the regular expression of Kubernetes"
+        super().__init__(f"{wrong}: found {found}; write a quantity such as 500m, 2 or 4Gi")
 
 
 def parse_milli(value: object) -> int:
@@ -73,7 +85,7 @@ def parse_milli(value: object) -> int:
         return value * MILLI
     if isinstance(value, float):
         return _parse_text(repr(value))
-    raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {shown(value)}")
+    raise QuantityError(shown(value))
 
 
 @lru_cache(maxsize=4096)
@@ -86,16 +98,34 @@ def _parse_text(text: str) -> int:
 def _exact(text: str) -> Fraction:
     match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise QuantityError(f'must be a quantity such as 500m, 2 or 4Gi, found "{text[:_LONGEST]}"')
+        has_form = len(text) <= _LONGEST and _BAD_SUFFIX.fullmatch(text)
+        problem = "unable to parse quantity's suffix" if has_form else ""
+        found = text[:_LONGEST]
+        raise QuantityError(f'"{found}"{_did_you_mean(found)}', problem)
     suffix = match["suffix"]
     if suffix[:1] in ("e", "E") and suffix != "E" and not suffix.endswith("i"):
         exponent = int(suffix[1:])
         if abs(exponent) > _LARGEST_EXPONENT:
-            raise QuantityError(f'must be a quantity below 1e{_LARGEST_EXPONENT}, found "{text}"')
+            raise QuantityError(f'"{text}"', f"exponents must be at most {_LARGEST_EXPONENT}")
         scale = Fraction(10) ** exponent
     else:
         scale = _SCALE[suffix]
     return Fraction(match["number"]) * scale * MILLI
+
+
+def _did_you_mean(text: str) -> str:
+    """` (did you mean "4G" or "4Gi"?)` for a text with a unit that is nearly one of Kubernetes'; otherwise empty."""
+    match = _NEARLY.fullmatch(text)
+    if match is None:
+        return ""
+    number, letter = match["number"], match["unit"].upper()
+    if match["unit"] == "m" and not (match["binary"] or match["bytes"]):  # only the blank is wrong
+        return f' (did you mean "{number}m"?)'
+    binary = f'"{number}{letter}i"'
+    if match["binary"]:
+        return f" (did you mean {binary}?)"
+    decimal = "k" if letter == "K" else letter
+    return f' (did you mean "{number}{decimal}" or {binary}?)'
 
 
 def is_whole_milli(text: str) -> bool:

@@ -79,34 +79,34 @@ def quota_usage(spec: PodSpec) -> Amounts:
 def _effective(spec: PodSpec, which: str, status: PodStatus | None = None) -> Amounts:
     running: Amounts = {}
     largest: Amounts = {}
-    reported = {}
-    if status is not None:
-        statuses = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
-        reported = {each.name: each for each in statuses if each.resources is not None}
-
-    def given(container: Container) -> Amounts:
-        amounts = _container(container, which)
-        found = reported.get(container.name)
-        if status is None or found is None or found.resources is None:
-            return amounts
-        asked = (container.resources or _NOTHING).requests
-        if found.resources.requests == asked == found.allocated_resources:
-            return amounts  # as for almost all pods
-        return _in_effect(amounts, status, found.resources, found.allocated_resources)
-
+    if status is not None and not (status.container_statuses or status.init_container_statuses):
+        status = None  # as for all pods that wait
     for container in spec.init_containers or ():
+        amounts = _container(container, which)
         if container.restart_policy == "Always":
-            amounts = given(container)
-            add(running, amounts)
+            add(running, _given(container, amounts, status) if status is not None else amounts)
             _raise_to(largest, running)
         else:
             step = dict(running)
-            add(step, _container(container, which))
+            add(step, amounts)
             _raise_to(largest, step)
     for container in spec.containers or ():
-        add(running, given(container))
+        amounts = _container(container, which)
+        add(running, _given(container, amounts, status) if status is not None else amounts)
     _raise_to(running, largest)
     return running
+
+
+def _given(container: Container, amounts: Amounts, status: PodStatus) -> Amounts:
+    """What counts of a container that asks for some amounts, and that its node may report on."""
+    for statuses in (status.container_statuses, status.init_container_statuses):
+        for each in statuses or ():
+            if each.name == container.name and each.resources is not None:
+                asked = (container.resources or _NOTHING).requests
+                if each.resources.requests == asked == each.allocated_resources:
+                    return amounts  # as for almost all pods
+                return _in_effect(amounts, status, each.resources, each.allocated_resources)
+    return amounts
 
 
 def _container(container: Container, which: str) -> Amounts:

@@ -40,12 +40,13 @@ def time_zone(name: str) -> ZoneInfo:
 def time_zone_problem(name: str) -> str | None:
     """Say why a text is no name of a time zone, or None when it is."""
     if not name:
-        return "must not be empty; leave it out for the time zone of the controller"
+        return "timeZone must be nil or non-empty string; leave it out for the time zone of the controller"
     if name.lower() == "local":
-        return f'must name a place, such as Europe/Oslo, or UTC; "{name}" is another everywhere'
+        return f'timeZone can\'t be Local, found "{name}"; write a name such as Europe/Oslo or UTC'
     for part in name.split("/"):
         if not _PART.fullmatch(part) or part in (".", "..") or part.startswith("-"):
-            return f'must be a name such as Europe/Oslo or UTC, found "{name}"'
+            return f'unknown timeZone "{name}": no time zone has such a name; write one such as Europe/Oslo or UTC'
     if name not in time_zones():
-        return f'there is no time zone "{name}"{did_you_mean(name, time_zones())}'
+        hint = did_you_mean(name, time_zones())
+        return f'invalid timeZone "{name}": the IANA database has no such time zone{hint}'
     return None

@@ -284,7 +284,7 @@ def _text_key(key: Any, event: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, int | float):
         return getattr(event, "value", str(key))
-    raise _error(f"a key must be text, found {kind_of(key)}", event)
+    raise _error(f"a key must be a string, found {kind_of(key)}", event)
 
 
 def _mergeable(value: Any, event: Any) -> list[dict[str, Any]]:

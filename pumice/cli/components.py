@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli.exits import REFUSED, UserError, finish
+from pumice.cli.live import error_text
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -52,7 +53,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     except ConfigurationError as error:
         raise UserError(str(error)) from None
     except ApiError as error:
-        raise UserError(str(error)) from None
+        raise UserError(error_text(error)) from None
     except TaskEndedError as error:
         logger.error("%s", error)
         finish(REFUSED)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.api import kinds
 from pumice.cli.components import read_seconds, run
 from pumice.cli.configuration import read_config
 from pumice.cli.exits import UserError
 from pumice.cli.output import note, paint, write
 
 if TYPE_CHECKING:
-    from pumice.cli.nodes import SimulatedNode
     from pumice.embedded import EmbeddedCluster
 
 __all__ = ["EXAMPLES", "dev"]
@@ -22,19 +22,23 @@ __all__ = ["EXAMPLES", "dev"]
 EXAMPLES = (
     "pumice dev",
     "pumice dev --nodes 2,1,4 --run-delay 500ms",
+    "pumice dev --state cluster.yaml -v",
     "pumice dev --nodes 4x64/256Gi/nvidia.com/gpu=8 --port 8001 --kubeconfig /tmp/dev.kubeconfig",
 )
 
 
+_NODES = "3x8/32Gi"
 _PortOption = Annotated[
     int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free port.")
 ]
 _NodesOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--nodes",
         metavar="LIST",
-        help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas.",
+        help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. Without it "
+        f"{_NODES}, or the Nodes of --state.",
+        show_default=False,
     ),
 ]
 _RunDelayOption = Annotated[
@@ -59,15 +63,27 @@ _KubeconfigOption = Annotated[
         show_default=False,
     ),
 ]
-_VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Show what happens.")]
+_StateOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="Objects to begin with, as `kubectl get -o yaml` writes them; may be given several times.",
+        show_default=False,
+    ),
+]
+_VerboseOption = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Show the life of Jobs and pods.")
+]
 
 
 def dev(
     port: _PortOption = 0,
-    nodes: _NodesOption = "3x8/32Gi",
+    nodes: _NodesOption = None,
     run_delay: _RunDelayOption = "100ms",
     config: _ConfigOption = None,
     kubeconfig: _KubeconfigOption = None,
+    state: _StateOption = None,
     verbose: _VerboseOption = False,
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
@@ -77,9 +93,12 @@ def dev(
     pumice.dev/exit-code.
     """
     from pumice.cli import dev_kubeconfig, logs
+    from pumice.cli.manifests import read
     from pumice.cli.nodes import read_nodes
 
-    specs = read_nodes(nodes)
+    objects = read(state) if state else []
+    given = any(each.object.get("kind") == "Node" for each in objects)
+    specs = read_nodes(nodes or _NODES) if nodes or not given else []
     delay = read_seconds("--run-delay", run_delay) if run_delay not in ("0", "0s") else 0.0
     scheduling = read_config(config)
     if kubeconfig is not None:
@@ -88,6 +107,7 @@ def dev(
 
     async def work() -> None:
         from pumice.cli.dev_cluster import dev_cluster
+        from pumice.cli.dev_state import log_life
         from pumice.cluster.lifecycle import stop_on_signals
         from pumice.embedded import NodeTimings
 
@@ -99,10 +119,15 @@ def dev(
             try:
                 file = kubeconfig or Path(folder, "kubeconfig")
                 async with dev_cluster(
-                    specs, port=port, timings=NodeTimings(start=delay), config=scheduling
+                    specs,
+                    port=port,
+                    timings=NodeTimings(start=delay),
+                    config=scheduling,
+                    state=objects,
+                    on_write=log_life if verbose else None,
                 ) as cluster:
                     with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
-                        _announce(cluster.api, specs, file)
+                        _announce(cluster.api, file)
                         stopped = asyncio.ensure_future(stop.wait())
                         await asyncio.wait(
                             [stopped, cluster.components], return_when=asyncio.FIRST_COMPLETED
@@ -115,8 +140,9 @@ def dev(
     run(work)
 
 
-def _announce(cluster: "EmbeddedCluster", nodes: list["SimulatedNode"], file: Path) -> None:
-    count = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
+def _announce(cluster: "EmbeddedCluster", file: Path) -> None:
+    nodes = len(cluster.store.list(kinds.NODE))
+    count = f"{nodes} node{'' if nodes == 1 else 's'}"
     note(f"API server on {cluster.url}, {count}; Ctrl-C ends it")
     write(f"export KUBECONFIG={file.absolute()}")
     sys.stdout.flush()

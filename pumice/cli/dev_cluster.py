@@ -5,7 +5,7 @@ import secrets
 import ssl
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -13,7 +13,9 @@ from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.checking import registry
+from pumice.cli.dev_state import load
 from pumice.cli.dev_view import StoreView
+from pumice.cli.manifests import Manifest
 from pumice.cli.nodes import SimulatedNode
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
@@ -22,6 +24,7 @@ from pumice.cluster.credentials import StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security
+from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, ensure_queues
 from pumice.webhook.admission import Admission
@@ -84,6 +87,8 @@ async def dev_cluster(
     port: int = 0,
     timings: NodeTimings | None = None,
     config: Config | None = None,
+    state: Iterable[Manifest] = (),
+    on_write: Callable[[StoredWrite], None] | None = None,
 ) -> AsyncIterator[DevCluster]:
     """Run a cluster for as long as the block lasts.
 
@@ -94,8 +99,11 @@ async def dev_cluster(
         port: Where the API server listens; 0 takes a free port.
         timings: How long simulated nodes take.
         config: How to schedule; the default when None.
+        state: Objects to begin with.
+        on_write: Called inside every write.
 
     Raises:
+        UserError: An object of `state` is refused.
         OSError: The port is taken.
         Exception: What a component raised, at the end of the block.
     """
@@ -110,11 +118,17 @@ async def dev_cluster(
         timings=timings,
         workloads=True,
         security=security,
+        records=True,
     )
     view.store = cluster.store
     for node in nodes:
         cluster.add_node(node.name, node.cpu, node.memory, resources={**node.resources})
+    if on_write is not None:
+        cluster.store.storage.listen(on_write)
     async with cluster, _client(cluster.url, security) as client:
+        # Jobs name a queue, those of `state` too.
+        await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
+        load(cluster, state)
         controller = ControllerWorker(client, plugins)
         scheduler = SchedulerWorker(client, config or load_config(None))
         stop = asyncio.Event()
@@ -123,8 +137,6 @@ async def dev_cluster(
             name="components",
         )
         try:
-            # The block begins when a Job can be submitted.
-            await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
             yield DevCluster(cluster, client, components)
         finally:
             stop.set()

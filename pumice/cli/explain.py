@@ -1,18 +1,25 @@
 """`pumice explain`: why a live Job, gang or pod waits, what a queue has, and what would be enough."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pumice.cli.configuration import read_config
 from pumice.cli.exits import UserError
-from pumice.cli.options import Kubeconfig, Output, Server
+from pumice.cli.live import ClusterOptions, get, run
+from pumice.cli.options import (
+    Context,
+    Kubeconfig,
+    Namespace,
+    Output,
+    SchedulerConfig,
+    Server,
+    Watch,
+)
 from pumice.cli.output import Format, json_line, write, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.api.kinds import Kind
     from pumice.cli.observed import ObservedCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
@@ -52,32 +59,15 @@ def explain(
             show_default=False,
         ),
     ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "-n",
-            "--namespace",
-            help="Its namespace; the kubeconfig's otherwise.",
-            show_default=False,
-        ),
-    ] = None,
+    namespace: Namespace = None,
     everywhere: Annotated[
         bool, typer.Option("-A", "--all-namespaces", help="Waiting gangs of all namespaces.")
     ] = False,
-    watch: Annotated[
-        bool, typer.Option("-w", "--watch", help="Print again whenever something changed.")
-    ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="SCHED",
-            help="The scheduler's configuration; numbers are computed with Pumice's defaults otherwise.",
-            show_default=False,
-        ),
-    ] = None,
+    watch: Watch = False,
+    config: SchedulerConfig = None,
     output: Output = Format.TEXT,
     kubeconfig: Kubeconfig = None,
+    context: Context = None,
     server: Server = None,
 ) -> None:
     """Say why a live Job, gang or pod waits, or what a queue holds.
@@ -85,24 +75,13 @@ def explain(
     For a queue: what it holds and asks for by resource, and which gangs wait in it, in order. For a Job or pod: one sentence first, then numbers and what would be enough, computed by a scheduling cycle on what you may read; then
     PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. What you may not read is named. Exit code 0, also when it waits.
     """
-    import asyncio
-
-    from pumice.cluster.connection import ConfigurationError
-    from pumice.cluster.errors import ApiError
-
     asked = _target(target or [])
     if everywhere and (asked is not None or namespace is not None):
         what = "--namespace" if asked is None else f"{asked[0]}/{asked[1]}"
         raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
     scheduling = read_config(config)
-    try:
-        asyncio.run(
-            _ExplainRun(asked, scheduling, output, watch).run(
-                str(kubeconfig) if kubeconfig else None, server, namespace, everywhere
-            )
-        )
-    except (ConfigurationError, ApiError) as error:
-        raise UserError(str(error)) from None
+    cluster = ClusterOptions(kubeconfig, context, server)
+    run(_ExplainRun(asked, scheduling, output, watch).run(cluster, namespace, everywhere))
 
 
 def _target(words: list[str]) -> Target | None:
@@ -135,13 +114,10 @@ class _ExplainRun:
         self._watch = watch
         self._printed: str | None = None
 
-    async def run(
-        self, kubeconfig: str | None, server: str | None, namespace: str | None, everywhere: bool
-    ) -> None:
+    async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
         from pumice.cli.observed import change
-        from pumice.cluster.client import Client
 
-        async with Client.connect(kubeconfig, server) as client:
+        async with cluster.connect() as client:
             where = None if everywhere else namespace or client.connection.namespace
             while True:
                 seen, found = await self._look(client, where)
@@ -168,7 +144,7 @@ class _ExplainRun:
         if kind:
             resources = {"job": JOB, "pod": POD, "queue": QUEUE}
             resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
-            raw = await _get(client, resources[kind], name, where)
+            raw = await get(client, resources[kind], name, where)
         if kind == "jobflow":
             return await flows.account(client, raw)
         if kind == "cronjob":
@@ -204,15 +180,3 @@ class _ExplainRun:
             write(again + (text_of(found) if self._target else list_text(found)))
         sys.stdout.flush()
         self._printed = line
-
-
-async def _get(client: "Client", kind: "Kind", name: str, namespace: str | None) -> Any:
-    from pumice.cluster.errors import NotFound
-
-    where = namespace if kind.namespaced else None
-    try:
-        return await client.get(kind, name, where)
-    except NotFound:
-        place = f" in namespace {where}" if where else ""
-        word = kind.kind.lower()
-        raise UserError(f"{word}/{name}: there is no such {kind.kind}{place}") from None

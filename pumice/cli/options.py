@@ -10,17 +10,25 @@ from pumice.cli.output import Format
 
 __all__ = [
     "AdmissionConf",
+    "AllNamespaces",
+    "Context",
     "Files",
     "Kubeconfig",
+    "LabelSelector",
     "LeaderElect",
     "LeaseNamespace",
     "LogLevel",
     "MetricsPort",
+    "Namespace",
     "Output",
     "PluginSettings",
+    "SchedulerConfig",
     "Server",
     "Settings",
     "State",
+    "Timeout",
+    "Wait",
+    "Watch",
 ]
 
 Files = Annotated[
@@ -72,6 +80,44 @@ PluginSettings = Annotated[
         show_default=False,
     ),
 ]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "-n", "--namespace", help="Its namespace; the kubeconfig's otherwise.", show_default=False
+    ),
+]
+SchedulerConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="SCHED",
+        help="The scheduler's configuration; numbers are computed with Pumice's defaults otherwise.",
+        show_default=False,
+    ),
+]
+AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="All namespaces.")]
+LabelSelector = Annotated[
+    str | None,
+    typer.Option(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        help="Only objects with these labels, for example team=vision,stage!=test.",
+        show_default=False,
+    ),
+]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done.")]
+Timeout = Annotated[
+    str,
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        help="How long to wait for the controller, and with --wait until it is done; 0 only creates the Command.",
+    ),
+]
+Watch = Annotated[
+    bool, typer.Option("-w", "--watch", help="Print again whenever something changed.")
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
@@ -79,6 +125,15 @@ Kubeconfig = Annotated[
         metavar="FILE",
         help="How to reach the API server; otherwise $KUBECONFIG, the pod's service account, or "
         "~/.kube/config.",
+        show_default=False,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig; its current one otherwise.",
         show_default=False,
     ),
 ]

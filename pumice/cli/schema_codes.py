@@ -19,6 +19,7 @@ SCHEMA_CODES = (
         "a field has the type that its kind gives it",
         "The API server cannot read a text where a number belongs, or a list where an object does.",
         'maxRetry: "3"',
+        phrases=("json: cannot unmarshal",),
     ),
     Rule(
         "SCHEMA-REQUIRED",

@@ -50,7 +50,7 @@ def named(
     }
     for flag, name in given.items():
         if name is not None and (problem := dns_subdomain_problem(name)):
-            raise UserError(f"{flag}: a name {problem}")
+            raise UserError(f"{flag}: {problem}")
     _hosts(url)
     return CertificateNames(service, namespace, secret, url)
 

@@ -31,7 +31,7 @@ METADATA_ONLY = {
     # The second form is for servers, and answers, that do not know the first.
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 }
-"""Header of a write whose answer may leave out everything but the metadata."""
+"""Header of a request whose answer may leave out everything but the metadata."""
 
 PAGE_SIZE = 500
 """Objects asked for at once in a list; what client-go uses."""
@@ -52,6 +52,7 @@ class Client:
         *,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
+        fail_fast: bool = False,
     ) -> None:
         """Open a session. Call it inside a running event loop, and `close` it.
 
@@ -59,8 +60,10 @@ class Client:
             connection: Where and as whom.
             clock: Waits between repeated reads.
             backoff: How long these waits are.
+            fail_fast: Report a server from which no answer has ever come without a second attempt,
+                for a user who waits.
         """
-        self._transport = Transport(connection, clock=clock, backoff=backoff)
+        self._transport = Transport(connection, clock=clock, backoff=backoff, fail_fast=fail_fast)
 
     @classmethod
     @asynccontextmanager
@@ -69,16 +72,18 @@ class Client:
         kubeconfig: str | Path | None = None,
         server: str | None = None,
         *,
+        context: str | None = None,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
+        fail_fast: bool = False,
     ) -> AsyncIterator["Client"]:
         """Find the API server (see `sources.load`) and open a session for a `with` block.
 
         Raises:
             ConfigurationError: When no API server is known.
         """
-        found = await sources.load(kubeconfig, server)
-        client = cls(found, clock=clock, backoff=backoff)
+        found = await sources.load(kubeconfig, server, context=context)
+        client = cls(found, clock=clock, backoff=backoff, fail_fast=fail_fast)
         try:
             yield client
         finally:
@@ -99,13 +104,16 @@ class Client:
         """`GET /version`: `gitVersion` and the rest."""
         return await self._object("GET", "/version")
 
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
-        """Read one object.
+    async def get(
+        self, kind: Kind, name: str, namespace: str | None = None, *, metadata_only: bool = False
+    ) -> Object:
+        """Read one object, or its metadata alone.
 
         Raises:
             NotFound: When it does not exist.
         """
-        return await self._object("GET", kind.path(name, namespace))
+        headers = METADATA_ONLY if metadata_only else None
+        return await self._object("GET", kind.path(name, namespace), headers=headers)
 
     async def list(
         self,

@@ -26,12 +26,13 @@ __all__ = ["load"]
 Entry = dict[str, Any]
 
 
-async def load(paths: str, *, server: str | None = None) -> Connection:
+async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
     """Read a kubeconfig.
 
     Args:
         paths: One path, or several as in `$KUBECONFIG`, joined by the system's path separator.
         server: Address to use instead of the file's.
+        context: Name of the context; the file's current context by default.
 
     Raises:
         ConfigurationError: When the file is missing, malformed or refers to something missing.
@@ -40,11 +41,11 @@ async def load(paths: str, *, server: str | None = None) -> Connection:
     if not files:
         raise ConfigurationError("the path of the kubeconfig is empty")
     if len(files) > 1:
-        return await _official(paths, server)
+        return await _official(paths, server, context)
     file = files[0]
-    context, cluster, user = _parts(file)
+    chosen, cluster, user = _parts(file, context)
     if "exec" in user or "auth-provider" in user:
-        return await _official(str(file), server)
+        return await _official(str(file), server, context)
     try:
         return Connection(
             server=(server or _text(file, cluster, "cluster", "server")).rstrip("/"),
@@ -52,7 +53,7 @@ async def load(paths: str, *, server: str | None = None) -> Connection:
             tls=_tls(file, cluster, user, server or str(cluster["server"])),
             server_name=cluster.get("tls-server-name"),
             proxy=cluster.get("proxy-url"),
-            namespace=context.get("namespace") or "default",
+            namespace=chosen.get("namespace") or "default",
         )
     except (OSError, ssl.SSLError, binascii.Error) as error:
         raise ConfigurationError(f"kubeconfig {file}: {error}") from error
@@ -62,14 +63,14 @@ def _split(paths: str) -> list[Path]:
     return [Path(part).expanduser() for part in paths.split(os.pathsep) if part]
 
 
-async def _official(paths: str, server: str | None) -> Connection:
+async def _official(paths: str, server: str | None, context: str | None) -> Connection:
     from pumice.cluster import official
 
-    return await official.load(paths, server=server)
+    return await official.load(paths, server=server, context=context)
 
 
-def _parts(file: Path) -> tuple[Entry, Entry, Entry]:
-    """The current context, its cluster and its user."""
+def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
+    """A context, the current one by default, its cluster and its user."""
     try:
         text = file.read_text()
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -79,7 +80,7 @@ def _parts(file: Path) -> tuple[Entry, Entry, Entry]:
         raise ConfigurationError(f"kubeconfig {file} is no YAML: {error}") from error
     if not isinstance(document, dict):
         raise ConfigurationError(f"kubeconfig {file}: expected a mapping at the top")
-    current = document.get("current-context")
+    current = wanted or document.get("current-context")
     if not current:
         raise ConfigurationError(
             f"kubeconfig {file}: current-context is not set; see `kubectl config use-context`"

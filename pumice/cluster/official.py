@@ -26,35 +26,50 @@ RETRY_SECONDS = 10.0
 """Least time between two attempts to renew, so that a broken plugin is not run for each request."""
 
 
-async def load(paths: str, *, server: str | None = None) -> Connection:
+async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
     """Let the official package read kubeconfigs.
+
+    Args:
+        paths: One path, or several, joined by the system's path separator.
+        server: Address to use instead of the file's.
+        context: Name of the context; the current one by default.
 
     Raises:
         ConfigurationError: With the package's explanation.
     """
-    configuration, loader = await _read(paths)
+    configuration, loader = await _read(paths, context)
     tls = _tls(configuration) if (server or configuration.host).startswith("https:") else None
-    credentials = OfficialCredentials(paths, configuration, loader, tls)
+    credentials = OfficialCredentials(paths, configuration, loader, tls, context=context)
     return Connection(
         server=(server or configuration.host).rstrip("/"),
         credentials=credentials,
         tls=tls,
         server_name=configuration.tls_server_name,
         proxy=configuration.proxy,
+        namespace=_namespace(loader),
     )
 
 
-async def _read(paths: str) -> tuple["Configuration", Any]:
+async def _read(paths: str, context: str | None) -> tuple["Configuration", Any]:
     from kubernetes.aio import client, config
 
     configuration = client.Configuration()
     try:
         loader = await config.load_kube_config(  # type: ignore[no-untyped-call]  # not annotated
-            config_file=paths, client_configuration=configuration, persist_config=False
+            config_file=paths,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
         )
     except (config.ConfigException, OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"kubeconfig {paths}: {error}") from error
     return configuration, loader
+
+
+def _namespace(loader: Any) -> str:
+    """The namespace of the context."""
+    context = (loader.current_context or {}).get("context") or {}
+    return str(context.get("namespace") or "default")
 
 
 def _tls(configuration: "Configuration") -> ssl.SSLContext:
@@ -77,8 +92,11 @@ class OfficialCredentials:
         loader: Any,
         tls: ssl.SSLContext | None,
         clock: Clock | None = None,
+        *,
+        context: str | None = None,
     ) -> None:
         self._paths = paths
+        self._context = context
         self._configuration = configuration
         self._loader = loader
         self._tls = tls
@@ -102,7 +120,7 @@ class OfficialCredentials:
             if self._clock.monotonic() - self._renewed_at < RETRY_SECONDS:
                 return True  # another request has just renewed them
             self._renewed_at = self._clock.monotonic()
-            self._configuration, self._loader = await _read(self._paths)
+            self._configuration, self._loader = await _read(self._paths, self._context)
             if self._tls is not None and self._configuration.cert_file:
                 self._tls.load_cert_chain(
                     self._configuration.cert_file, self._configuration.key_file

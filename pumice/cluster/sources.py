@@ -22,6 +22,7 @@ async def load(
     kubeconfig: str | Path | None = None,
     server: str | None = None,
     *,
+    context: str | None = None,
     environ: Mapping[str, str] | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection:
@@ -31,6 +32,8 @@ async def load(
         kubeconfig: Path of a kubeconfig file.
         server: Base URL; alone it means no authentication, with a kubeconfig it replaces the
             file's address.
+        context: Name of a context of the kubeconfig; its current one by default. The pod's service
+            account is then not considered.
         environ: Environment variables; the process's own by default.
         service_account: Folder of the pod's token.
 
@@ -39,25 +42,29 @@ async def load(
     """
     environ = os.environ if environ is None else environ
     if kubeconfig is not None:
-        return await _file(str(kubeconfig), server)
+        return await _file(str(kubeconfig), server, context)
     if server is not None:
+        if context is not None:
+            raise ConfigurationError(
+                f"context {context!r} is looked for in a kubeconfig: give --kubeconfig FILE, too"
+            )
         return Connection(server=server.rstrip("/"), credentials=StaticCredentials())
     if paths := environ.get("KUBECONFIG"):
-        return await _file(paths)
-    if environ.get("KUBERNETES_SERVICE_HOST"):
+        return await _file(paths, context=context)
+    if environ.get("KUBERNETES_SERVICE_HOST") and context is None:
         return in_cluster(environ, service_account)
     if default := _home_config(environ):
-        return await _file(default)
+        return await _file(default, context=context)
     raise ConfigurationError(
         "no API server known: give --kubeconfig FILE, set KUBECONFIG, create ~/.kube/config, or "
         "run in a pod with a service account"
     )
 
 
-async def _file(paths: str, server: str | None = None) -> Connection:
+async def _file(paths: str, server: str | None = None, context: str | None = None) -> Connection:
     from pumice.cluster import kubeconfig  # brings YAML, which a pod does not need
 
-    return await kubeconfig.load(paths, server=server)
+    return await kubeconfig.load(paths, server=server, context=context)
 
 
 def _home_config(environ: Mapping[str, str]) -> str | None:

@@ -32,6 +32,7 @@ from pumice.cluster.errors import (
     Unavailable,
     error_of,
 )
+from pumice.cluster.failures import failure
 from pumice.cluster.sockets import Sockets
 
 __all__ = ["Body", "Transport", "may_write"]
@@ -78,8 +79,11 @@ class Transport:
         *,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
+        fail_fast: bool = False,
     ) -> None:
         self.connection = connection
+        self._fail_fast = fail_fast
+        """Whether a server from which no answer has ever come is reported without a second attempt."""
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(cap=10.0)
         self._sockets = Sockets()
@@ -129,6 +133,8 @@ class Transport:
                 attempt += 1
                 if method != "GET" or attempt >= READ_ATTEMPTS:
                     raise
+                if self._fail_fast and error.status == 0:
+                    raise
                 delay = self._backoff.delay(attempt - 1)
                 if error.retry_after is not None:
                     delay = max(delay, min(error.retry_after, LONGEST_RETRY_AFTER))
@@ -147,7 +153,8 @@ class Transport:
             async with response:
                 answer = await response.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _broken(error, f"{method} {path}") from error
+            raise failure(error, self.connection.server, f"{method} {path}") from error
+        self._fail_fast = False
         if response.status >= 300:
             raise _refusal(response, answer, f"{method} {path}")
         return answer
@@ -175,9 +182,9 @@ class Transport:
             async with response:
                 if response.status != 200:
                     raise _refusal(response, await response.read(), context)
-                yield _chunks(response, context)
+                yield _chunks(response, self.connection.server, context)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _broken(error, context) from error
+            raise failure(error, self.connection.server, context) from error
 
     async def _send(
         self,
@@ -228,12 +235,14 @@ def _tls(connection: Connection) -> ssl.SSLContext | bool:
     return True if connection.tls is None else connection.tls
 
 
-async def _chunks(response: aiohttp.ClientResponse, context: str) -> AsyncGenerator[bytes, None]:
+async def _chunks(
+    response: aiohttp.ClientResponse, server: str, context: str
+) -> AsyncGenerator[bytes, None]:
     try:
         async for chunk in response.content.iter_any():
             yield chunk
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        raise _broken(error, context) from error
+        raise failure(error, server, context) from error
 
 
 def _refusal(response: aiohttp.ClientResponse, body: bytes, context: str) -> ApiError:
@@ -242,10 +251,3 @@ def _refusal(response: aiohttp.ClientResponse, body: bytes, context: str) -> Api
     except ValueError:
         retry_after = None  # absent, or the date form, which Kubernetes does not use
     return error_of(response.status, body, context, retry_after)
-
-
-def _broken(error: Exception, context: str) -> Unavailable:
-    text = str(error) or type(error).__name__
-    if isinstance(error, TimeoutError):
-        text = f"no answer in time ({text})"
-    return Unavailable(0, "ConnectionFailed", text, context=context)

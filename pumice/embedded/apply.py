@@ -53,25 +53,16 @@ class Applier:
             raise statuses.not_found(call.resource.kind, call.name)
         key = ManagerKey("Apply", call.manager)
         record: Obj = {"metadata": {}}
-        fields = self._fields(call, config)
+        fields = self._ownership.claimed(call, config)
         self._ownership.write(record, {key: self._ownership.owned(call, fields, None)})
         config["metadata"].setdefault("name", call.name)
         return self._objects.create(call, config, record["metadata"].get("managedFields"))
-
-    def _fields(self, call: Call, config: Obj) -> set[Path]:
-        """What the configuration claims: the status only through its subresource."""
-        fields = fieldsets.leaves(config, field_type(call.resource))
-        if call.subresource:
-            return {path for path in fields if path[0] == f"f:{call.subresource}"}
-        if call.resource.strategy.has_status:
-            return {path for path in fields if path[0] != "f:status"}
-        return fields
 
     def _applied(self, call: Call, current: Version, config: Obj) -> Obj:
         live, type_ = current.obj, field_type(call.resource)
         managers = self._ownership.read(live) or self._ownership.first(call, live)
         key = ManagerKey("Apply", call.manager, call.subresource)
-        fields, before = self._fields(call, config), managers.get(key)
+        fields, before = self._ownership.claimed(call, config), managers.get(key)
         taken = _taken(managers, key, fields, live, config, type_)
         if taken and not call.force:
             raise _conflict(taken, managers)

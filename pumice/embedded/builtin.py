@@ -18,6 +18,7 @@ from pumice.embedded.strategies_core import (
     NamespaceStrategy,
     NodeStrategy,
     PriorityClassStrategy,
+    RuntimeClassStrategy,
     SecretStrategy,
     ServiceStrategy,
 )
@@ -54,8 +55,17 @@ EVENT_FIELDS = (
 BINDING = Subresource("binding", kind="Binding", version="v1", verbs=("create",))
 EVICTION = Subresource("eviction", kind="Eviction", group="policy", version="v1", verbs=("create",))
 LOG = Subresource("log", verbs=("get",))
+ATTACH = Subresource("attach", kind="PodAttachOptions", version="v1", verbs=("create", "get"))
+EXEC = Subresource("exec", kind="PodExecOptions", version="v1", verbs=("create", "get"))
+PORT_FORWARD = Subresource(
+    "portforward", kind="PodPortForwardOptions", version="v1", verbs=("create", "get")
+)
 EPHEMERAL = Subresource("ephemeralcontainers")
 FINALIZE = Subresource("finalize", verbs=("update",))
+_NO_PODS = (
+    "this cluster makes no pods of a {}: no controller acts on it; "
+    "it makes pods of ReplicaSets, batch Jobs and Volcano's Jobs"
+)
 
 
 def _row(
@@ -65,6 +75,7 @@ def _row(
     categories: Sequence[str] = (),
     subresources: Sequence[Subresource] = (),
     fields: Sequence[str] = (),
+    warning: str = "",
 ) -> Resource:
     status = (STATUS,) if kind.status else ()
     return Resource(
@@ -75,6 +86,7 @@ def _row(
         categories=tuple(categories),
         subresources=(*status, *subresources),
         fields=tuple(fields),
+        warning=warning,
     )
 
 
@@ -88,12 +100,14 @@ def _plain(
     status: bool = False,
     rbac: bool = False,
     categories: Sequence[str] = (),
+    makes_pods: bool = True,
 ) -> Resource:
     row = Kind(group, version, kind, plural, namespaced, short, status)
     if rbac:
         return _row(row, Strategy(name_problem=path_segment_problem), categories=categories)
     strategy = Strategy(has_status=status, has_generation=status)
-    return _row(row, strategy, categories=categories)
+    warning = "" if makes_pods else _NO_PODS.format(kind)
+    return _row(row, strategy, categories=categories, warning=warning)
 
 
 def builtin_resources() -> list[Resource]:
@@ -112,7 +126,7 @@ def _ruled() -> list[Resource]:
             kinds.POD,
             PodStrategy(),
             categories=("all",),
-            subresources=(BINDING, EVICTION, LOG, EPHEMERAL),
+            subresources=(BINDING, EVICTION, ATTACH, EXEC, LOG, PORT_FORWARD, EPHEMERAL),
             fields=POD_FIELDS,
         ),
         _row(
@@ -127,6 +141,7 @@ def _ruled() -> list[Resource]:
         _row(kinds.SERVICE_ACCOUNT),
         _row(kinds.NETWORK_POLICY, Strategy(has_generation=True)),
         _row(kinds.PRIORITY_CLASS, PriorityClassStrategy()),
+        _row(kinds.RUNTIME_CLASS, RuntimeClassStrategy()),
         _row(kinds.LEASE, Strategy(unconditional_update=False)),
         _row(kinds.CRD, CrdStrategy()),
         _row(
@@ -156,18 +171,28 @@ def _kept() -> list[Resource]:
             "rc",
             status=True,
             categories=("all",),
+            makes_pods=False,
         ),
         *(
-            _plain("apps", "v1", kind, plural, *short, status=True, categories=("all",))
-            for kind, plural, *short in (
-                ("Deployment", "deployments", "deploy"),
-                ("ReplicaSet", "replicasets", "rs"),
-                ("StatefulSet", "statefulsets", "sts"),
-                ("DaemonSet", "daemonsets", "ds"),
+            _plain(
+                group,
+                "v1",
+                kind,
+                plural,
+                *short,
+                status=True,
+                categories=("all",),
+                makes_pods=kind in ("Job", "ReplicaSet"),
+            )
+            for group, kind, plural, *short in (
+                ("apps", "Deployment", "deployments", "deploy"),
+                ("apps", "ReplicaSet", "replicasets", "rs"),
+                ("apps", "StatefulSet", "statefulsets", "sts"),
+                ("apps", "DaemonSet", "daemonsets", "ds"),
+                ("batch", "Job", "jobs"),
+                ("batch", "CronJob", "cronjobs", "cj"),
             )
         ),
-        _plain("batch", "v1", "Job", "jobs", status=True, categories=("all",)),
-        _plain("batch", "v1", "CronJob", "cronjobs", "cj", status=True, categories=("all",)),
         _plain("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
         _plain("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
         _plain("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", namespaced=False),

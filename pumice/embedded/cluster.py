@@ -18,7 +18,7 @@ from pumice.api import kinds
 from pumice.embedded.access import Access
 from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.builtin import builtin_resources
-from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
+from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority, runtime_class
 from pumice.embedded.claims import SimulatedStorage
 from pumice.embedded.crds import resource_of
 from pumice.embedded.deletion import Deletion
@@ -85,6 +85,7 @@ class EmbeddedCluster:
         workloads: Whether pods are made of ReplicaSets and batch Jobs, as a controller manager does.
         seed: Makes uids and generated names the same in every run.
         security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
+        records: Whether every write is recorded in `metadata.managedFields`; otherwise those after the first server-side apply.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class EmbeddedCluster:
         workloads: bool = False,
         seed: int = 0,
         security: Security | None = None,
+        records: bool = False,
     ) -> None:
         self._host, self._port = host, port
         self._security = security
@@ -113,8 +115,8 @@ class EmbeddedCluster:
         storage = Storage(history)
         identities = Identities(clock, seed)
         chain = AdmissionChain(admission, registrations, identities, exempt_namespaces)
-        plugins = (namespace_lifecycle(storage), pod_priority(storage))
-        objects = Objects(storage, identities, chain, plugins)
+        plugins = (namespace_lifecycle(storage), pod_priority(storage), runtime_class(storage))
+        objects = Objects(storage, identities, chain, plugins, records=records)
         deletion = Deletion(objects)
         storage.listen(self._define)
         self._collector = GarbageCollector(self._registry, objects, deletion, self._woken.set)
@@ -241,6 +243,22 @@ class EmbeddedCluster:
     def settle(self) -> None:
         """Do at once what the garbage collector has to do."""
         self._collector.run_pending()
+
+    def add_object(self, obj: Obj) -> Obj:
+        """Add an object: one that has a uid as it was in another cluster, another as if it were created now.
+
+        A Node becomes a simulated one.
+
+        Raises:
+            ApiStatusError: As a request would be answered.
+        """
+        if obj["metadata"].get("uid"):
+            added = self.store.restore(obj)
+        else:
+            added = self.store.create(obj, admit=True)
+        if (added["apiVersion"], added["kind"]) == (kinds.NODE.api_version, kinds.NODE.kind):
+            self._nodes.adopt(added["metadata"]["name"])
+        return added
 
     def add_node(
         self,

@@ -57,16 +57,18 @@ class HttpResponse:
     """One HTTP response.
 
     Attributes:
-        body: JSON.
+        body: JSON, or text of the given type.
         code: HTTP status code.
         warnings: Texts for `Warning` headers.
         watch: A watch to be streamed instead of the body.
+        media_type: Type of the body.
     """
 
     body: bytes = b""
     code: int = 200
     warnings: list[str] = field(default_factory=list)
     watch: WatchRequest | None = None
+    media_type: str = "application/json"
 
 
 class Handlers:
@@ -138,7 +140,10 @@ class Handlers:
         call = Call(target.resource, target.namespace, target.name)
         version = self._objects.get(call)
         if target.subresource == "log":
-            return HttpResponse(b"")
+            text = f"{_SIMULATED}, so pod {target.namespace}/{target.name} has no output\n"
+            return HttpResponse(text.encode(), media_type="text/plain")
+        if target.subresource in _STREAMS:
+            raise statuses.bad_request(f"{_SIMULATED}, so pods have no {target.subresource}")
         return self._one(ask, call, version)
 
     def _create(self, ask: HttpRequest, call: Call) -> HttpResponse:
@@ -148,6 +153,8 @@ class Handlers:
         return self._one(ask, call, self._objects.create(call, obj), 201)
 
     def _create_below(self, ask: HttpRequest, call: Call) -> HttpResponse:
+        if call.subresource in _STREAMS:
+            return self._get(ask)
         body = _object(ask.decoded())
         if call.subresource == "binding":
             shapes.check(shapes.BINDING, body, "Binding", "v1")
@@ -298,6 +305,8 @@ def _call(ask: HttpRequest) -> Call:
     )
 
 
+_SIMULATED = "nodes of this cluster are simulated: no container is started"
+_STREAMS = ("attach", "exec", "portforward")
 _EXPIRED_LIST = "The resourceVersion for the provided list is too old."
 _EXPIRED_PAGE = (
     "The provided continue parameter is too old to display a consistent list result. You must start "

@@ -1,7 +1,7 @@
 """Simulated nodes: what becomes of a pod once it is bound.
 
 A bound pod runs after a delay, ends after the duration in its annotation, and is gone a little
-after it has been deleted. Each pod goes its way on a timer of the event loop; all that is written
+after it, or its node, has been deleted. Each pod goes its way on a timer of the event loop; all that is written
 goes through the store, as a kubelet's writes go through the API.
 """
 
@@ -112,10 +112,14 @@ class SimulatedNodes:
             },
         }
         made = self._store.create(node)
+        self.adopt(name)
+        return made
+
+    def adopt(self, name: str) -> None:
+        """Simulate a node that exists."""
         self._names.add(name)
         for pod in self._store.list(kinds.POD, fields=f"spec.nodeName={name}"):
             self._attend(pod)
-        return made
 
     def start(self) -> None:
         """Take care of pods from now on, those already bound included."""
@@ -132,7 +136,7 @@ class SimulatedNodes:
 
     def _note(self, change: StoredWrite) -> None:
         if change.resource == _NODES and change.type == "DELETED":
-            self._names.discard(change.key[1])
+            self._lose(change.key[1])
         if change.resource != _PODS or self._loop is None:
             return
         pod = change.new.obj
@@ -144,6 +148,21 @@ class SimulatedNodes:
         before = change.old.obj if change.old else None
         if before is None or _stage(before) != _stage(pod):
             self._attend(pod)
+
+    def _lose(self, name: str) -> None:
+        """Remove the pods of a node that is gone, as the garbage collector of a controller manager does."""
+        if name not in self._names:
+            return
+        self._names.discard(name)
+        if self._loop is not None:
+            self._loop.call_later(self._timings.stop, self._remove_pods, name)
+
+    def _remove_pods(self, node: str) -> None:
+        if self._store.get(kinds.NODE, node) is not None:
+            return
+        for pod in self._store.list(kinds.POD, fields=f"spec.nodeName={node}"):
+            metadata = pod["metadata"]
+            self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)
 
     def _attend(self, pod: Obj) -> None:
         """Set the timer for the next thing that happens to a pod."""

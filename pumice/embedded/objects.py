@@ -26,6 +26,8 @@ from pumice.embedded.storage import Obj, Storage, Version
 
 __all__ = ["Objects", "is_finished"]
 
+_RESTORED = ("uid", "creationTimestamp")
+
 Change = Callable[[Version], Obj]
 """Make the wanted object from a copy of the current one."""
 
@@ -38,6 +40,7 @@ class Objects:
         identities: Gives times, uids and names.
         admission: Whom to ask.
         plugins: Built-in admission, asked before the webhook.
+        records: Whether `metadata.managedFields` begins with the creation of an object, as in Kubernetes.
     """
 
     def __init__(
@@ -46,11 +49,13 @@ class Objects:
         identities: Identities,
         admission: AdmissionChain,
         plugins: tuple[AdmissionPlugin, ...] = (),
+        *,
+        records: bool = False,
     ) -> None:
         self.storage = storage
         self.identities = identities
         self.admission = admission
-        self.ownership = Ownership(identities.now)
+        self.ownership = Ownership(identities.now, creations=records)
         self._plugins = plugins
 
     def get(self, call: Call) -> Version:
@@ -85,6 +90,9 @@ class Objects:
         call.name = call.name or metadata.get("name", "")
         wipe_server_fields(obj)
         self._decode(call, obj)
+        if call.resource.warning:
+            call.warnings.append(call.resource.warning)
+        self.ownership.created(call, obj, managed)
         for plugin in self._plugins:
             plugin(call, obj)
         mutated = self.admission.mutate(call, "CREATE", obj, None)
@@ -104,7 +112,25 @@ class Objects:
         self.admission.validate(call, "CREATE", obj, None)
         if self.storage.get(call.resource.key, call.namespace, call.name) is not None:
             raise statuses.already_exists(call.resource.kind, call.name)
-        self.ownership.created(obj, managed)
+        return self._write(call, obj)
+
+    def restore(self, call: Call, obj: Obj) -> Version:
+        """Take over an object as it was in another cluster, with its uid, times and status; the object given is taken over.
+
+        Admission is not asked: it was asked there. What exists under the name is replaced.
+
+        Raises:
+            ApiStatusError: 400 or 422.
+        """
+        self._address(call, obj)
+        self._decode(call, obj)
+        kept = {key: obj["metadata"][key] for key in _RESTORED if key in obj["metadata"]}
+        self.identities.fill(obj)
+        obj["metadata"] |= kept
+        strategy = call.resource.strategy
+        errors = metadata_errors(call.resource, obj) + strategy.validate(obj)
+        if errors:
+            raise statuses.invalid(call.resource.kind, call.name, errors)
         return self._write(call, obj)
 
     def update(self, call: Call, obj: Obj) -> Version:
@@ -134,13 +160,13 @@ class Objects:
         self._decode(call, obj)
         self._check_versions(call, obj, old)
         copy_server_fields(obj, old)
+        if records:
+            self.ownership.changed(call, obj, old)
         mutated = self.admission.mutate(call, "UPDATE", obj, old)
         if mutated is not obj:
             obj = mutated
             call.resource.strategy.decode(obj)
         new = self._prepared(call, obj, old)
-        if records:
-            self.ownership.changed(call, new, old)
         errors = self._errors(call, new, old)
         if errors:
             raise statuses.invalid(call.resource.kind, call.name, errors)

@@ -1,8 +1,8 @@
 """Who set which field: `metadata.managedFields`.
 
-Kubernetes records every write. Here the record begins with the first server-side apply to an object:
-until then there can be no conflict, and Kubernetes itself treats an object without a record as owned by
-`before-first-apply`. The many writes to pods that are never applied cost nothing this way.
+Kubernetes records every write from an object's creation on, and so does a server that is asked to. Otherwise the record
+begins with the first server-side apply to an object: until then there can be no conflict, and Kubernetes itself treats an
+object without a record as owned by `before-first-apply`. The many writes to pods that are never applied cost nothing then.
 """
 
 from collections.abc import Callable, Set
@@ -57,10 +57,12 @@ class Ownership:
 
     Args:
         now: Gives the moment as Kubernetes writes it.
+        creations: Whether the record of an object begins with its creation.
     """
 
-    def __init__(self, now: Callable[[], str]) -> None:
+    def __init__(self, now: Callable[[], str], *, creations: bool = False) -> None:
         self._now = now
+        self._creations = creations
 
     def read(self, obj: Obj) -> Managers:
         """The record of an object."""
@@ -95,14 +97,28 @@ class Ownership:
         fields = fieldsets.leaves(obj, field_type(call.resource))
         return {ManagerKey("Update", FIRST): self.owned(call, fields, None)}
 
-    def created(self, obj: Obj, managed: list[Obj] | None) -> None:
-        """Keep of a new object's record only what an apply has made of it."""
+    def claimed(self, call: Call, obj: Obj) -> set[Path]:
+        """The fields of an object that a call writes: the status only through its subresource."""
+        return _written(call, fieldsets.leaves(obj, field_type(call.resource)))
+
+    def created(self, call: Call, obj: Obj, managed: list[Obj] | None) -> None:
+        """Begin the record of a new object, before admission: no manager owns what admission writes.
+
+        Args:
+            call: What is created.
+            obj: The object.
+            managed: What an apply has made of it; None for another creation.
+        """
         obj["metadata"].pop("managedFields", None)
         if managed:
             obj["metadata"]["managedFields"] = managed
+        elif self._creations:
+            fields = self.claimed(call, obj)
+            key = ManagerKey("Update", call.manager)
+            self.write(obj, {key: self.owned(call, fields, None)})
 
     def changed(self, call: Call, new: Obj, old: Obj) -> None:
-        """Record an update, if the object has a record."""
+        """Record an update, before admission, if the object has a record."""
         recorded = old["metadata"].get("managedFields")
         if recorded is None:
             new["metadata"].pop("managedFields", None)
@@ -112,7 +128,10 @@ class Ownership:
             new["metadata"].pop("managedFields")
             return
         new["metadata"]["managedFields"] = recorded
-        changed, removed = fieldsets.differences(old, new, field_type(call.resource))
+        changed, removed = (
+            _written(call, paths)
+            for paths in fieldsets.differences(old, new, field_type(call.resource))
+        )
         if not changed and not removed:
             return
         managers = self.read(old)
@@ -123,6 +142,15 @@ class Ownership:
         fields = changed | (before.fields if before else set())
         managers[mine] = self.owned(call, fields, before)
         self.write(new, managers)
+
+
+def _written(call: Call, paths: set[Path]) -> set[Path]:
+    """Those of the fields that a call can write."""
+    if call.subresource:
+        return {path for path in paths if path[0] == f"f:{call.subresource}"}
+    if call.resource.strategy.has_status:
+        return {path for path in paths if path[0] != "f:status"}
+    return paths
 
 
 def _entry(key: ManagerKey, owned: Owned) -> Obj:

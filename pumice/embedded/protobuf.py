@@ -1,7 +1,7 @@
 """Reads the Protocol Buffers that kubectl sends for the objects it makes itself.
 
 `kubectl create namespace`, `create configmap`, `drain` and their like use typed clients, which write
-Protocol Buffers and take JSON for an answer. So a few kinds are enough; all else gets 415. Field
+Protocol Buffers and take JSON for an answer. So a few kinds are enough; all else gets 415, which says how to send it as JSON. Field
 numbers: the `.proto` files of the Kubernetes API, generated with its types.
 """
 
@@ -159,7 +159,7 @@ def decode(body: bytes) -> dict[str, Json]:
         meta: dict[str, Json] = envelope["typeMeta"]
         kind = meta["kind"]
         if kind not in KINDS:
-            raise statuses.unsupported_media_type(("application/json", "application/yaml"))
+            raise statuses.json_only(kind)
         return meta | _message(base64.b64decode(envelope.get("raw", "")), kind)
     except (IndexError, KeyError, UnicodeDecodeError, ValueError) as error:
         raise statuses.bad_request(f"error decoding Protocol Buffers: {error}") from error

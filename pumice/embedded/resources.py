@@ -86,6 +86,7 @@ class Resource:
         schema: OpenAPI schema of a CRD; None for built-in resources.
         fields: Field selectors beyond `metadata.name` and `metadata.namespace`.
         crd: Name of the CRD behind it, empty for built-in resources.
+        warning: What a creation warns of.
     """
 
     kind: Kind
@@ -99,6 +100,7 @@ class Resource:
     schema: dict[str, Any] | None = field(default=None, hash=False, compare=False)
     fields: tuple[str, ...] = ()
     crd: str = ""
+    warning: str = ""
 
     @property
     def key(self) -> ResourceKey:

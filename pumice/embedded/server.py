@@ -197,7 +197,7 @@ def _missing() -> web.Response:
 
 
 def _answered(answer: HttpResponse) -> web.Response:
-    response = _json(answer.body, answer.code)
+    response = web.Response(body=answer.body, status=answer.code, content_type=answer.media_type)
     for warning in dict.fromkeys(answer.warnings):
         text = " ".join(warning.split()).replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{text}"')

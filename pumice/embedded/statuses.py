@@ -216,6 +216,15 @@ def method_not_allowed() -> ApiStatusError:
     return ApiStatusError(405, "MethodNotAllowed", message, {})
 
 
+def json_only(kind: str) -> ApiStatusError:
+    """415: Protocol Buffers of a kind that is read as JSON or YAML only."""
+    message = (
+        f"this server reads a {kind} as JSON or YAML, and kubectl sends Protocol Buffers; "
+        "add --dry-run=client -o yaml to the command, and pipe its output into kubectl apply -f -"
+    )
+    return ApiStatusError(415, "UnsupportedMediaType", message)
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> ApiStatusError:
     """415: a body in a form that is not read here."""
     message = (

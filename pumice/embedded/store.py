@@ -44,6 +44,14 @@ class Store:
         call = self.call_of(obj, named=False, admit=admit)
         return self.objects.create(call, _private(obj)).copy()
 
+    def restore(self, obj: Obj) -> Obj:
+        """Take over an object as it was in another cluster, without admission; see `Objects.restore`.
+
+        Raises:
+            ApiStatusError: 400 or 422.
+        """
+        return self.objects.restore(self.call_of(obj, named=True), _private(obj)).copy()
+
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj | None:
         """An object, or None."""
         version = self.storage.get(self.resource(kind).key, namespace, name)

@@ -33,7 +33,7 @@ def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> list[Field
     return [
         FieldError(
             "metadata.name",
-            f'plugin {plugin} names a {what} "{name}" after the Job, and that {problem}; '
+            f'plugin {plugin} names a {what} "{name}" after the Job, which is invalid: {problem}; '
             "choose another name for the Job",
             "JOB-PLUGIN-NAME",
         )

@@ -91,14 +91,14 @@ class Registry:
         return plugin.requires if plugin is not None else ()
 
     def unknown(self, name: str, suggestions: Suggestions | None = None) -> str:
-        """Say that a name is no plugin, with the closest one that is.
+        """The message about a name that is not a plugin, with the closest plugin as a suggestion.
 
         Args:
-            name: What is no plugin.
-            suggestions: Finds it; shared where many names are looked up.
+            name: The name.
+            suggestions: Finds the plugin; shared where many names are looked up.
         """
         hint = (suggestions or Suggestions()).did_you_mean(name, self.names)
-        return f'unknown plugin "{name}"{hint or "; known are " + ", ".join(self.names)}'
+        return f'unable to find job plugin "{name}"{hint or "; known are " + ", ".join(self.names)}'
 
     def with_plugin(self, plugin: JobPlugin, origin: str) -> "Registry":
         """A registry with one more plugin.
@@ -198,9 +198,9 @@ def _inspect(entry: Registered) -> None:
 
 
 def _fault(plugin: Any) -> str:
-    problem = dns_label_problem(plugin.name) if isinstance(plugin.name, str) else "must be text"
+    problem = dns_label_problem(plugin.name) if isinstance(plugin.name, str) else "must be a string"
     if problem:
-        return f"name {problem}"
+        return f"name: {problem}"
     if not isinstance(plugin.summary, str) or not plugin.summary:
         return "summary must be a sentence"
     for attribute in ("requires", "after"):
@@ -216,7 +216,7 @@ def _inspect_requires(entry: Registered, registry: Registry) -> None:
     for name in entry.plugin.requires:
         if name not in registry.names:
             raise PluginError(
-                f'plugin "{entry.plugin.name}" of {entry.origin}: requires {registry.unknown(name)}'
+                f'plugin "{entry.plugin.name}" of {entry.origin}: requires a plugin that does not exist: {registry.unknown(name)}'
             )
 
 

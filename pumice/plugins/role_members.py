@@ -165,8 +165,8 @@ def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError
     wanted = values[role]
     hint = did_you_mean(wanted, [task.name for task in job.tasks])
     text = (
-        f'plugin "{plugin}" needs a task named "{wanted}", which the Job does not have{hint}; name one '
-        f"so, or say which it is with --{role}=<task>"
+        f'{plugin} {role} task was not found: the Job has no task named "{wanted}"{hint}; rename a task, '
+        f"or name the task with --{role}=<task>"
     )
     code = f"JOB-{plugin}-{role}".upper()
     return FieldError("spec.tasks", text, code, "FieldValueNotFound")

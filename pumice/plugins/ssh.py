@@ -54,7 +54,7 @@ def _read_directory(word: str) -> str:
 
 def _read_secret(word: str) -> str:
     if problem := names.dns_subdomain_problem(word):
-        raise ValueError(f"expected the name of a Secret, which {problem}")
+        raise ValueError(f"expected the name of a Secret: {problem}")
     return word
 
 

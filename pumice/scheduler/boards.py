@@ -63,7 +63,8 @@ class Boards:
 
     def alike(self, task: TaskInfo) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
-        kind, peers = _apart_from_claims(self._state, task.shape), self._state.peers
+        shape, peers = task.shape, self._state.peers
+        kind = _apart_from_claims(self._state, shape) if shape.claims else shape.number
         return (kind, peers.signature(task)) if peers.is_live else kind
 
     def board(self, task: TaskInfo, queue: str, gang: str) -> Board:

@@ -255,7 +255,8 @@ class Extensions:
         preemptive: Why a queue may not take back from others what a pod needs.
         preemptable: Which pods may go for a pod of their own queue; see `victims.allowed`.
         reclaimable: Which pods may go for a pod of another queue.
-        preemptor_classes: What of a pod that asks decides about the answers of `preemptable` and `reclaimable`.
+        preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
+        reclaimer_classes: The same for `reclaimable`.
         grows_stricter: Whether such answers become stricter with each pod that a gang is promised a place for.
         victim_queue_order: Of which queue pods go first, for the sake of another queue.
         victim_tasks: Pods that are to go without another one asking for their place.
@@ -298,6 +299,7 @@ class Extensions:
     preemptable: list[Extension[VictimCheck]] = field(default_factory=list)
     reclaimable: list[Extension[VictimCheck]] = field(default_factory=list)
     preemptor_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
+    reclaimer_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
     grows_stricter: bool = False
     victim_queue_order: list[Extension[Callable[[Queue, Queue], SortKey]]] = field(
         default_factory=list

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck, gang_of
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
@@ -172,24 +172,24 @@ class Registrar:
                 another gang, which `by` says is equal, starts with the first answers again.
         """
         self._extensions.grows_stricter |= grows_stricter and self.is_on("enablePreemptable")
-        self._add_check(self._extensions.preemptable, check, by, "enablePreemptable")
+        self._add(self._extensions.preemptable, check, "enablePreemptable")
+        self._add_class(self._extensions.preemptor_classes, by, "enablePreemptable")
 
     def reclaimable(
         self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
     ) -> None:
         """Say which running pods may go for a pod of another queue; as for `preemptable`."""
-        self._add_check(self._extensions.reclaimable, check, by, "enableReclaimable")
+        self._add(self._extensions.reclaimable, check, "enableReclaimable")
+        self._add_class(self._extensions.reclaimer_classes, by, "enableReclaimable")
 
-    def _add_check(
+    def _add_class(
         self,
-        points: list[Extension[VictimCheck]],
-        check: VictimCheck,
+        classes: list[Callable[[Preemptor], Hashable]],
         by: Callable[[Preemptor], Hashable],
         switch: str,
     ) -> None:
-        self._add(points, check, switch)
-        if self.is_on(switch) and by not in self._extensions.preemptor_classes:
-            self._extensions.preemptor_classes.append(by)
+        if self.is_on(switch) and by not in (*classes, any_preemptor):
+            classes.append(by)
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
         """Say of which queue pods go first: the one with the smaller key; the second queue is the one that asks.

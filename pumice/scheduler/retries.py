@@ -19,6 +19,7 @@ or after such a change. Every other gang is tried in every cycle.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
+from operator import attrgetter
 
 import numpy as np
 
@@ -143,6 +144,7 @@ class Prospects:
         self._lists: list[list[int]] = self._now.tolist()
         self._seen = len(touched.log)
         self._fits: dict[Needs, tuple[list[int], list[int]]] = {}
+        self._gains: dict[Needs, tuple[int, bool]] = {}
         self._known: dict[str, int] = {}
         self._counts: dict[tuple[tuple[PodShape, ...], str], tuple[int, int, int]] = {}
 
@@ -161,29 +163,36 @@ class Prospects:
             jobs = [
                 job
                 for job in jobs
-                if job.shortage is None
+                if (shortage := job.shortage) is None
+                or _is_enough(shortage, gained)
                 or job.key in anew
-                or self._is_outdated(job.shortage)
-                or _is_enough(job.shortage, gained)
+                or self._is_outdated(shortage)
             ]
-        return sorted(jobs, key=lambda job: job.key)
+        return sorted(jobs, key=attrgetter("key"))
 
     def keep(self, passed_over: Iterable[JobInfo]) -> None:
         """Remember what nodes have gained for gangs that were not tried."""
         jobs = list(passed_over)
-        self._follow()
         gained = self._gained([job for job in jobs if job.key not in self._known])
         for job in jobs:
-            if job.shortage is not None and job.shortage.lacking:
-                more, _ = gained.get(job.shortage.needs, (0, False))
-                job.shortage.gained += self._known.get(job.key, more)
+            shortage = job.shortage
+            if shortage is None or not shortage.lacking:
+                continue
+            known = self._known.get(job.key)
+            if known is None:
+                known, _ = gained.get(shortage.needs, (0, False))
+            shortage.gained += known
 
-    def _gained(self, jobs: Iterable[JobInfo]) -> dict[Needs, tuple[int, bool]]:
+    def _gained(self, jobs: Iterable[JobInfo]) -> Mapping[Needs, tuple[int, bool]]:
         """How many more pods fit than before, and whether any fits, by what they need."""
         if not len(self._index):
             return {}
+        self._follow()
         shortages = [job.shortage for job in jobs if job.shortage is not None]
         needs = list(dict.fromkeys([each.needs for each in shortages if each.shapes]))
+        needs = [each for each in needs if each not in self._gains]
+        if not needs:
+            return self._gains
         now = places(needs, self._now)
         more = np.maximum(now - places(needs, self._before), 0)
         if len(self._index) <= _ROWS:
@@ -191,7 +200,8 @@ class Prospects:
             self._fits.update(zip(needs, rows, strict=True))
         sums: list[int] = more.sum(axis=1).tolist()
         any_fits: list[bool] = (now.max(axis=1, initial=0) > 0).tolist()
-        return dict(zip(needs, zip(sums, any_fits, strict=True), strict=True))
+        self._gains.update(zip(needs, zip(sums, any_fits, strict=True), strict=True))
+        return self._gains
 
     # -- in the session --------------------------------------------------------------------------
 
@@ -212,7 +222,7 @@ class Prospects:
                 return True
         if not shortage.required:
             return False
-        found = self._count(shortage.shapes, job.queue, shortage.required)
+        found = self._count(shortage.shapes, shortage.needs, job.queue, shortage.required)
         if found >= shortage.required:
             return False
         shortage.lacking, shortage.gained = shortage.required - found, 0
@@ -235,9 +245,10 @@ class Prospects:
         for required, kinds in ((alone, (failed,)), (least_ready, shapes)):
             if required <= 0:
                 continue
-            found = self._count(kinds, job.queue, required)
+            needs = least(kinds)
+            found = self._count(kinds, needs, job.queue, required)
             if found < required:
-                return Shortage(kinds, least(kinds), required, required - found)
+                return Shortage(kinds, needs, required, required - found)
         return Shortage(shapes, least(shapes))
 
     def _is_outdated(self, shortage: Shortage) -> bool:
@@ -264,7 +275,7 @@ class Prospects:
             known = self._fits[needs] = now, more
         return known
 
-    def _count(self, shapes: tuple[PodShape, ...], queue: str, required: int) -> int:
+    def _count(self, shapes: tuple[PodShape, ...], needs: Needs, queue: str, required: int) -> int:
         """How many such pods all suitable nodes have room for, once terminating pods are gone.
 
         What was counted before in the session is answered again where it is too small: room only gets less, except by
@@ -277,7 +288,7 @@ class Prospects:
             counted >= 0 and evictions == self._touched.evictions and found < required
         ):
             return found
-        free, needs = self._all_free(), least(shapes)
+        free = self._all_free()
         fits: Bools | None = None
         if all(amount <= free.most[column] for column, amount in needs):
             fits = self._suit(shapes, queue)
@@ -306,9 +317,12 @@ class Prospects:
         """Look again at the rows that changed, if the session has touched any."""
         if self._seen != len(self._touched.log):
             self._seen = len(self._touched.log)
-            self._now = self._table.free(self._index)
-            self._lists = self._now.tolist()
-            self._fits.clear()
+            now = self._table.free(self._index)
+            if not np.array_equal(now, self._now):
+                self._now = now
+                self._lists = now.tolist()
+                self._fits.clear()
+                self._gains.clear()
 
 
 class _Free:

@@ -102,7 +102,8 @@ class ClusterState:
         self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
-        self.nodes = NodeTable(self.axis)
+        self.jobs: dict[str, JobInfo] = {}
+        self.nodes = NodeTable(self.axis, self.jobs)
         self.peers = self.nodes.peers
         self.shares = QueueTable(self.axis)
         self.facts = NodeFacts(self.nodes)
@@ -113,7 +114,6 @@ class ClusterState:
         self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.tasks: dict[str, TaskInfo] = {}
-        self.jobs: dict[str, JobInfo] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.version = 0
@@ -194,21 +194,25 @@ class ClusterState:
             task.verdict = old.verdict
         self._widen()
         self.shapes.use(task.shape)
-        self.peers.use(task.shape)
+        if task.shape.peers is not None:
+            self.peers.use(task.shape)
+        has_peers = self.peers.is_live
         if old is not None:
             self.gains.about_to_change(old, task, node)
-            if task.status is not SchedulingStatus.BINDING:
+            if old.shape.claims and task.status is not SchedulingStatus.BINDING:
                 self.claims.undecide(old)
             self._drop(old)
         self.tasks[task.key] = task
         if task.shape.claims:
             self.claims.mention(task, pod)
-        self.peers.join(task)
+        if has_peers:
+            self.peers.join(task)
         if gang:
             self._job(gang).add(task)
         if node:
             self.nodes.add(task, self.nodes.record(node))
-        self.peers.epoch += self.peers.matters(task)
+        if has_peers:
+            self.peers.epoch += self.peers.matters(task)
         if gang:
             self._touch(self.jobs[gang])
         self._index_nominee(task)
@@ -223,7 +227,8 @@ class ClusterState:
         self.assumed.end_nomination(task.key)
         self.spared.pop(task.key, None)
         self.gains.about_to_change(task, None, "")
-        self.claims.undecide(task)
+        if task.shape.claims:
+            self.claims.undecide(task)
         self._drop(task)
         return self._changed(True)
 
@@ -396,11 +401,15 @@ class ClusterState:
         return self._helps(self.claims.remove_claim(namespace, name))
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume; one that is for a claim helps the pods of that claim only."""
+        """Take in a volume; one that is for a claim matters to pods with that claim, or with others that name it, only."""
         changed = self.claims.set_volume(volume)
         owner = volume.spec.claim_ref
         if changed and owner is not None:
-            self._touch_claimants(f"{owner.namespace}/{owner.name}")
+            for key in (
+                f"{owner.namespace}/{owner.name}",
+                *self.claims.naming(volume.metadata.name),
+            ):
+                self._touch_claimants(key)
             return self._changed(True)
         return self._helps(changed)
 
@@ -538,13 +547,15 @@ class ClusterState:
     def assume_pods(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
+        has_peers = self.peers.is_live
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
             if task.shape.claims:
                 self.claims.decide(task)
             self._index_nominee(task)
-            self.peers.epoch += self.peers.matters(task)
+            if has_peers:
+                self.peers.epoch += self.peers.matters(task)
             if task.status is SchedulingStatus.RELEASING:
                 self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
@@ -582,7 +593,7 @@ class ClusterState:
             old.uid == new.uid
             and old.status is new.status
             and old.facts == new.facts
-            and self.peers.is_alike(old, new)
+            and (not self.peers.is_live or self.peers.is_alike(old, new))
             and old.job == gang
             and old.node == node
         )
@@ -596,17 +607,21 @@ class ClusterState:
 
     def _drop(self, task: TaskInfo) -> None:
         del self.tasks[task.key]
-        self.peers.epoch += self.peers.matters(task)
+        has_peers = self.peers.is_live
+        if has_peers:
+            self.peers.epoch += self.peers.matters(task)
         self._leave_node(task)
         if task.shape.claims:
             self.claims.unmention(task)
-        self.peers.part(task)
+        if has_peers:
+            self.peers.part(task)
         self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
             job.discard(task)
             self._touch(job)
-        self.peers.release(task.shape)
+        if has_peers:
+            self.peers.release(task.shape)
         self.shapes.release(task.shape)
 
     def _leave_node(self, task: TaskInfo) -> None:

@@ -131,8 +131,17 @@ _Answers = Sequence[tuple[Extension[VictimCheck], Bools]]
 def _answers(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
 ) -> _Answers:
-    asked = [(each, each.call(preemptor, candidates)) for each in checks]
-    return [(each, mask) for each, mask in asked if mask is not None]
+    """What plugins say; those of a tier that come after one that refuses all candidates are not asked."""
+    answers: list[tuple[Extension[VictimCheck], Bools]] = []
+    refused_tier = -1
+    for each in checks:
+        if each.tier == refused_tier:
+            continue
+        mask = each.call(preemptor, candidates)
+        if mask is not None:
+            answers.append((each, mask))
+            refused_tier = refused_tier if mask.any() else each.tier
+    return answers
 
 
 def _agreed(answers: _Answers, candidates: Candidates) -> Bools:

@@ -66,6 +66,7 @@ class SessionView:
         "_quarantined",
         "_spared",
         "_state",
+        "_total",
         "_wakes",
         "_warned",
         "_yielding",
@@ -127,6 +128,7 @@ class SessionView:
         self.actions = actions
         self.backfills = "backfill" in actions
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
+        self._total: Ints | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
     def column(self, resource: str) -> int | None:
@@ -138,10 +140,10 @@ class SessionView:
         return self._axis.names[column]
 
     def total(self) -> Ints:
-        """What all ready nodes have, by column."""
-        ready = ~self.facts.unready
-        total: Ints = self.rows.allocatable[ready].sum(axis=0)
-        return total
+        """What all ready nodes have, by column; a copy."""
+        if self._total is None:
+            self._total = self.rows.allocatable[~self.facts.unready].sum(axis=0)
+        return self._total.copy()
 
     def used(self) -> Ints:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
@@ -159,10 +161,9 @@ class SessionView:
             running, count = self.running, len(self.running.tasks)
             found = np.zeros(running.vectors.shape[1], dtype=np.int64)
             if "preempt" in self.actions and job.row >= 0 and count:
-                gangs = [self.jobs.get(name) for name in running.gangs]
                 less = [
                     gang is not None and gang.row == job.row and gang.order_priority < key[1]
-                    for gang in gangs
+                    for gang in running.gangs
                 ]
                 mask = running.used[:count] & running.preemptable[:count]
                 mask &= np.array(less, dtype=np.bool_)[running.gang[:count]]

@@ -127,7 +127,7 @@ def _answers(subject: TestedPlugin, manifest: Raw) -> str:
     job = subject.job(manifest)
     for key in subject.asked(job)["job_annotations"]:
         if problem := names.qualified_name_problem(key):
-            return f'job_annotations gives "{key}", which as the key of an annotation {problem}'
+            return f'job_annotations gives "{key}", which is an invalid key of an annotation: {problem}'
     wiring = Wiring(job, subject.registry)
     for task in job.tasks:
         wiring.pod(task, 0, task.template or {})
@@ -204,13 +204,13 @@ def _faults_in_pod(edits: Any) -> Iterator[str]:
             yield f'mounts volume "{mount.volume}", which its volumes do not hold'
     for key, value in (edits.labels or {}).items():
         yield _named("label", key, names.qualified_name_problem(key))
-        yield _named(f"the value of label {key},", value, names.label_value_problem(value))
+        yield _named(f"the value of label {key}", value, names.label_value_problem(value))
     for key in edits.annotations or {}:
         yield _named("annotation", key, names.qualified_name_problem(key))
 
 
 def _named(what: str, name: str, problem: str | None) -> str:
-    return f'{what} "{name}" {problem}' if problem else ""
+    return f'{what} "{name}": {problem}' if problem else ""
 
 
 def _objects(subject: TestedPlugin, manifest: Raw) -> str:

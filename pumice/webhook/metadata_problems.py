@@ -61,7 +61,7 @@ def _name_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
 def _name_problem(name: Any, *, begins: bool) -> str | None:
     """What is wrong with a name, or with the beginning of one, which may end with a dash."""
     if not isinstance(name, str):
-        return "must be a text"
+        return "must be a string"
     whole = f"{name[:-1]}a" if begins and name.endswith("-") else name
     problem = dns_subdomain_problem(whole)
     return problem.replace(f'"{whole}"', f'"{name}"') if problem else None

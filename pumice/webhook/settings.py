@@ -77,7 +77,7 @@ def _namespaced_problem(code: str) -> str | None:
 
 
 def _namespace_problem(name: str) -> str | None:
-    return (problem := dns_label_problem(name)) and f"the name of a namespace {problem}"
+    return (problem := dns_label_problem(name)) and f"the name of a namespace: {problem}"
 
 
 def _levels_schema(schema: dict[str, Any], *, namespaced: bool = False) -> None:

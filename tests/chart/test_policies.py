@@ -63,7 +63,7 @@ def test_every_message_names_the_code_of_its_rule(render: Render) -> None:
         for validation in policy["spec"]["validations"]:
             message = validation.get("message") or validation["messageExpression"]
             assert len(CODE.findall(message)) == 1, validation
-            assert message.rstrip("'").endswith("]"), validation
+            assert message.rstrip("'\"").endswith("]"), validation
 
 
 def test_names_come_from_the_values(render: Render) -> None:

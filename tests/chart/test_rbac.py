@@ -235,6 +235,27 @@ def test_each_named_namespace_has_a_controller_of_its_own(render: Render) -> Non
         assert selected.items() <= labels.items()
 
 
+def test_owners_of_pods_are_read_and_no_more(render: Render) -> None:
+    def mine(*settings: str) -> dict[tuple[str, str], list[str]]:
+        return {
+            (group, resource): rule["verbs"]
+            for name, rule in rules(render(None, *settings))
+            if name == "controller"
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+        }
+
+    without = mine("controller.owners=null")
+    by_default = {key: verbs for key, verbs in mine().items() if key not in without}
+    assert ("ray.io", "rayclusters") in by_default
+    assert all(verbs == ["get"] for verbs in by_default.values())
+    own = "controller.owners[0].apiGroups={example.com},controller.owners[0].resources={gangs}"
+    for namespaces in ((), ("rbac.namespaces={research}",)):
+        found = mine(own, *namespaces)
+        assert found["example.com", "gangs"] == ["get"]
+        assert ("ray.io", "rayclusters") not in found
+
+
 def test_without_secrets_nobody_may_read_those_of_users(render: Render) -> None:
     for settings in (("rbac.secrets=false",), ("rbac.secrets=false", "rbac.namespaces={research}")):
         manifests = render(None, *settings)

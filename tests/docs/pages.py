@@ -3,7 +3,8 @@
 A fence says what becomes of it; readers of the rendered page see nothing of that:
 
     ```console              runs, in a folder of the page's own, after the blocks before it
-    ```console cluster      runs on a real control plane, with kubectl and helm on the PATH
+    ```console cluster      runs with kubectl on the PATH: on what the page starts with `pumice dev`; on a page
+                            without that on a real control plane, with helm on the PATH, too
     ```console exit=1       runs, and its last command ends with that exit code
     ```console norun        is for the eye: it needs what a test has not
     ```yaml job.yaml        becomes a file of that name
@@ -31,11 +32,13 @@ __all__ = [
     "inline_commands",
     "mismatch",
     "pages",
+    "pages_on",
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
 
 _INLINE = re.compile(r"`((?:kubectl|helm|docker|make|openssl|pumice) [^`]+)`")
+_DEV = re.compile(r"pumice dev\b.* &$")
 _FENCE = re.compile(r"^( *)```(\S*)[ \t]*(.*)$")
 
 
@@ -100,6 +103,23 @@ class Command:
 def pages() -> list[Path]:
     """The pages whose commands are run."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def pages_on(cluster: str) -> list[Path]:
+    """The pages that have commands to run, by what these need.
+
+    Args:
+        cluster: `nothing`, `pumice dev` (which the page starts itself) or `control plane`.
+    """
+    return [page for page in pages() if _cluster(page) == cluster]
+
+
+def _cluster(page: Path) -> str:
+    run = [each for each in blocks(page) if each.is_run]
+    if not any(each.needs_cluster for each in run):
+        return "nothing" if run else ""
+    texts = [each.text for block in run for each in commands(block)]
+    return "pumice dev" if any(map(_DEV.match, texts)) else "control plane"
 
 
 def all_pages() -> list[Path]:

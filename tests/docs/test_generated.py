@@ -15,13 +15,14 @@ from pumice.scheduler.registry import builtin_registry
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
 from tests.docs.pages import ROOT
-from tools import dashboard, metrics_page, rules_page, scheduler_config, settings_page
+from tools import dashboard, metrics_page, phrases_page, rules_page, scheduler_config, settings_page
 from tools.generate import GENERATORS
 
 SETTINGS = ROOT / "docs/settings.md"
 PAGES = [
     (settings_page, SETTINGS),
     (rules_page, ROOT / "docs/rules.md"),
+    (phrases_page, ROOT / "docs/phrases.md"),
     (metrics_page, ROOT / "docs/metrics.md"),
     (dashboard, ROOT / "charts/pumice/files/dashboard.json"),
     (scheduler_config, ROOT / "charts/pumice/files/volcano-scheduler.conf"),

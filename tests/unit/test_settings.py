@@ -24,22 +24,22 @@ class File(FilePart):
     ("value", "lines"),
     [
         ([], ["must be an object, found a list"]),
-        ({"isOn": "yes"}, ['isOn: must be true or false, found the text "yes"']),
+        ({"isOn": "yes"}, ['isOn: must be true or false, found the string "yes"']),
         ({"parts": {}}, ["parts: must be a list, found an object"]),
         ({"is_on": True}, ['is_on: unknown key (did you mean "isOn"?)']),
         ({"x": None}, ["x: unknown key, known are isOn, parts"]),
-        ({1: 2}, ["must have strings as keys, found the number 1"]),
+        ({1: 2}, ["must have strings as keys, found the integer 1"]),
         (
             {"parts": [{"kind": "frist", "mostPod": 2}, 5]},
             [
-                'parts[0].kind: must be first or second, found the text "frist" (did you mean "first"?)',
+                'parts[0].kind: must be first or second, found the string "frist" (did you mean "first"?)',
                 'parts[0].mostPod: unknown key (did you mean "mostPods"?)',
-                "parts[1]: must be an object, found the number 5",
+                "parts[1]: must be an object, found the integer 5",
             ],
         ),
-        ({"parts": [{"weights": {"a": "x"}}]}, ['parts[0].weights.a: must be a number, found the text "x"']),
+        ({"parts": [{"weights": {"a": "x"}}]}, ['parts[0].weights.a: must be a number, found the string "x"']),
         ({"parts": [{"mostPods": 1.5}]}, ["parts[0].mostPods: must be an integer, found the number 1.5"]),
-        ({"parts": [{"mostPods": True}]}, ["parts[0].mostPods: must be an integer, found true"]),
+        ({"parts": [{"mostPods": True}]}, ["parts[0].mostPods: must be an integer, found the boolean true"]),
     ],
 )  # fmt: skip
 def test_each_problem_is_a_line_with_path_expectation_and_finding(
@@ -78,7 +78,7 @@ def test_unknown_keys_may_be_ignored_but_not_what_else_is_wrong() -> None:
         "y: unknown key, ignored, known are isOn, parts",
     ]
     with pytest.raises(
-        SettingError, match=r"^isOn: must be true or false, found the number 1$"
+        SettingError, match=r"^isOn: must be true or false, found the integer 1$"
     ) as caught:
         read_leniently(File, {"isOn": 1, "y": 2})
     assert [str(each) for each in caught.value.warnings] == [

@@ -12,7 +12,7 @@ writes it before it deletes a Job.
 from pumice.controller.cronjobs.decision import RunDecision, decide
 from pumice.controller.cronjobs.forecast import Forecast, forecast, next_job
 from pumice.controller.cronjobs.planning import plan_cron_job
-from pumice.controller.cronjobs.runs import phase
+from pumice.controller.cronjobs.runs import awaits_note, phase
 from pumice.controller.cronjobs.subject import ObservedCronJob, read
 from pumice.controller.cronjobs.timetable import Timetable, TimetableError, read_timetable
 
@@ -22,6 +22,7 @@ __all__ = [
     "RunDecision",
     "Timetable",
     "TimetableError",
+    "awaits_note",
     "decide",
     "forecast",
     "next_job",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pumice.api import keys
 from pumice.api.cronjobs import job_name
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.cronjobs.runs import is_active, is_leaving
@@ -23,7 +24,7 @@ MANY = 100
 GRACE = 1.0
 """A run may begin so many seconds late, however short its deadline is."""
 
-Answer = Literal["wait", "create", "adopt", "skip"]
+Answer = Literal["wait", "create", "replace", "adopt", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class RunDecision:
     """What is to be done about the run that is due, if one is.
 
     Attributes:
-        answer: Wait for the next run, create a Job, note a Job that exists already, or make none for this run.
+        answer: Wait for the next run, create a Job, delete Jobs that must be gone first, note a Job that exists already, or make none for
+            this run.
         instant: When the run is or was due; None when waiting.
         next: When the next run is due; None if there is none within ten years.
         replaced: Jobs that are deleted first.
@@ -93,6 +95,12 @@ def decide(
         )
         events.append(RecordEvent("Warning", "TooManyMissedTimes", message))
     replaced = tuple(job for job in active if policy == "Replace" and not is_leaving(job))
+    leaving = [job for job in subject.jobs if is_active(job) or is_leaving(job)]
+    if leaving and subject.waits_for_replaced:
+        names = ", ".join(job["metadata"]["name"] for job in leaving)
+        message = f"{names} goes for the run of {shown}, which begins when it is gone with its pods, as {keys.REPLACE_WHEN_GONE} says"
+        events.append(RecordEvent("Warning", "ReplaceConcurrent", message))
+        return RunDecision("replace", following, instant, replaced, tuple(events))
     if replaced:
         names = ", ".join(job["metadata"]["name"] for job in replaced)
         message = f"{names} goes for the run of {shown}, as concurrencyPolicy Replace says"

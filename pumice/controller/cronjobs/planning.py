@@ -99,13 +99,22 @@ def _note(subject: ObservedCronJob, now: float) -> UpdateObject:
 def _run(subject: ObservedCronJob, timetable: Timetable, decision: RunDecision) -> list[list[Step]]:
     """Stages of the run that is due."""
     events: list[Step] = list(decision.events)
-    if decision.answer != "create" or decision.instant is None:
+    if decision.answer not in ("create", "replace") or decision.instant is None:
         return [events]
+    propagation = (
+        "Foreground" if decision.answer == "replace" else None
+    )  # it is gone after its pods
     deletes: list[Step] = []
     for job in decision.replaced:
         meta = job["metadata"]
-        deletes.append(DeleteObject(JOB, subject.meta.namespace, meta["name"], meta["uid"]))
+        deletes.append(
+            DeleteObject(
+                JOB, subject.meta.namespace, meta["name"], meta["uid"], propagation=propagation
+            )
+        )
     deleted: list[Step] = [_deleted(job, "it was replaced") for job in decision.replaced]
+    if decision.answer == "replace":
+        return [events, deletes, deleted]
     job = manifest(subject.raw, subject.meta, timetable, decision.instant)
     return [events, deletes, deleted, [CreateObject(JOB, job)]]
 

@@ -11,6 +11,7 @@ from pumice.controller.jobs.phases import ABORTED, COMPLETED, FINISHED
 from pumice.controller.owners import controller_reference
 
 __all__ = [
+    "awaits_note",
     "has_ended",
     "instant_of",
     "is_active",
@@ -62,6 +63,16 @@ def instant_of(cron_job: str, job: Raw) -> float | None:
         return None
     names = (f"{cron_job}-{int(found) // 60}", f"{cron_job}-{int(found)}")
     return found if meta["name"] in names else None
+
+
+def awaits_note(cron_job: Raw, job: Raw) -> bool:
+    """Whether a CronJob has yet to note, in `lastScheduleTime`, the run for which a Job of its own was made."""
+    meta = cron_job["metadata"]
+    instant = instant_of(meta["name"], job)
+    if instant is None or meta.get("deletionTimestamp"):
+        return False
+    noted = parse_time((cron_job.get("status") or {}).get("lastScheduleTime"))
+    return noted is None or noted < instant
 
 
 def phase(job: Raw) -> str:

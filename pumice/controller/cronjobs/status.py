@@ -18,6 +18,9 @@ from pumice.controller.plan import RecordEvent
 
 __all__ = ["changed_status", "news"]
 
+ACTIVE = 1000
+"""Jobs that `active` lists at most, the newest: an object has room for 1.5 MB, and without its status a CronJob is not kept up."""
+
 
 def changed_status(subject: ObservedCronJob, last: float | None) -> Raw | None:
     """The new status; None when it equals the stored one.
@@ -66,15 +69,12 @@ def news(subject: ObservedCronJob, last: float | None) -> list[RecordEvent]:
 
 
 def _active(subject: ObservedCronJob) -> Sequence[Raw]:
-    """References to the Jobs that run; those that stand there already stay as they are."""
+    """References to the newest Jobs that run; those that stand there already stay as they are."""
     stored = {
         each.get("uid"): each for each in (subject.raw.get("status") or {}).get("active") or ()
     }
-    return [
-        stored.get(job["metadata"].get("uid")) or reference(job)
-        for job in subject.jobs
-        if is_active(job) and not is_leaving(job)
-    ]
+    running = [job for job in subject.jobs if is_active(job) and not is_leaving(job)]
+    return [stored.get(job["metadata"].get("uid")) or reference(job) for job in running[-ACTIVE:]]
 
 
 def _last_success(subject: ObservedCronJob) -> str | None:

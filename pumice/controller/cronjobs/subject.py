@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from pumice.api import keys
+from pumice.api.booleans import parse_bool
 from pumice.api.cronjobs import CronJobSpec, CronJobStatus
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.controller.cronjobs.runs import instant_of
@@ -39,6 +40,12 @@ class ObservedCronJob:
     last: float | None
     edited: float | None
     seen: str
+
+    @property
+    def waits_for_replaced(self) -> bool:
+        """Whether a run begins only when the Jobs that it replaces are gone, with their pods."""
+        asked = parse_bool(self.meta.annotation(keys.REPLACE_WHEN_GONE)) is True
+        return asked and self.spec.concurrency_policy == "Replace"
 
     @property
     def is_new_schedule(self) -> bool:

@@ -229,7 +229,7 @@ def _type(path: str, name: str, levels: Any) -> TopologyType:
             raise _SettingsError(f"{where}: {key!r} is listed twice; a key can be one level only")
     found = TopologyType(name, tuple(keys[-2::-1]))
     if problem := dns_subdomain_problem(f"{found.prefix(len(keys))}x"):
-        raise _SettingsError(f"{path}: the name of a HyperNode {problem}; rename the type")
+        raise _SettingsError(f"{path}: invalid name of a HyperNode: {problem}; rename the type")
     return found
 
 

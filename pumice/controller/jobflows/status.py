@@ -20,6 +20,9 @@ _LISTS = {
     FAILED: "failedJobs",
     TERMINATED: "terminatedJobs",
 }
+HISTORIES = 10
+"""Phases of a Job that `runningHistories` lists at most, the latest: a Job that restarts again and again has no last one."""
+
 _OTHERS = "unKnowJobs"
 """Jobs in any other phase: none yet, `Aborting`, `Aborted`, `Restarting`."""
 
@@ -70,7 +73,7 @@ def _job(job: Job, phase: str, before: Raw, now: float) -> Raw:
         "startTimestamp": created,
         "endTimestamp": _end(job),
         "restartCount": job.status.retry_count,
-        "runningHistories": histories,
+        "runningHistories": histories[-HISTORIES:],
     }
     return {key: value for key, value in found.items() if value}
 

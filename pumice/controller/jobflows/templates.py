@@ -7,6 +7,9 @@ from pumice.controller.plan import PatchStatus, Plan
 
 __all__ = ["plan_job_template"]
 
+JOBS = 1000
+"""Jobs that are listed at most, the newest: an object has room for 1.5 MB."""
+
 _JOBS = "jobDependsOnList"
 
 
@@ -18,8 +21,14 @@ def plan_job_template(template: Raw, jobs: Iterable[Raw]) -> Plan:
         jobs: The Jobs that say in a label that they were made from it.
     """
     stored = template.get("status") or {}
-    names = sorted(job["metadata"]["name"] for job in jobs)
+    newest = sorted((job["metadata"] for job in jobs), key=_age)[-JOBS:]
+    names = sorted(meta["name"] for meta in newest)
     if template["metadata"].get("deletionTimestamp") or names == (stored.get(_JOBS) or []):
         return Plan()
     rest = {key: value for key, value in stored.items() if key != _JOBS}
     return Plan.of([PatchStatus(rest | ({_JOBS: names} if names else {}))])
+
+
+def _age(meta: Raw) -> tuple[str, str]:
+    """Order of creation; times have one form in the API, so they compare as text."""
+    return meta.get("creationTimestamp") or "", meta["name"]

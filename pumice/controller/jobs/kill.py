@@ -38,7 +38,10 @@ from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 __all__ = ["judged", "kill", "restart"]
 
 AWAITED_SECONDS = 1.0
-"""How long until it is seen whether a JobFlow has noted the end of a Job."""
+"""How long at least until it is looked again whether a JobFlow or CronJob has noted a Job."""
+
+AWAITED_SHARE = 8
+"""A Job that has been overdue for long is looked at again after an eighth of that time: its controller may not run."""
 
 
 def kill(case: Situation) -> Plan:
@@ -141,8 +144,9 @@ def _expiry(case: Situation) -> RequeueAfter | None:
     finished = parse_time(case.job.status.state.last_transition_time)
     if not case.limits.expire or ttl is None or finished is None or case.phase not in FINISHED:
         return None
-    earliest = AWAITED_SECONDS if case.observed.awaited else 0.0
-    return RequeueAfter(max(earliest, finished + ttl - case.now))
+    left = finished + ttl - case.now
+    earliest = max(AWAITED_SECONDS, -left / AWAITED_SHARE) if case.observed.awaited else 0.0
+    return RequeueAfter(max(earliest, left))
 
 
 def _forget(case: Situation) -> DeleteObject:

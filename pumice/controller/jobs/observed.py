@@ -41,7 +41,7 @@ class Observed:
         queue: The Job's queue, when it exists.
         priorities: PriorityClass values by name.
         trouble: Why the last plan could not be carried out.
-        awaited: Whether the Job's JobFlow has not noted its end yet; it would run a Job again that is gone before.
+        awaited: Whether the Job's JobFlow has yet to note its end, or its CronJob its run; without the Job it would run again.
     """
 
     job: Raw

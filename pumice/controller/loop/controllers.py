@@ -3,13 +3,11 @@
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from pumice.api.kinds import JOB_FLOW
-from pumice.api.meta import Raw
-from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import ControllerCaches, object_kinds
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
+from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
@@ -31,11 +29,8 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
     caches = ControllerCaches(watches, wanted=object_kinds(secrets=settings.secrets))
-    follows = "jobflow-controller" in settings.controllers
-    job_flows: WatchCache[Raw] | None = (
-        watches.of(JOB_FLOW, dict, optional=True) if follows else None
-    )
-    return lambda worker: JobTerm(worker, registry, caches, job_flows).run()
+    owners = JobOwners(watches)
+    return lambda worker: JobTerm(worker, registry, caches, owners).run()
 
 
 def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:

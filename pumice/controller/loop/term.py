@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pumice.api.kinds import (
     COMMAND,
     JOB,
-    JOB_FLOW,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
@@ -18,14 +17,12 @@ from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
-from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
@@ -37,11 +34,12 @@ from pumice.controller.loop.coalescing import (
     writes_status,
 )
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
+from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.memory import JobMemory, Memory
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.owners import controller_raw, controls_raw
+from pumice.controller.owners import controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
 from pumice.plugins import Registry
@@ -71,7 +69,7 @@ class JobTerm:
         worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         registry: Registry,
         caches: ControllerCaches,
-        job_flows: WatchCache[Raw] | None = None,
+        owners: JobOwners,
     ) -> None:
         self._client = worker.client
         self._registry = registry
@@ -79,7 +77,7 @@ class JobTerm:
         self._clock = worker.clock
         self._metrics = worker.metrics
         self._caches = caches
-        self._job_flows = job_flows
+        self._owners = owners
         self._recorder = worker.recorder
         self._memory = Memory()
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
@@ -288,21 +286,7 @@ class JobTerm:
                 each.metadata.name: each.value for each in caches.priority_classes.values()
             },
             trouble=memory.trouble,
-            awaited=self._is_awaited(job),
-        )
-
-    def _is_awaited(self, job: Raw) -> bool:
-        """Whether a Job must stay, although it has ended, until its JobFlow has noted that."""
-        owner, namespace = controller_raw(job), job["metadata"].get("namespace", "")
-        if self._job_flows is None or owner.get("kind") != JOB_FLOW.kind:
-            return False
-        if not self._job_flows.synced.is_set():
-            return True
-        found = self._job_flows.get(str(owner.get("name")), namespace)
-        return (
-            found is not None
-            and found["metadata"].get("uid") == owner.get("uid")
-            and awaits_end(found, job["metadata"]["name"])
+            awaited=self._owners.await_note(job),
         )
 
     def _remember(self, memory: JobMemory, outcome: PlanOutcome) -> None:

@@ -1,6 +1,7 @@
 """The loop for PodGroups of pods that other controllers make.
 
 Watched are the pods of our schedulers that are not pods of Volcano Jobs, their PodGroups, and owners of the kinds that Kubernetes brings.
+Owners of other kinds are looked up.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +15,14 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.owner_lookup import LOOK_AGAIN_SECONDS, FoundOwner, OwnerLookup
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
-from pumice.controller.plan import Plan
+from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (
     OWNER_KINDS,
     GroupedPods,
@@ -40,6 +43,9 @@ _BY_UNIT = "unit"
 _BY_GROUP = "group"
 
 _FEW_PODS = 100
+UNREADABLE_SECONDS = 5.0
+"""How long until an owner that could not be read is tried again."""
+
 _PAUSE_SECONDS = 0.0001
 """Before a pass over many pods, for each of them: 20 times what the pass takes."""
 
@@ -117,6 +123,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         super().__init__(worker, "pods of other owners", caches.all, workers=settings.workers)
         self._caches = caches
         self._inherit = settings.inherit_owner_annotations
+        self._owners = OwnerLookup(worker.client, worker.clock)
         self._refused: dict[UnitKey, None] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
@@ -142,19 +149,28 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         if (count := self._caches.count(key)) > _FEW_PODS:
             # Each pod of a burst is an event, and a pass looks at all of them: let some come together.
             await self.clock.sleep(count * _PAUSE_SECONDS)
+        exists = self._has_group(key[0])
         picture = self._caches.picture(unit)
-        if picture.group is None and finds:
-            picture = ObservedGroup(unit, picture.pods, picture.owner, finds[0])
-        return plan_group(
-            picture,
-            self._has_group(key[0]),
+        found = FoundOwner(picture.owner)
+        if looks_up := self._inherit and unit.is_looked_up and bool(picture.members(exists)):
+            try:
+                found = await self._owners.read(unit)
+            except ApiError as error:
+                return _unreadable(unit, error)
+            picture = self._caches.picture(unit)
+        group = picture.group or (finds[0] if finds else None)
+        plan = plan_group(
+            ObservedGroup(unit, picture.pods, found.owner, group, found.unread),
+            exists,
             inherit=self._inherit,
             was_refused=key in self._refused,
         )
+        return Plan.of(*plan.stages, [RequeueAfter(LOOK_AGAIN_SECONDS)]) if looks_up else plan
 
     def forget(self, key: UnitKey) -> None:
         """A unit is gone."""
         self._refused.pop(key, None)
+        self._owners.forget(*key)
 
     def carried_out(self, key: UnitKey, outcome: PlanOutcome) -> None:
         """Remember what was refused: it may be accepted when a queue opens, and must hold up nothing else."""
@@ -208,6 +224,18 @@ def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
         return watches.of(kinds.POD, Pod, label_selector=others, field_selector=selector)
     return watches.of(
         kinds.POD, Pod, label_selector=others, keep=lambda pod: pod.spec.scheduler_name in names
+    )
+
+
+def _unreadable(unit: GroupedPods, error: ApiError) -> Plan:
+    """Wait for an owner that cannot be read: without its annotations, pods of a gang could start one by one."""
+    if isinstance(error, TooManyRequests):
+        return Plan.of([RequeueAfter(error.patience)])
+    message = (
+        f"its pods wait for their PodGroup until {unit.kind.kind} {unit.name} can be read: {error}"
+    )
+    return Plan.of(
+        [RecordEvent("Warning", "OwnerUnreadable", message), RequeueAfter(UNREADABLE_SECONDS)]
     )
 
 

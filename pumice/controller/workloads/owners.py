@@ -1,8 +1,8 @@
 """Owners of pods, as far as their PodGroups depend on them.
 
 The pods of one controlling owner are one unit and have one PodGroup, `podgroup-<uid of the owner>`. A pod without a controlling
-owner is a unit by itself. Of the owners that Kubernetes brings, annotations and the number of pods are watched. Owners of other
-kinds are not looked at: what they want for the PodGroup, they write into the annotations of their pods.
+owner is a unit by itself. Of the owners that Kubernetes brings, annotations and the number of pods are watched. Of owners of other
+kinds, which are custom resources most often, the annotations are looked up; how many pods they have is not known.
 """
 
 from dataclasses import dataclass
@@ -62,15 +62,15 @@ class WorkloadSpec(ApiStruct, frozen=True):
 
 
 class Workload(ApiStruct, frozen=True):
-    """A ReplicaSet, StatefulSet, DaemonSet, ReplicationController or batch Job."""
+    """An owner of pods: a ReplicaSet, StatefulSet, DaemonSet, ReplicationController or batch Job, or the metadata of any other."""
 
     metadata: WorkloadMeta = WorkloadMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
     def size(self, kind: Kind) -> int | None:
-        """Pods that it has at once; None for a DaemonSet, where that depends on the nodes."""
+        """Pods that it has at once; None for a DaemonSet, where that depends on the nodes, and for owners of other kinds."""
         spec = self.spec
-        if kind == kinds.DAEMON_SET:
+        if kind == kinds.DAEMON_SET or kind not in OWNER_KINDS:
             return None
         if kind != kinds.INDEXED_JOB:
             return 1 if spec.replicas is None else spec.replicas
@@ -111,6 +111,11 @@ class GroupedPods:
     def is_watched(self) -> bool:
         """True if the owner is of a kind that is watched."""
         return self.kind in OWNER_KINDS
+
+    @property
+    def is_looked_up(self) -> bool:
+        """True if the annotations of the owner are looked up. A pod's are not, whatever it owns: it has a PodGroup of its own."""
+        return not self.is_watched and (self.kind.group, self.kind.kind) != ("", kinds.POD.kind)
 
     @property
     def obj(self) -> dict[str, Any]:

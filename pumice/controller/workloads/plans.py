@@ -40,14 +40,24 @@ class ObservedGroup:
     Attributes:
         unit: The unit.
         pods: Its pods.
-        owner: Its owner; None for one that is not watched, or that the caches do not show yet.
+        owner: Its owner; None for one that cannot be looked up, or that the caches do not show yet.
         group: Its PodGroup, if there is one.
+        unread: Why the owner could not be looked up; it is recorded with the creation of the PodGroup.
     """
 
     unit: GroupedPods
     pods: Sequence[Pod]
     owner: Workload | None = None
     group: Raw | None = None
+    unread: RecordEvent | None = None
+
+    def members(self, exists: Callable[[str], bool]) -> list[Pod]:
+        """The pods that are in the group, or should be.
+
+        Args:
+            exists: Whether the namespace has a PodGroup of a name.
+        """
+        return [pod for pod in self.pods if _is_member(pod, self.unit, exists)]
 
 
 def plan_group(
@@ -74,12 +84,13 @@ def plan_group(
         return Plan()
     if owner is not None and owner.size(unit.kind) == 0:
         return _scaled_to_nothing(picture)
-    members = [pod for pod in picture.pods if _is_member(pod, unit, exists)]
+    members = picture.members(exists)
     if not members:
         return Plan()
     target = wanted(unit, max(members, key=_age), owner, inherit=inherit)
     if group is None:
         head: list[Step] = [CreateObject(POD_GROUP, target.group)]
+        target.events.extend([picture.unread] if picture.unread else [])
     elif _belongs(unit, group):
         patch = _patch(unit, group, target.group)
         head = [UpdateObject(POD_GROUP, unit.namespace, unit.group_name, patch)] if patch else []

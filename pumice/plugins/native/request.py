@@ -64,7 +64,7 @@ def read_tasks(text: str, size: int) -> list[tuple[str, int]]:
     for item in text.split(","):
         name, equals, number = (each.strip() for each in item.partition("="))
         if problem := dns_label_problem(name):
-            raise RequestError(f"{keys.TASKS}: a task's name {problem}")
+            raise RequestError(f"{keys.TASKS}: invalid name of a task: {problem}")
         if name in counts:
             raise RequestError(f'{keys.TASKS}: there are two tasks "{name}"')
         if equals and not (number.isascii() and number.isdigit()):
@@ -143,7 +143,7 @@ def _decoded(text: str) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
     problem = problem if len(problem) <= _LONGEST_PROBLEM else f"{problem[:_LONGEST_PROBLEM]}…"
-    raise RequestError(f"{keys.PLUGINS}: this is no YAML: {problem}")
+    raise RequestError(f"{keys.PLUGINS}: invalid YAML: {problem}")
 
 
 def _name(name: object) -> str:
@@ -158,5 +158,5 @@ def _arguments(name: object, value: object) -> list[str]:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value
     raise RequestError(
-        f'{keys.PLUGINS}: expected a list of texts as the arguments of "{name}", found {shown(value)}'
+        f'{keys.PLUGINS}: expected a list of strings as the arguments of "{name}", found {shown(value)}'
     )

@@ -101,8 +101,8 @@ class Bounds:
 
     def _importance(self, rows: Ints) -> Ints:
         """`importance` in columns."""
-        running, jobs = self._session.view.running, self._session.state.jobs
-        gangs = [jobs[key].order_priority if key else 0 for key in running.gangs]
+        running = self._session.view.running
+        gangs = [gang.order_priority if gang else 0 for gang in running.gangs]
         own = np.clip(running.priority[rows], -HALF, HALF - 1)
         found: Ints = (np.array(gangs, dtype=np.int64)[running.gang[rows]] << 32) + own
         return found

@@ -39,6 +39,7 @@ class Rules:
     Attributes:
         name: Distinguishes rules of several kinds.
         checks: The plugins' checks; see `victims.allowed`.
+        classes: What of a pod that asks decides about their answers.
         queues: Queues whose pods are candidates, by row; not asked where `inside` names a gang.
         only_running: Whether pods that are bound and do not run yet are no candidates.
         own_job: Whether the answer depends on which gang asks, besides what plugins say.
@@ -49,6 +50,7 @@ class Rules:
 
     name: str
     checks: Sequence[Extension[VictimCheck]]
+    classes: Sequence[Callable[[Preemptor], Hashable]]
     queues: Bools
     only_running: bool
     own_job: bool
@@ -64,19 +66,15 @@ class Rules:
 
     def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted from the same nodes."""
-        said = self._said(session, preemptor)
+        said = tuple([each(preemptor) for each in self.classes])
         is_alone = self.own_job or session.is_target(preemptor.job.key)
         job = preemptor.job.key if is_alone else ""
         return self.name, preemptor.queue.metadata.name, session.alike(preemptor.task), job, said
 
-    def survey_class(self, session: Session, preemptor: Preemptor) -> Hashable:
+    def survey_class(self, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted, if they may use their nodes."""
-        queue, best_effort = preemptor.queue.metadata.name, preemptor.task.is_best_effort
-        return self.name, queue, self.inside, best_effort, self._said(session, preemptor)
-
-    @staticmethod
-    def _said(session: Session, preemptor: Preemptor) -> Hashable:
-        return tuple([by(preemptor) for by in session.extensions.preemptor_classes])
+        said = [each(preemptor) for each in self.classes]
+        return self.name, preemptor.job.queue, self.inside, preemptor.task.is_best_effort, *said
 
 
 def between_jobs(session: Session, job: JobInfo) -> Rules:
@@ -86,6 +84,7 @@ def between_jobs(session: Session, job: JobInfo) -> Rules:
     return Rules(
         "jobs",
         session.extensions.preemptable,
+        session.extensions.preemptor_classes,
         own,
         only_running=False,
         own_job=job.holding > 0,
@@ -98,6 +97,7 @@ def inside_job(session: Session, job: JobInfo) -> Rules:
     return Rules(
         "inside",
         session.extensions.preemptable,
+        session.extensions.preemptor_classes,
         _NO_QUEUE,
         only_running=False,
         own_job=True,
@@ -112,6 +112,7 @@ def between_queues(session: Session, queue: Queue) -> Rules:
     return Rules(
         "queues",
         session.extensions.reclaimable,
+        session.extensions.reclaimer_classes,
         others,
         only_running=True,
         own_job=False,

@@ -80,7 +80,7 @@ class Survey:
 
 def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
     """Look at all running pods for one that asks, and for all for which `Rules.survey_class` is the same."""
-    running, jobs = session.view.running, session.state.jobs
+    running = session.view.running
     rows = _looked_at(session, preemptor, rules)
     is_open: Bools = running.preemptable[rows]
     if rules.only_running:
@@ -91,10 +91,12 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
             is_open &= rows != task.row
     open_rows = rows[is_open]
     gangs = running.gang[open_rows]
-    numbers = np.flatnonzero(np.bincount(gangs, minlength=1)) if len(gangs) else gangs
+    is_there = np.zeros(len(running.gangs), dtype=np.bool_)
+    is_there[gangs] = True
+    numbers = np.flatnonzero(is_there)
     places = np.zeros(len(running.gangs), dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
-    named = [jobs[running.gangs[number]] for number in numbers.tolist()]
+    named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]
     candidates = Candidates(running, open_rows, named, places[gangs])
     judgement = judge(rules.checks, preemptor, candidates)
     may = np.zeros(len(rows), dtype=np.bool_)
@@ -105,14 +107,14 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
 
 
 def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
-    running, jobs = session.view.running, session.state.jobs
+    running = session.view.running
     count = len(running.tasks)
     accepted = np.zeros(len(running.gangs), dtype=np.bool_)
     if rules.inside:
         own = running.number(rules.inside)
         accepted[own : own + 1] = own >= 0
-    else:
-        queues = np.array([jobs[key].row if key else -1 for key in running.gangs], dtype=np.int64)
+    elif rules.queues.any():
+        queues = np.array([gang.row if gang else -1 for gang in running.gangs], dtype=np.int64)
         accepted[queues >= 0] = rules.queues[queues[queues >= 0]]
     if not accepted.any():
         return np.zeros(0, dtype=np.int64)

@@ -97,7 +97,7 @@ class Search:
         """Note why evictions did not help a gang; gangs with such pods share the answer."""
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         own = rules.without if rules.own_job else ""
-        key = (rules.survey_class(self._session, preemptor), own, usable.tobytes())
+        key = (rules.survey_class(preemptor), own, usable.tobytes())
         if key not in self._spared:
             seen = self._survey(preemptor, rules)
             self._spared[key] = seen.spared(action, usable, rules)
@@ -127,7 +127,7 @@ class Search:
         if self._surveyed != moment:
             self._surveys.clear()
             self._surveyed = moment
-        key = rules.survey_class(self._session, preemptor)
+        key = rules.survey_class(preemptor)
         found = self._surveys.get(key)
         if found is None:
             found = self._surveys[key] = survey(self._session, preemptor, rules)

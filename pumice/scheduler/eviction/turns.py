@@ -38,24 +38,24 @@ def hungry_jobs(
     """
     lines: dict[str, Line[JobInfo]] = {}
     rules: dict[str, Rules] = {}
+    queues = session.state.queues
+    leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
-        if not job.counts[SchedulingStatus.PENDING]:
+        queue = queues.get(job.queue)
+        if queue is None or not queue.is_open or session.is_pending(job):
             continue
-        with session.turn(job):
-            queue = session.state.queues.get(job.queue)
-            if queue is None or not queue.is_open or job.group is None:
-                continue
-            if _may_be_left_out(session, queue, job):
+        if job.group is None or not job.counts[SchedulingStatus.PENDING]:
+            continue
+        try:
+            if leaves_out and _may_be_left_out(session, queue, job):
                 if job.queue not in rules:
                     rules[job.queue] = rules_for(job, queue)
                 if not _may_help(session, search, rules[job.queue], queue, job, _kinds(job)):
                     continue
-            if (
-                not session.is_pending(job)
-                and session.is_starving(job)
-                and session.why_invalid(job) is None
-            ):
+            if session.is_starving(job) and session.why_invalid(job) is None:
                 lines.setdefault(job.queue, session.job_line()).push(job)
+        except Exception as error:
+            session.fail(job.key, error)
     return lines
 
 
@@ -161,13 +161,8 @@ def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
 
 
 def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """Whether nothing happens in an action to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
-    return (
-        "allocate" in session.view.actions
-        and not session.is_explained(job)
-        and not queue.is_fifo
-        and not job.holding
-    )
+    """Whether nothing happens to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
+    return not (session.is_explained(job) or queue.is_fifo or job.holding)
 
 
 def _may_help(
@@ -188,11 +183,12 @@ def _may_help(
         job: The gang.
         asking: One of its waiting pods of each kind.
     """
-    return any(
-        search.may_help(Preemptor(task, job, queue), rules)
-        and session.why_impossible(task.shape) is None
-        for task in asking
-    )
+    for task in asking:
+        if not search.may_help(Preemptor(task, job, queue), rules):
+            continue
+        if session.why_impossible(task.shape) is None:
+            return True
+    return False
 
 
 def explain(session: Session, search: Search, rules: Rules, job: JobInfo, action: str) -> None:

@@ -5,7 +5,7 @@ their node, so that "only as many of a gang as it has above its minimum" is a co
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 __all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Preemptor:
+class Preemptor(NamedTuple):
     """A pod for which others may have to go.
 
     Attributes:

@@ -28,7 +28,6 @@ _HOLDS = tuple(
 )
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
-_ALLOCATED = tuple(sorted(ALLOCATED_LIKE))
 _INITIAL_PHASES = ("", "Pending")
 
 
@@ -53,7 +52,9 @@ class JobInfo:
         key: `namespace/name`.
         group: The PodGroup as it was last seen.
         queue: Name of its queue.
-        priority: Value of its PriorityClass.
+        order_priority: The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is
+            lower. Quotas of namespaces limit what pods of a priority may ask for; a PodGroup is not limited so, and must
+            not take pods further up than they may go.
         pod_priorities: Priorities that its pods have, each with the number of pods.
         min_member: Pods that must be schedulable together.
         min_task: The same for each role.
@@ -84,6 +85,7 @@ class JobInfo:
     """
 
     __slots__ = (
+        "_priority",
         "_table",
         "allocated",
         "arrived",
@@ -104,11 +106,11 @@ class JobInfo:
         "minimum",
         "name",
         "namespace",
+        "order_priority",
         "pending",
         "pending_empty",
         "pod_priorities",
         "pod_report",
-        "priority",
         "queue",
         "ready",
         "report",
@@ -135,8 +137,8 @@ class JobInfo:
         self.key = f"{namespace}/{name}"
         self.group: PodGroup | None = None
         self.queue = ""
-        self.priority = 0
         self.pod_priorities: dict[int, int] = {}
+        self._priority = self.order_priority = 0
         self.min_member = 0
         self.min_task: dict[str, int] = {}
         self.min_task_total = 0
@@ -193,6 +195,7 @@ class JobInfo:
         self._count(task, task.status, 1)
         if (stated := task.pod_priority) is not None:
             self.pod_priorities[stated] = self.pod_priorities.get(stated, 0) + 1
+            self.order_priority = min(self.order_priority, stated)
 
     def discard(self, task: TaskInfo) -> None:
         """Count a pod out."""
@@ -202,6 +205,7 @@ class JobInfo:
             self.pod_priorities[stated] -= 1
             if not self.pod_priorities[stated]:
                 del self.pod_priorities[stated]
+                self.order_priority = min([self._priority, *self.pod_priorities])
         task.job = ""
         if not any(task.counts):
             self.roles.pop(task.role, None)
@@ -253,13 +257,14 @@ class JobInfo:
     # -- questions ---------------------------------------------------------------------------
 
     @property
-    def order_priority(self) -> int:
-        """The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is lower.
+    def priority(self) -> int:
+        """Value of its PriorityClass."""
+        return self._priority
 
-        Quotas of namespaces limit what pods of a priority may ask for. A PodGroup is not limited so, and must not
-        take pods further up than they may go.
-        """
-        return min(self.priority, *self.pod_priorities) if self.pod_priorities else self.priority
+    @priority.setter
+    def priority(self, value: int) -> None:
+        self._priority = value
+        self.order_priority = min([value, *self.pod_priorities])
 
     @property
     def phase(self) -> str:
@@ -274,7 +279,7 @@ class JobInfo:
     @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return sum([self.counts[status] for status in _ALLOCATED])
+        return self.counted - self.counts[SchedulingStatus.PIPELINED]
 
     @property
     def is_waiting(self) -> bool:

@@ -4,7 +4,7 @@ Rows are in the order of node names, so that "the first of the best" is the same
 whatever order the events came.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 
 import numpy as np
@@ -19,6 +19,7 @@ from pumice.scheduler.model.axis import (
     Axis,
     Ints,
 )
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running import VICTIMS, RunningTable
@@ -41,15 +42,17 @@ class NodeRecord:
     Attributes:
         row: Row in the table; -1 while the node is not there.
         node: The node as it was last seen.
+        is_ready: Whether it takes pods.
         tasks: Pods on it, those of other schedulers included.
     """
 
-    __slots__ = ("name", "node", "row", "tasks")
+    __slots__ = ("is_ready", "name", "node", "row", "tasks")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.row = -1
         self.node: Node | None = None
+        self.is_ready = False
         self.tasks: dict[str, TaskInfo] = {}
 
     def __repr__(self) -> str:
@@ -91,13 +94,19 @@ class NodeTable:
         "running",
     )
 
-    def __init__(self, axis: Axis) -> None:
+    def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
+        """An empty table.
+
+        Args:
+            axis: Columns of resources.
+            jobs: Gangs by key, those included whose pods are put on nodes.
+        """
         self._axis = axis
         self.peers = PeerTable()
         self.records: dict[str, NodeRecord] = {}
         self.order: list[NodeRecord] = []
         self.names: tuple[str, ...] = ()
-        self.running = RunningTable(axis)
+        self.running = RunningTable(axis, jobs)
         self.layout = 0
         self._is_settled = True
         self.ports: Ports = {}
@@ -164,6 +173,7 @@ class NodeTable:
         if old is not None and not says_the_same(old, node):
             changed = True
         record.node = node
+        record.is_ready = node.is_ready
         if changed:
             for listener in self.on_change:
                 listener(row, None if is_new else old, node)
@@ -217,7 +227,7 @@ class NodeTable:
         for row, record in enumerate(present):
             record.row = row
         self.order = present
-        self.names = tuple(record.name for record in present)
+        self.names = tuple([record.name for record in present])
         self.layout += 1
         self._is_settled = True
 
@@ -276,6 +286,11 @@ class NodeTable:
         """Row of the node of a pod; -1 when there is none."""
         record = self.records.get(task.node)
         return record.row if record is not None else -1
+
+    def is_there(self, name: str) -> bool:
+        """Whether a node exists; a pod may name one that does not."""
+        record = self.records.get(name)
+        return record is not None and record.row >= 0
 
     def rows(self) -> Rows:
         """All rows as they are, without a copy; they cannot be written to and follow every change."""

@@ -3,9 +3,12 @@
 A row a pod, in no order; a row is used again when its pod has gone. Preemption and reclaim pick rows by masks.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pumice.scheduler.model.axis import Axis, Bools, Ints
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
 __all__ = ["VICTIMS", "RunningTable"]
@@ -21,7 +24,7 @@ class RunningTable:
 
     Attributes:
         tasks: Pods by row; None where a row is free.
-        gangs: Keys of gangs by number; empty where a number is free.
+        gangs: Gangs by number; None where a number is free.
         used: Rows that hold a pod.
         node: Row of the node, -1 while the node is not there.
         gang: Number of the gang.
@@ -36,6 +39,7 @@ class RunningTable:
         "_axis",
         "_free",
         "_free_gangs",
+        "_jobs",
         "_numbers",
         "_sizes",
         "critical",
@@ -50,10 +54,11 @@ class RunningTable:
         "vectors",
     )
 
-    def __init__(self, axis: Axis) -> None:
+    def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
         self._axis = axis
+        self._jobs = jobs
         self.tasks: list[TaskInfo | None] = []
-        self.gangs: list[str] = []
+        self.gangs: list[JobInfo | None] = []
         self._free: list[int] = []
         self._free_gangs: list[int] = []
         self._numbers: dict[str, int] = {}
@@ -97,7 +102,7 @@ class RunningTable:
         self.tasks[row] = None
         self.used[row] = False
         self._free.append(row)
-        self._leave(self.gangs[self.gang[row]])
+        self._leave(task.job)
 
     def move(self, task: TaskInfo, node: int) -> None:
         """Note that the node of a pod has another row."""
@@ -110,7 +115,7 @@ class RunningTable:
             rows: New rows by old row, -1 for nodes that are gone.
         """
         if len(rows):
-            self.node = np.where(self.node >= 0, rows[self.node], -1)
+            self.node = np.append(rows, -1)[self.node]
 
     def number(self, gang: str) -> int:
         """Number of a gang; -1 if none of its pods runs."""
@@ -129,10 +134,10 @@ class RunningTable:
         if number is None:
             if self._free_gangs:
                 number = self._free_gangs.pop()
-                self.gangs[number] = gang
+                self.gangs[number] = self._jobs[gang]
             else:
                 number = len(self.gangs)
-                self.gangs.append(gang)
+                self.gangs.append(self._jobs[gang])
             self._numbers[gang] = number
         self._sizes[gang] = self._sizes.get(gang, 0) + 1
         return number
@@ -142,7 +147,7 @@ class RunningTable:
         if not self._sizes[gang]:
             del self._sizes[gang]
             number = self._numbers.pop(gang)
-            self.gangs[number] = ""
+            self.gangs[number] = None
             self._free_gangs.append(number)
 
     def _grow(self) -> None:

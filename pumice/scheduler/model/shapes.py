@@ -224,8 +224,11 @@ def _request(container: Container, name: str, default: int) -> int:
 
 
 def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
-    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
-    for container in [*sidecars, *(spec.containers or ())]:
+    containers = spec.containers or []
+    if spec.init_containers:
+        containers = [each for each in spec.init_containers if each.restart_policy == "Always"]
+        containers += spec.containers or ()
+    for container in containers:
         for port in container.ports or ():
             number = port.host_port or (port.container_port if spec.host_network else 0)
             if number:

@@ -155,10 +155,13 @@ class TaskInfo:
         self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)
         self.priority = _priority(pod)
         self.pod_priority = spec.priority
-        gates = [str(gate.get("name", "")) for gate in spec.scheduling_gates or ()]
-        asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
-        self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
-        self.gates = "" if self.is_held else ", ".join(gates)
+        self.is_held = False
+        self.gates = ""
+        if spec.scheduling_gates:
+            gates = [str(gate.get("name", "")) for gate in spec.scheduling_gates]
+            asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
+            self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
+            self.gates = "" if self.is_held else ", ".join(gates)
         self.order: tuple[int, float, Natural] = (
             trailing_index(meta.name),
             parse_time(meta.creation_timestamp) or 0.0,

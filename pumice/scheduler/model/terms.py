@@ -130,9 +130,11 @@ class PeerRules(msgspec.Struct, frozen=True, cache_hash=True):
 def peer_rules(pod: Pod) -> PeerRules | None:
     """What a pod says about other pods; None for nothing."""
     meta, spec = pod.metadata, pod.spec
+    constraints = spec.topology_spread_constraints
+    if spec.affinity is None and not constraints:
+        return None
     affinity = spec.affinity or Affinity()
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
-    constraints = spec.topology_spread_constraints
     if near is None and apart is None and not constraints:
         return None
     namespace, labels = meta.namespace, meta.labels or {}

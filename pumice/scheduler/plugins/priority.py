@@ -4,6 +4,8 @@ A gang is ordered by the lower of two priorities: its PodGroup's and the lowest 
 the PodGroup's counts, as in Volcano.
 """
 
+from operator import attrgetter
+
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -42,8 +44,8 @@ class Priority:
     def _less_important(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
         """Pods of gangs with a lower priority, and pods of the same gang that have a lower one themselves."""
         own = preemptor.job
-        ranks = candidates.of_jobs(self._of)
-        less: Bools = ranks < self._of(own)
+        rank = attrgetter("priority" if self._strict else "order_priority")
+        less: Bools = candidates.of_jobs(rank) < rank(own)
         if own in candidates.jobs:
             inside = candidates.job == candidates.jobs.index(own)
             below = candidates.of_tasks(lambda task: task.priority) < preemptor.task.priority

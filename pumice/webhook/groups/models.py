@@ -56,7 +56,7 @@ def _annotation(found: Any) -> Any:
 def _annotation_key_problem(key: str) -> str | None:
     # The API server compares the keys of annotations in lower case.
     problem = qualified_name_problem(key.lower())
-    return problem and f"the key of an annotation {problem}"
+    return problem and f"invalid key of an annotation: {problem}"
 
 
 Text = Annotated[

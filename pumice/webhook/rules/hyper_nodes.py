@@ -2,8 +2,7 @@
 
 import msgspec
 
-from pumice.api.fields import Reason
-from pumice.api.hypernodes import HyperNode, Member
+from pumice.api.hypernodes import NO_SELECTOR, SEVERAL_SELECTORS, HyperNode, Member
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
 from pumice.webhook.rules.case import Case, Check
@@ -19,6 +18,7 @@ HN_NO_MEMBERS = Rule(
     "Without any it is no place in the network.",
     "members: []",
     reason="FieldValueRequired",
+    phrases=("member must have at least one member",),
 )
 HN_TIER = Rule(
     "HN-TIER",
@@ -32,6 +32,12 @@ HN_SELECTOR = Rule(
     "By name, by a pattern and by labels at once, it is unknown which counts.",
     "selector: {exactMatch: {name: node-1}, regexMatch: {pattern: node-.*}}",
     reason="FieldValueForbidden",
+    phrases=(
+        "Either ExactMatch or RegexMatch or LabelMatch must be specified",
+        "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified",
+        "member selector must have one of exactMatch, regexMatch, or labelMatch",
+        "cannot specify more than one selector type",
+    ),
 )
 HN_NO_SELECTOR = Rule(
     "HN-NO-SELECTOR",
@@ -47,6 +53,7 @@ HN_REGEX = Rule(
     "Neither Volcano nor Pumice could tell which nodes are meant; RE2 has no look-around and no "
     "back-references.",
     "regexMatch: {pattern: 'rack-(1'}",
+    phrases=("member regexMatch pattern is invalid",),
 )
 HN_LABELS = Rule(
     "HN-LABELS",
@@ -94,7 +101,8 @@ def _tier(case: Case, hyper_node: HyperNode) -> None:
 
 def _members(case: Case, hyper_node: HyperNode) -> None:
     if not hyper_node.members:
-        case.report(HN_NO_MEMBERS, "spec.members", "must name what the HyperNode consists of")
+        message = "member must have at least one member: list the nodes or HyperNodes that are in this HyperNode"
+        case.report(HN_NO_MEMBERS, "spec.members", message)
     seen: dict[bytes, int] = {}
     patterns = _Patterns()
     for index, member in enumerate(hyper_node.members):
@@ -120,7 +128,7 @@ class _Patterns:
 
     def judge(self, case: Case, pattern: str, path: str) -> None:
         if self._room < 0 and pattern not in self._known:
-            message = "is not looked at: the patterns before it are as large as all may be together"
+            message = "is not checked: the patterns before it are as large as all may be together"
             case.report(HN_REGEX, path, message, stricter=True)
             return
         found = judge_regex(pattern)
@@ -128,7 +136,8 @@ class _Patterns:
             self._known.add(pattern)
             self._room -= max(0, found.instructions - _FREE * len(pattern))
         if found.problem is not None:
-            case.report(HN_REGEX, path, found.problem, stricter=found.large)
+            message = f"member regexMatch pattern is invalid: {found.problem}"
+            case.report(HN_REGEX, path, message, stricter=found.large)
 
 
 _ROOM = 200_000
@@ -141,13 +150,17 @@ _FREE = 8
 def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:
     selector = member.selector
     if selector is None:
-        case.report(HN_NO_SELECTOR, path, f"must be set: {_ONE_OF}")
+        case.report(
+            HN_NO_SELECTOR,
+            path,
+            "must have one of exactMatch, regexMatch and labelMatch, found none",
+        )
         return
     ways = selector.ways
-    if len(ways) != 1:
-        found = f"only {_ONE_OF}, found {' and '.join(ways)}" if ways else _ONE_OF
-        reason: Reason = "FieldValueForbidden" if ways else "FieldValueRequired"
-        case.report(HN_SELECTOR, path, f"must have {found}", reason)
+    if len(ways) > 1:
+        case.report(HN_SELECTOR, path, f"{SEVERAL_SELECTORS}, found {' and '.join(ways)}")
+    elif not ways:
+        case.report(HN_SELECTOR, path, f"{NO_SELECTOR}, found none", "FieldValueRequired")
     of_hyper_nodes = member.type == _HYPER_NODE
     if of_hyper_nodes and ways and ways != ("exactMatch",):
         message = "Volcano looks at members of type HyperNode only if they have exactMatch"
@@ -168,7 +181,6 @@ def _labels(case: Case, labels: LabelSelector, path: str) -> None:
         case.report(HN_LABELS, f"{path}{where}", problem)
 
 
-_ONE_OF = "one of exactMatch, regexMatch and labelMatch"
 _HYPER_NODE = "HyperNode"
 
 CHECKS: tuple[Check[HyperNode], ...] = (

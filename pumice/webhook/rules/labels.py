@@ -19,7 +19,7 @@ def label_problems(labels: Mapping[str, str] | None) -> Iterator[Problem]:
     """Say which labels no object can have."""
     for key, value in sorted((labels or {}).items()):
         if problem := qualified_name_problem(key):
-            yield f".{key}", f"the key {problem}"
+            yield f".{key}", f"invalid key: {problem}"
         elif problem := label_value_problem(value):
             yield f".{key}", problem
 
@@ -29,7 +29,7 @@ def annotation_problems(annotations: Mapping[str, str] | None) -> Iterator[Probl
     for key in sorted(annotations or ()):
         # The API server compares the keys of annotations in lower case.
         if problem := qualified_name_problem(key.lower()):
-            yield f".{key}", f"the key {problem}"
+            yield f".{key}", f"invalid key: {problem}"
 
 
 def selector_problems(selector: LabelSelector, suggestions: Suggestions) -> Iterator[Problem]:

@@ -37,6 +37,20 @@ class References(NamedTuple):
     two_tiers: Rule
 
 
+_BOTH_TIERS = "must not specify 'highestTierAllowed' and 'highestTierName'"
+_PHRASES: dict[str, tuple[str, ...]] = {
+    "JOB-QUEUE-MISSING": ("unable to find job queue",),
+    "JOB-QUEUE-NOT-OPEN": ("can only submit job to queue with state `Open`",),
+    "JOB-QUEUE-ROOT": ("can not submit job to root queue",),
+    "JOB-QUEUE-NOT-LEAF": ("can only submit job to leaf queue",),
+    "JOB-TOPO-BOTH": (_BOTH_TIERS,),
+    "PG-QUEUE-MISSING": ("unable to find queue",),
+    "PG-QUEUE-NOT-OPEN": ("can only submit PodGroup to queue with state `Open`",),
+    "PG-TOPO-BOTH": (_BOTH_TIERS, f"in subGroupPolicy … {_BOTH_TIERS}"),
+}
+"""Volcano's phrases, which differ between the kinds; see `Rule.phrases`."""
+
+
 def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
     """The rules about what objects of a kind name."""
     return References(
@@ -64,6 +78,7 @@ def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
             "The two may disagree, and which of them counts would be a guess.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
+            phrases=_PHRASES[f"{prefix}-TOPO-BOTH"],
         ),
     )
 
@@ -80,6 +95,7 @@ def _about_queues(
             "No quota pays for the pods of a queue that does not exist; they would wait for ever.",
             "queue: reserch",
             reason="FieldValueNotFound",
+            phrases=_PHRASES[f"{prefix}-QUEUE-MISSING"],
         ),
         Rule(
             f"{prefix}-QUEUE-UNKNOWN",
@@ -94,6 +110,7 @@ def _about_queues(
             f"{named} is open",
             "A closed queue takes nothing new.",
             "queue: closed-for-maintenance",
+            phrases=_PHRASES[f"{prefix}-QUEUE-NOT-OPEN"],
         ),
         Rule(
             f"{prefix}-QUEUE-ROOT",
@@ -101,6 +118,7 @@ def _about_queues(
             "The queue root holds the other queues; it runs nothing itself.",
             "queue: root",
             stricter=tree_is_stricter,
+            phrases=_PHRASES.get(f"{prefix}-QUEUE-ROOT", ()),
         ),
         Rule(
             f"{prefix}-QUEUE-NOT-LEAF",
@@ -108,6 +126,7 @@ def _about_queues(
             "Its share is divided among its children; nothing is left for pods of its own.",
             "queue: department (with queues team-a and team-b below it)",
             stricter=tree_is_stricter,
+            phrases=_PHRASES.get(f"{prefix}-QUEUE-NOT-LEAF", ()),
         ),
     )
 
@@ -138,26 +157,37 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
 
     A queue without a state is one that its controller has not reached yet, and counts as open.
     """
-    path = "spec.queue"
+    path, noun = "spec.queue", "job" if rules is JOB else "PodGroup"
     if name == keys.ROOT_QUEUE:
-        case.report(rules.root, path, f'"{name}" holds other queues, name one of those')
+        message = (
+            f"can not submit {noun} to root queue: it only holds other queues, name one of those"
+        )
+        case.report(rules.root, path, message)
         return
     queue = case.queue(name)
     if queue is None:
         hint = case.did_you_mean(name, [each.metadata.name for each in case.view.queues()])
         if case.view.complete:
-            case.report(rules.missing, path, f'there is no queue "{name}"{hint}')
+            missing = "job queue" if rules is JOB else "queue"
+            message = f'unable to find {missing} "{name}": there is no such queue{hint}'
+            case.report(rules.missing, path, message)
         else:
-            message = f'queue "{name}" is not in the given files, so it was not looked at{hint}'
+            message = f'queue "{name}" is not in the given files, so it was not checked{hint}'
             case.report(rules.unknown, path, message)
         return
     if not queue.is_open:
-        message = f'queue "{name}" is {queue.status.state}, it must be Open to take anything new'
+        message = (
+            f'can only submit {noun} to queue with state `Open`, found queue "{name}" in state '
+            f"{queue.status.state}"
+        )
         case.report(rules.not_open, path, message)
     if children := case.view.children(name):
         below = counted(len(children), "queue")
         names = sorted(each.metadata.name for each in children)
-        message = f'queue "{name}" has {below} below it, name one of those: {listed(names)}'
+        message = (
+            f'can only submit {noun} to leaf queue, found {below} below "{name}"; name one of those: '
+            f"{listed(names)}"
+        )
         case.report(rules.not_leaf, path, message)
 
 
@@ -190,14 +220,14 @@ def job_priorities(case: Case, job: Job) -> None:
 
 
 def contradicts(
-    case: Case, rules: References, path: str, topology: NetworkTopology | None, of: str = ""
+    case: Case, rules: References, path: str, topology: NetworkTopology | None, within: str = ""
 ) -> bool:
-    """Whether a topology names its tier by number and by name, which is reported; `of` says whose it is."""
+    """True if a topology names its tier by number and by name, which is reported; the message begins with `within`."""
     if topology is None or topology.highest_tier_allowed is None or not topology.highest_tier_name:
         return False
     message = (
-        f"{of}must not be set together with highestTierAllowed ({topology.highest_tier_allowed}), "
-        f'found "{topology.highest_tier_name}"; keep one of the two'
+        f"{within}must not specify 'highestTierAllowed' and 'highestTierName' together, found "
+        f'{topology.highest_tier_allowed} and "{topology.highest_tier_name}"; keep one of the two'
     )
     case.report(rules.two_tiers, f"{path}.highestTierName", message)
     return True

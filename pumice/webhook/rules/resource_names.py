@@ -82,8 +82,8 @@ def amount_problem(value: object, name: str = "") -> str | None:
     except QuantityError as error:
         return str(error)
     if amount < 0:
-        return f"must be 0 or more, found {value}"
-    return f"must be a whole number, found {value}" if amount % MILLI and is_integer(name) else None
+        return f"must be greater than or equal to 0, found {value}"
+    return f"must be an integer, found {value}" if amount % MILLI and is_integer(name) else None
 
 
 def is_shared(name: str) -> bool:
@@ -101,15 +101,22 @@ def container_resource_problem(name: str, hinted: bool = True) -> str | None:
             return None
         hint = _meant(name, _OF_CONTAINERS) if hinted else ""
         known = ", ".join(_OF_CONTAINERS)
-        return f'"{name}" is no resource of containers{hint}: these are {known}, hugepages-SIZE and VENDOR/NAME'
+        standard = name in COUNTED or name in _MEASURED or name.startswith(("requests.", "limits."))
+        qualified = "" if standard else " must be a standard resource type or fully qualified: it"
+        return (
+            f'"{name}"{qualified} must be a standard resource for containers ({known} or hugepages-SIZE) '
+            f"or VENDOR/NAME{hint}"
+        )
     if problem := qualified_name_problem(name):
         return problem
     if "kubernetes.io/" in name:
         return None
     if name.startswith("requests."):
-        return f'"{name}" must not start with "requests.", which is for quotas'
+        return f'doesn\'t follow extended resource name standard: "requests." is a prefix for quotas, found "{name}"'
     problem = qualified_name_problem(f"requests.{name}")  # as a quota on it would be called
-    return f"{problem}, with the 9 characters that quotas put before it" if problem else None
+    if problem is None:
+        return None
+    return f"doesn't follow extended resource name standard: with the prefix of quotas, {problem}"
 
 
 def _meant(name: str, usual: Iterable[str]) -> str:
@@ -126,7 +133,7 @@ def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
     if name in _OF_PODS or (name.startswith(HUGE_PAGES) and page_size(name)):
         return None
     hint = did_you_mean(name, _OF_PODS) if hinted else ""
-    return f'"{name}" is no resource of pods as a whole{hint}: these are cpu, memory and hugepages-SIZE'
+    return f'"{name}" is not a resource of pods as a whole{hint}; these are cpu, memory and hugepages-SIZE'
 
 
 def page_size(name: str) -> int:

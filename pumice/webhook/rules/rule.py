@@ -24,6 +24,8 @@ class Rule:
         reason: Kubernetes' class of the error.
         level: How strict it is unless settings say otherwise.
         stricter: Volcano admits what breaks this rule; setting `strict-upstream` makes it a warning.
+        phrases: Fragments of Volcano's text for the same mistake, by which users, searches and scripts know it. A message
+            has that of the situation, letter for letter; `…` stands for a value.
         compares: The rule compares several fields, so its result about an object without one of
             them may be wrong. A rule that finds the same name twice is right without the others.
         since: Version that brought the rule.
@@ -36,6 +38,7 @@ class Rule:
     reason: Reason = "FieldValueInvalid"
     level: Level = "enforce"
     stricter: bool = False
+    phrases: tuple[str, ...] = ()
     compares: bool = False
     since: str = "0.1"
 

@@ -91,6 +91,23 @@ async def test_replace_deletes_the_job_that_runs(played: ControllerStage) -> Non
     assert "StaleReference" not in reasons(played)
 
 
+async def test_replace_waits_until_the_pods_are_gone(played: ControllerStage) -> None:
+    manifest = cron_job("@every 10s", concurrencyPolicy="Replace")
+    manifest["metadata"]["annotations"] = {keys.REPLACE_WHEN_GONE: "true"}
+    await submit(played, manifest)
+    await played.until(lambda: played.names(POD), "a pod")
+    [first], [pod] = played.names(JOB), played.names(POD)
+    for held in (["example.com/held"], None):
+        await played.client.patch(POD, pod, "default", {"metadata": {"finalizers": held}})
+        if held:
+            await played.until(lambda: "deletionTimestamp" in str(played.job(first)), "its end")
+            await asyncio.sleep(3.0)
+            assert played.names(JOB) == [first]
+    await played.until(lambda: first not in played.names(JOB), "it to be gone")
+    await played.until(lambda: played.names(JOB), "the next Job")
+    assert "ReplaceConcurrent" in reasons(played)
+
+
 async def test_suspended_and_resumed(played: ControllerStage) -> None:
     await submit(played, cron_job("@every 1s", runs="1ms", suspend=True))
     await asyncio.sleep(5)

@@ -127,3 +127,35 @@ async def test_no_run_is_lost_or_doubled(
     for number, (created, begun, _) in enumerate(told):
         wanted = {f"c-{int(begun) + PERIOD * run}": 1 for run in (1, 2)}
         assert created == wanted, f"killed at write {number}"
+
+
+async def test_a_job_stays_until_its_run_is_noted(cluster: EmbeddedCluster, client: Client) -> None:
+    """Where the controller of CronJobs is a process of its own that dies after creating a Job; the other one removes ended Jobs."""
+    cron_jobs = frozenset({"cronjob-controller"})
+    jobs = frozenset({"job-controller", "gc-controller"})
+    stage = ControllerStage(cluster, client)
+    async with MortalForCronJobs.connect(server=cluster.url) as mortal:
+        assert isinstance(mortal, MortalForCronJobs)
+        mortal.last, mortal.after, mortal.dead = 1, True, asyncio.Event()  # the first is a note
+        manifest = cron_job(f"@every {PERIOD}s", runs="1ms")
+        manifest["spec"]["jobTemplate"]["spec"]["ttlSecondsAfterFinished"] = 0
+        made = await submit(stage, manifest)
+        creations = Creations(client, stage.namespace)
+        counting = asyncio.create_task(creations.follow(made["metadata"]["resourceVersion"]))
+        try:
+            async with playing(stage), stage.controller(controllers=jobs):
+                async with stage.controller(mortal, controllers=cron_jobs):
+                    await stage.until(lambda: mortal.dead.is_set(), "a Job")
+                [name] = stage.names(JOB)
+                await stage.until(lambda: stage.phase(name) == "Completed", "its end")
+                await asyncio.sleep(3.0)
+                assert stage.names(JOB) == [name]
+                async with stage.controller(controllers=cron_jobs):
+                    await stage.until(lambda: not stage.names(JOB), "it to go")
+        finally:
+            counting.cancel()
+            await asyncio.gather(counting, return_exceptions=True)
+    begun = parse_time(made["metadata"]["creationTimestamp"])
+    assert begun is not None
+    assert creations.counts == {name: 1}
+    assert parse_time(status(stage)["lastScheduleTime"]) == begun + PERIOD

@@ -246,7 +246,7 @@ async def test_what_belongs_to_somebody_else_is_left_alone_and_told_once(
 @pytest.mark.parametrize(
     ("manifest", "piece"),
     [
-        (indexed_job("pytroch"), "unknown plugin"),
+        (indexed_job("pytroch"), "unable to find job plugin"),
         (indexed_job("svc", completionMode="NonIndexed"), "completionMode"),
         (indexed_job("svc", name="1st"), 'a Service "1st"'),
     ],

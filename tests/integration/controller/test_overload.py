@@ -13,6 +13,7 @@ from pumice.cluster.errors import ApiError, Forbidden, TooManyRequests, Unavaila
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.caches import ControllerCaches
 from pumice.controller.loop.execution import Executor
+from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.memory import JobMemory
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.term import JobTerm
@@ -83,7 +84,8 @@ async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
     async with recorded(empty.cluster.url) as (client, requests):
         requests.refuse = lambda request: error if request.method == "POST" else None
         async with empty.controller(client) as worker:
-            term = JobTerm(worker, builtin(), ControllerCaches(worker.watches))
+            watches = worker.watches
+            term = JobTerm(worker, builtin(), ControllerCaches(watches), JobOwners(watches))
             made = await empty.client.create(JOB, job("train"))
             memory = JobMemory(uid=made["metadata"]["uid"], outages=50)
             outcome = await Executor(client, worker.recorder, ControllerMetrics()).carry_out(

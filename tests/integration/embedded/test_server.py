@@ -251,15 +251,39 @@ async def test_nonsense_below_a_pod_is_refused(
         assert response.status == 400
 
 
-async def test_logs_of_simulated_pods_are_empty(
+async def test_logs_and_streams_of_pods_say_that_nodes_are_simulated(
     cluster: EmbeddedCluster, http: aiohttp.ClientSession
 ) -> None:
     cluster.store.create(pod("p"))
+    why = "nodes of this cluster are simulated: no container is started, so "
 
     async with http.get(f"{PODS}/p/log") as response:
-        assert (response.status, await response.text()) == (200, "")
+        assert (response.status, response.content_type) == (200, "text/plain")
+        assert await response.text() == f"{why}pod default/p has no output\n"
     async with http.get(f"{PODS}/missing/log") as response:
         assert response.status == 404
+    for below in ("attach", "exec", "portforward"):
+        for ask in (http.get, http.post):
+            async with ask(f"{PODS}/p/{below}") as response:
+                status = await response.json()
+            assert (response.status, status["message"]) == (400, f"{why}pods have no {below}")
+
+
+async def test_kinds_that_no_controller_acts_on_and_bodies_that_are_not_read_say_so(
+    http: aiohttp.ClientSession,
+) -> None:
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    async with http.post("/apis/apps/v1/namespaces/default/deployments", json=made) as response:
+        assert response.status == 201
+        assert "makes no pods of a Deployment" in response.headers["Warning"]
+    async with http.post(
+        "/apis/apps/v1/namespaces/default/deployments",
+        data=b"k8s\x00\x0a\x15\x0a\x07apps/v1\x12\x0aDeployment",
+        headers={"Content-Type": "application/vnd.kubernetes.protobuf"},
+    ) as response:
+        status = await response.json()
+    assert response.status == 415
+    assert "add --dry-run=client -o yaml" in status["message"]
 
 
 async def test_a_thousand_pods_are_written_and_watched_in_a_second_or_two(

@@ -49,8 +49,8 @@ class Hooked(Client):
             await self.before_evict(pod)
         await super().evict(namespace, pod, uid=uid, grace=grace)
 
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
-        found = await super().get(kind, name, namespace)
+    async def get(self, kind: Kind, name: str, *arguments: Any, **named: Any) -> Object:
+        found = await super().get(kind, name, *arguments, **named)
         if self.after_get is not None and kind == POD:
             await self.after_get(name)
         return found

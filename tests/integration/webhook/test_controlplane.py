@@ -51,8 +51,8 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespa
     for line in (
         "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5",
         "spec.policies[0].action:",
-        'spec.plugins.tensorflw: unknown plugin "tensorflw" (did you mean "tensorflow"?)',
-        'spec.queue: there is no queue "reserch"',
+        'spec.plugins.tensorflw: unable to find job plugin "tensorflw" (did you mean "tensorflow"?)',
+        'spec.queue: unable to find job queue "reserch": there is no such queue',
     ):
         assert line in text
 
@@ -82,7 +82,7 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     space = called.namespace
     one, two = job("one", namespace=space, queue="gone"), job("two", namespace=space, queue="gone")
-    line = 'spec.queue: there is no queue "gone" [JOB-QUEUE-MISSING]'
+    line = 'spec.queue: unable to find job queue "gone": there is no such queue [JOB-QUEUE-MISSING]'
 
     text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=one)
     assert text.splitlines() == [f'The Job "one" is invalid: {line}']
@@ -195,7 +195,7 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
     )
     await asyncio.sleep(0.5)
     text = await called.refused("create", "-f", "-", obj=pod_group(namespace=called.namespace))
-    assert 'there is no queue "gone"' in text
+    assert 'unable to find job queue "gone"' in text
 
     bad = pod(namespace=called.namespace, annotations={"volcano.sh/jdb-min-available": "x"})
     del bad["metadata"]["uid"], bad["status"]

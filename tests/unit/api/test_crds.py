@@ -143,8 +143,14 @@ def test_a_selector_of_members_carries_its_rules() -> None:
     selector = at(schema_of(kinds.HYPER_NODE), "spec.members[].selector")
     rules = selector["x-kubernetes-validations"]
     assert [each["message"] for each in rules] == [
-        "must have one of exactMatch, regexMatch and labelMatch",
-        "must have only one of exactMatch, regexMatch and labelMatch",
+        (
+            "member selector must have one of exactMatch, regexMatch, or labelMatch: "
+            "Either ExactMatch or RegexMatch or LabelMatch must be specified"
+        ),
+        (
+            "cannot specify more than one selector type: "
+            "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"
+        ),
     ]
     assert all("self.labelMatch" in each["rule"] for each in rules)
 

@@ -52,9 +52,24 @@ def test_durations_as_go_reads_them(text: str, nanoseconds: int) -> None:
 )
 def test_what_is_no_duration(text: str) -> None:
     assert parse_nanoseconds(text) is None
-    assert duration_problem(text) == (
-        f'must be a duration such as 90s, 10m or 1h30m, found "{text}"'
-    )
+    problem = duration_problem(text) or ""
+    assert problem.startswith("time: ")
+    assert problem.endswith(f' "{text}"; write a duration such as 90s, 10m or 1h30m')
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("10", "missing unit in duration"),
+        ("1h30", "missing unit in duration"),
+        ("10 minutes", 'unknown unit " minutes" in duration'),
+        ("1h5d", 'unknown unit "d" in duration'),
+        ("soon", "invalid duration"),
+        ("-", "invalid duration"),
+    ],
+)
+def test_the_fault_of_a_duration_is_named_as_go_does(text: str, fault: str) -> None:
+    assert (duration_problem(text) or "").startswith(f'time: {fault} "{text}"; ')
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from pumice.api.json_words import kind_of, shown
 @pytest.mark.parametrize(
     ("value", "kind", "in_full"),
     [
-        ("yes", "a text", 'the text "yes"'),
-        ("x" * 101, "a text", f'the text "{"x" * 100}…"'),
-        (True, "true or false", "true"),
-        (False, "true or false", "false"),
-        (3, "a number", "the number 3"),
+        ("yes", "a string", 'the string "yes"'),
+        ("x" * 101, "a string", f'the string "{"x" * 100}…"'),
+        (True, "a boolean", "the boolean true"),
+        (False, "a boolean", "the boolean false"),
+        (3, "an integer", "the integer 3"),
         (0.5, "a number", "the number 0.5"),
         ([1], "a list", "a list"),
         ({"a": 1}, "an object", "an object"),

@@ -1,16 +1,11 @@
 """The command as a whole: exit codes, one clear line for a mistake, quick to start."""
 
-import ast
-import os
-import shlex
-import subprocess
-import sys
-from pathlib import Path
+import re
 
 import pytest
 
 import pumice as package
-from pumice.cli import app, exits, main
+from pumice.cli import app, completion, exits, job, kubectl_plugin, main, queue
 from tests.kit.counting import calls
 from tests.unit.cli.conftest import Pumice
 
@@ -21,8 +16,11 @@ VERBS = [
     "simulate",
     "dev",
     "explain",
+    "job",
+    "queue",
     "plugins",
     "rules",
+    "completion",
     "webhook",
     "controller",
     "scheduler",
@@ -42,12 +40,63 @@ def test_help_lists_every_verb(pumice: Pumice) -> None:
     assert "..." not in ran.out.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+OF_GROUPS = [
+    f"{group.__name__.rpartition('.')[2]} {each}" for group in (job, queue) for each in group.VERBS
+]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, *OF_GROUPS])
 def test_every_verb_has_help_with_examples(pumice: Pumice, verb: str) -> None:
-    ran = pumice(verb, "--help")
+    ran = pumice(*verb.split(), "--help")
     assert ran.code == 0
     assert f"Usage: pumice {verb}" in ran.out
     assert f"pumice {verb}" in ran.out.partition("Examples:")[2]
+    assert "..." not in ran.out.partition("Commands:")[2]
+
+
+def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kubectl_plugin(["job", "suspend", "--help"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Usage: kubectl pumice job suspend [OPTIONS]")
+    assert "    kubectl pumice job suspend mnist\n" in told
+    assert kubectl_plugin(["queue", "close"]) == 2
+    assert capsys.readouterr().err == (
+        "kubectl pumice queue close: Missing argument 'NAME'. (see `kubectl pumice queue close --help`)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pumice jo", ["job"]),
+        ("pumice job s", ["suspend"]),
+        ("pumice job list --sel", ["--selector"]),
+        ("pumice queue list -o ", ["text", "wide", "json", "yaml", "name"]),
+        ("pumice completion ", ["bash", "zsh", "fish"]),
+    ],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_verbs_options_and_values(
+    pumice: Pumice,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    shell: str,
+    line: str,
+    expected: list[str],
+) -> None:
+    script = pumice("completion", shell).out
+    assert f"{completion.VARIABLE}=complete_{shell}" in script
+    monkeypatch.setenv(completion.VARIABLE, f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert not ended.value.code
+    told = capsys.readouterr().out
+    found = re.findall(r'"([^"]+)"(?::"|$|\)|\n)', told) if shell == "zsh" else told.splitlines()
+    assert [each.split("\t")[0] for each in found] == expected
 
 
 def test_version(pumice: Pumice) -> None:
@@ -99,7 +148,16 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
         (["explain", "job/x", "--kubeconfig", "no-such"], "kubeconfig no-such"),
-        (["explain", "job/x", "--master", "http://127.0.0.1:1"], "127.0.0.1"),
+        (
+            ["explain", "job/x", "--master", "http://127.0.0.1:1"],
+            "pumice explain: cannot reach http://127.0.0.1:1: connection refused; is the cluster running? Otherwise",
+        ),
+        (["job", "list", "--master", "ftp://x"], "job list: cannot reach ftp://x: invalid address"),
+        (
+            ["queue", "list", "--context", "a", "--master", "http://x"],
+            "context 'a' is looked for in",
+        ),
+        (["job", "lst"], "pumice job: No such command 'lst'. Did you mean 'list'?"),
         (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "--port"),
@@ -127,90 +185,6 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(app, "app", interrupted)
     assert main(["lint", "x"]) == exits.INTERRUPTED
-
-
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "pumice", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_a_reader_that_went_away_is_no_failure_of_ours(tmp_path: Path) -> None:
-    pods = "\n---\n".join(
-        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p{n}}}\nspec: {{containers: []}}"
-        for n in range(3000)
-    )
-    file = tmp_path / "pods.yaml"
-    file.write_text(pods)
-    command = f"{sys.executable} -m pumice lint {shlex.quote(str(file))} -o json | head -c 10"
-    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert ran.stdout == "[\n  {\n    "
-    assert "Traceback" not in ran.stderr
-    assert "Exception" not in ran.stderr
-
-
-def test_a_full_disk_is_told_in_one_line() -> None:
-    with Path("/dev/full").open("w", encoding="utf-8") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "pumice", "rules"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert ran.returncode == 2
-    assert ran.stderr == b"pumice: cannot write: No space left on device\n"
-
-
-def test_what_a_terminal_cannot_show_is_written_in_other_signs() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "pumice", "lint", "examples/mistakes/dependencies.yaml"],
-        cwd=Path(__file__).parents[3],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (1, b"")
-    assert rb"prepare \u2192 train \u2192 prepare" in ran.stdout
-
-
-HELPING = """
-import sys
-before = {*sys.modules, *sys.stdlib_module_names}
-from tests.kit.counting import calls
-from pumice.cli import main
-count = calls(lambda: main(["--help"]))
-print((count, sorted(name for name in sys.modules if name.partition(".")[0] not in before)))
-"""
-
-NEEDED = {"annotated_doc", "msgspec", "shellingham", "typer", "typing_extensions"}
-"""Packages of others without which there is no help; NumPy, aiohttp, PyYAML and the like are for verbs."""
-
-
-def test_help_is_there_at_once() -> None:
-    """Nothing is timed: what is imported for it is looked at, and calls are counted."""
-    ran = subprocess.run(
-        [sys.executable, "-c", HELPING],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    count, imported = ast.literal_eval(ran.stdout.splitlines()[-1])
-    assert {name.partition(".")[0] for name in imported} <= NEEDED | {"pumice", "tests"}
-    rooms = {".".join(name.split(".")[:2]) for name in imported if name.startswith("pumice.")}
-    assert rooms == {"pumice.api", "pumice.cli"}
-    assert count < 200_000  # 127,000 were counted
-
-
-def test_the_installed_command_is_the_same() -> None:
-    script = Path(sys.executable).with_name("pumice")
-    ran = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert ran.stdout == run("--version").stdout
 
 
 def test_time_is_not_spent_before_the_verb() -> None:

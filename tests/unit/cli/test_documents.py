@@ -115,8 +115,8 @@ def test_an_empty_text_has_no_documents(text: str) -> None:
         (b"a: *nobody\n", 1, 1, "found undefined alias"),
         (b"a: 1\n---\nb:\n  <<: 2\n", 2, 4, "expected a mapping or list of mappings for merging"),
         (b"1: a\n'1': b\n", 1, 2, "key '1' appears twice"),
-        (b"? [a]\n: b\n", 1, 1, "a key must be text, found a list"),
-        (b"~: b\n", 1, 1, "a key must be text, found nothing"),
+        (b"? [a]\n: b\n", 1, 1, "a key must be a string, found a list"),
+        (b"~: b\n", 1, 1, "a key must be a string, found nothing"),
         (b"a:\n\t- b\n", 1, 2, "found a tab where only spaces indent"),
         (b"a:\n  b: 1\n c: 2\n", 1, 3, "expected key: is the line indented as those above it?"),
         (

@@ -39,7 +39,7 @@ def test_text_for_people(pumice: Pumice) -> None:
     ran = pumice("lint", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
     assert ran.code == 1
     assert "Job/default/bad: refused" in ran.out
-    assert '  error    spec.plugins.tensorbaord: unknown plugin "tensorbaord"' in ran.out
+    assert '  error    spec.plugins.tensorbaord: unable to find job plugin "tensorbaord"' in ran.out
     assert "Job/default/train: admitted" in ran.out
     assert "  change   spec.plugins.svc: [] added" in ran.out
     assert ran.out.endswith("2 objects: 1 admitted, 1 refused\n")
@@ -138,7 +138,7 @@ def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found the text "3"']),
+        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found the string "3"']),
         (
             "other: []",
             ["line 1: other: unknown key, ignored", "line 1: resourceGroups: must be set"],
@@ -149,7 +149,7 @@ def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
             [
                 "line 5: resourceGroups[1].lables: unknown key, ignored",
                 "line 2: resourceGroups[0]: needs a name",
-                "line 4: resourceGroups[1].schedulerName: must consist",
+                "line 4: resourceGroups[1].schedulerName: a lowercase RFC 1123 subdomain must consist",
                 "2 problems, the first in line 2: resourceGroups[0]: needs a name",
             ],
         ),
@@ -206,7 +206,7 @@ def test_an_object_that_does_not_decode_stops_no_other(pumice: Pumice, kind: str
             0,
             "POD-PLUGINS-DOUBT",
         ),
-        (("completions: 4", "completions: many"), 1, "spec.completions: must be a whole number"),
+        (("completions: 4", "completions: many"), 1, "spec.completions: json: cannot unmarshal"),
         (("pumice.dev/plugins", "example.com/plugins"), 0, "skipped Job/default/resnet"),
     ],
 )

@@ -66,7 +66,9 @@ def test_the_same_job_gives_the_same_objects(pumice: Pumice) -> None:
 def test_a_refused_job_is_not_rendered(pumice: Pumice) -> None:
     ran = pumice("render", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
     assert (ran.code, ran.out) == (1, "")
-    assert "Job/default/bad is refused: spec.plugins.tensorbaord: unknown plugin" in ran.err
+    assert (
+        "Job/default/bad is refused: spec.plugins.tensorbaord: unable to find job plugin" in ran.err
+    )
 
 
 def test_other_objects_are_state(pumice: Pumice, tmp_path: Path) -> None:

@@ -30,8 +30,14 @@ from tests.unit.cli.conftest import Pumice
         (["--port", "18450", "--metrics-port", "18450"], "are both 18450"),
         (["--webhook-url", "http://10.0.0.1"], "expected an address such as https://10.0.0.1:8443"),
         (["--webhook-url", "https://"], "expected an address such as https://10.0.0.1:8443"),
-        (["--webhook-secret-name", "A B"], "--webhook-secret-name: a name must consist of"),
-        (["--webhook-service-name", ""], "--webhook-service-name: a name must"),
+        (
+            ["--webhook-secret-name", "A B"],
+            "--webhook-secret-name: a lowercase RFC 1123 subdomain must consist of",
+        ),
+        (
+            ["--webhook-service-name", ""],
+            "--webhook-service-name: a lowercase RFC 1123 subdomain must",
+        ),
         (
             ["--scheduler-name", ""],
             "--set: scheduler-names[0]: must be a name, found an empty string",

@@ -207,6 +207,28 @@ def test_patches_of_templates(case: Raw) -> None:
     assert merged(merged(spec, patch), patch) == case["then"]
 
 
+def test_lists_in_a_status_are_bounded() -> None:
+    """Of a Job that restarts for ever the latest ten phases are kept, of a template with many Jobs the newest 1,000."""
+    flow = job_flow({"a": []})
+    for number in range(25):
+        phase = ("Running", "Restarting")[number % 2]
+        state = {"phase": phase, "lastTransitionTime": f"2027-01-15T07:00:{number:02}Z"}
+        job = a_job("f-a", {"status": {"state": state}})
+        (step,) = of(plan_job_flow(flow, [job], {}, NOW), PatchStatus)
+        flow["status"] = step.status
+    (known,) = flow["status"]["jobStatusList"]
+    begun = [each["startTimestamp"] for each in known["runningHistories"]]
+    assert begun == [f"2027-01-15T07:00:{number:02}Z" for number in range(15, 25)]
+
+    jobs = [
+        {"metadata": {"name": f"j{number}", "creationTimestamp": f"2027-01-{31 - number // 50:02}"}}
+        for number in range(1100)
+    ]
+    template = {"metadata": {"name": "a", "namespace": "d"}}
+    (step,) = of(plan_job_template(template, jobs), PatchStatus)
+    assert set(step.status["jobDependsOnList"]) == {f"j{number}" for number in range(1000)}
+
+
 @pytest.mark.parametrize("case", table("controller/job-templates"), ids=lambda case: case["id"])
 def test_job_templates(case: Raw) -> None:
     template = {"metadata": {"name": "a", "namespace": "d"} | case.get("metadata", {})}

@@ -75,8 +75,10 @@ def picture(case: Raw, group: Raw | None) -> ObservedGroup:
         unit = unit_of(
             msgspec.structs.replace(some, namespace="default", owner_references=[refers])
         )
-        owner = workload(case) if unit.is_watched else None
-        return ObservedGroup(unit, pods, owner, group)
+        read = case["owner"].get("looked_up")
+        owner = workload(case) if unit.is_watched or read else None
+        unread = RecordEvent("Normal", "OwnerNotRead", "") if read is False else None
+        return ObservedGroup(unit, pods, owner, group, unread)
     return ObservedGroup(unit_of(pods[0].metadata), pods, None, group)
 
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import CONFIG_MAP, Kind
+from pumice.api.crds import all_crds
+from pumice.api.kinds import CONFIG_MAP, JOB, Kind
+from pumice.cli.dev_view import StoreView
 from pumice.embedded import EmbeddedCluster, fieldsets
 from pumice.embedded.apply import Applier
 from pumice.embedded.calls import Call
@@ -14,6 +16,11 @@ from pumice.embedded.patches import merge
 from pumice.embedded.resources import Resource
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Version
+from pumice.plugins import builtin
+from pumice.webhook.admission import Admission
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.settings import AdmissionSettings
+from tests.kit.builders import job, queue, task
 from tests.unit.embedded.support import Clock, cases, config_map, offline, widgets
 
 KINDS = {"ConfigMap": CONFIG_MAP, "Deployment": Kind("apps", "v1", "Deployment", "deployments")}
@@ -250,3 +257,34 @@ def test_lists_of_crds_are_merged_as_their_schema_says() -> None:
         "keyed": [{"name": "other", "value": "2"}, {"name": "main", "value": "3"}],
         "plain": [{"name": "main", "value": "3"}],
     }
+
+
+def test_what_was_not_set_by_a_user_follows_where_writes_are_recorded_from_the_start() -> None:
+    """Client-side apply scales a Job down: `minAvailable`, which admission wrote, belongs to no manager."""
+    view = StoreView()
+    admission = Admission(AdmissionSettings(), view, builtin())
+    cluster = offline(
+        crds=all_crds(), admission=admission, registrations=REGISTRATIONS, records=True
+    )
+    view.store = cluster.store
+    cluster.store.create(queue("default"))
+    objects, resource = cluster.store.objects, cluster.store.resource(JOB)
+    manifest = job("j", [task("t", 4)])
+    call = Call(resource, "default", "j", manager="kubectl-client-side-apply")
+    created = objects.create(call, manifest).obj
+    assert created["spec"]["minAvailable"] == 4
+    [entry] = created["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kubectl-client-side-apply", "Update")
+    assert "f:minAvailable" not in entry["fieldsV1"]["f:spec"]
+
+    def scaled(old: Version) -> dict[str, Any]:
+        new = old.copy()
+        new["spec"]["tasks"][0] |= {"replicas": 2, "minAvailable": 2}
+        return dict(new)
+
+    assert objects.change(call, scaled).obj["spec"]["minAvailable"] == 2
+    status = Call(resource, "default", "j", subresource="status", manager="controller")
+    changed = objects.change(status, lambda old: merge(old.copy(), {"status": {"running": 1}})).obj
+    entries = {each["manager"]: each for each in changed["metadata"]["managedFields"]}
+    assert entries["controller"]["subresource"] == "status"
+    assert entries["controller"]["fieldsV1"] == {"f:status": {"f:running": {}}}

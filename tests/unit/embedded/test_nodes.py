@@ -158,6 +158,27 @@ async def test_a_deleted_pod_of_a_node_that_is_gone_goes(cluster: EmbeddedCluste
     await gone(cluster)
 
 
+async def test_pods_of_a_deleted_node_go(cluster: EmbeddedCluster) -> None:
+    cluster.add_node("other")
+    cluster.store.create(bound())
+    stays = bound("stays")
+    stays["spec"]["nodeName"] = "other"
+    cluster.store.create(stays)
+    await status(cluster, "Running")
+    cluster.store.delete(NODE, "node")
+    await gone(cluster)
+    assert cluster.store.get(POD, "stays", "default") is not None
+
+
+async def test_pods_stay_when_their_node_comes_back_at_once(cluster: EmbeddedCluster) -> None:
+    cluster.store.create(bound())
+    await status(cluster, "Running")
+    cluster.store.delete(NODE, "node")
+    cluster.add_node("node")
+    await asyncio.sleep(0.03)
+    assert cluster.store.get(POD, "p", "default") is not None
+
+
 async def test_a_deleted_pod_with_a_finalizer_ends_and_stays(cluster: EmbeddedCluster) -> None:
     held = bound()
     held["metadata"]["finalizers"] = ["a/b"]

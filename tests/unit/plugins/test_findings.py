@@ -17,7 +17,7 @@ def test_an_unknown_plugin_is_refused_with_the_one_that_was_meant() -> None:
 
     (error,) = found.errors
     assert str(error) == (
-        'spec.plugins.tensorfow: unknown plugin "tensorfow" (did you mean "tensorflow"?) [JOB-PLUGIN]'
+        'spec.plugins.tensorfow: unable to find job plugin "tensorfow" (did you mean "tensorflow"?) [JOB-PLUGIN]'
     )
     assert error.reason == "FieldValueNotSupported"
 
@@ -35,9 +35,9 @@ def test_an_unknown_plugin_like_no_other_is_refused_with_the_list() -> None:
         (["--master=launcher"], ["launcher"], ""),
         (["--master", "launcher"], ["launcher"], ""),
         ([], ["master"], ""),
-        (["--master=launcher"], ["worker"], 'needs a task named "launcher"'),
+        (["--master=launcher"], ["worker"], 'the Job has no task named "launcher"'),
         ([], ["mastr"], '(did you mean "mastr"?)'),
-        ([], [], 'needs a task named "master"'),
+        ([], [], 'the Job has no task named "master"'),
     ],
 )
 def test_an_mpi_job_needs_its_master(arguments: list[str], tasks: list[str], refused: str) -> None:

@@ -82,13 +82,16 @@ def test_a_circle_is_refused() -> None:
     ("plugin", "message"),
     [
         (object(), "expected a subclass of pumice.plugins.JobPlugin"),
-        (made(name="No Name"), "name must consist of lower case letters"),
-        (made(name=3), "name must be text"),
+        (made(name="No Name"), "name: a lowercase RFC 1123 label must consist"),
+        (made(name=3), "name: must be a string"),
         (made(summary=""), "summary must be a sentence"),
         (made(requires="svc"), "requires must be a tuple of plugin names"),
         (made(after=["svc"]), "after must be a tuple of plugin names"),
         (made(arguments=()), "arguments must be an ArgumentSpec"),
-        (made(requires=("svk",)), 'requires unknown plugin "svk" (did you mean "svc"?)'),
+        (
+            made(requires=("svk",)),
+            'requires a plugin that does not exist: unable to find job plugin "svk" (did you mean "svc"?)',
+        ),
         (made(name="svc"), "the name is taken by the plugin of pumice"),
     ],
 )

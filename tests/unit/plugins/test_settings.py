@@ -29,7 +29,7 @@ def test_settings_are_read_from_assignments() -> None:
         ("wait-imag=x", '(did you mean "wait-image"?)'),
         ("nothing-like-it=x", "known are wait-image"),
         ("wait-image=", "must have at least 1 character, found none"),
-        ("wait-resources=1", "must be an object, found the number 1"),
+        ("wait-resources=1", "must be an object, found the integer 1"),
         ("wait-security-context={", "must be a JSON object, found"),
         ("strict-upstream=perhaps", "must be true or false"),
     ],

@@ -134,7 +134,7 @@ def _check_running(state: ClusterState) -> None:
         assert task is not None
         assert task.key in wanted
         assert task.row == row
-        assert running.gangs[running.gang[row]] == task.job
+        assert running.gangs[running.gang[row]] is state.jobs[task.job]
         assert running.number(task.job) == running.gang[row]
         assert running.node[row] == state.nodes.records[task.node].row
         assert running.priority[row] == task.priority

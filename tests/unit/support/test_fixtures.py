@@ -8,7 +8,7 @@ import sys
 
 from tests.conftest import ALONE, SLOW
 from tests.support.controlplane.builder import REPOSITORY
-from tests.support.fixtures import LONGEST
+from tests.support.order import COMPUTING, WAITING
 
 ON_IT = "tests/e2e/test_controlplane.py"
 OFF_IT = "tests/unit/support/test_controlplane_processes.py"
@@ -38,7 +38,7 @@ def test_tests_on_the_control_plane_can_be_left_out() -> None:
 
 
 def test_what_is_named_as_slow_or_runs_alone_is_there() -> None:
-    for each in (*SLOW, *ALONE, *LONGEST):
+    for each in (*SLOW, *ALONE, *COMPUTING, *WAITING):
         file, _, test = each.partition("::")
         assert (REPOSITORY / file).exists(), each
         assert not test or f"def {test}(" in (REPOSITORY / file).read_text(), each
@@ -47,4 +47,4 @@ def test_what_is_named_as_slow_or_runs_alone_is_there() -> None:
 def test_tests_that_run_alone_can_be_left_out_and_picked() -> None:
     (measured,) = (each for each in ALONE if each.startswith("tests/e2e/"))
     assert collected("-m", "not alone", measured, ON_IT) == [ON_IT]
-    assert collected("-m", "controlplane and alone", measured, ON_IT) == [measured]
+    assert collected("-m", "alone", measured, ON_IT) == [measured]

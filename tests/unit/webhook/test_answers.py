@@ -28,7 +28,7 @@ def asked(path: str, obj: dict[str, Any], *assignments: str) -> dict[str, Any]:
 def test_one_problem_is_one_line() -> None:
     response = asked("/jobs/validate", job("a", queue="gone"))
     assert response["status"]["message"] == (
-        'Job "a": spec.queue: there is no queue "gone" [JOB-QUEUE-MISSING]'
+        'Job "a": spec.queue: unable to find job queue "gone": there is no such queue [JOB-QUEUE-MISSING]'
     )
 
 
@@ -50,7 +50,9 @@ def test_a_problem_of_the_object_as_a_whole_has_a_field_for_kubectl() -> None:
     found = request("/queues/validate", None, "DELETE", queue("default"))
     response = answer(admission(), "/queues/validate", found)
     assert [each["field"] for each in response["status"]["details"]["causes"]] == ["metadata.name"]
-    assert response["status"]["message"].startswith('Queue "default": the queue default must stay')
+    assert response["status"]["message"].startswith(
+        'Queue "default": `default` queue can not be deleted'
+    )
 
 
 def test_a_text_of_the_users_neither_breaks_the_line_nor_the_terminal() -> None:

@@ -32,15 +32,15 @@ def test_names_have_dashes_and_lists_repeat_theirs() -> None:
             'max-queue-dept: unknown key (did you mean "max-queue-depth"?)',
         ),
         ("xyz=3", "xyz: unknown key, known are scheduler-names, max-queue-depth"),
-        ("max-queue-depth=deep", 'max-queue-depth: must be an integer, found the text "deep"'),
+        ("max-queue-depth=deep", 'max-queue-depth: must be an integer, found the string "deep"'),
         (
             "max-queue-depth=0",
-            "max-queue-depth: must be at least 1, found the number 0",
+            "max-queue-depth: must be at least 1, found the integer 0",
         ),
         ("scheduler-name=", "scheduler-names[0]: must be a name, found an empty string"),
         (
             "strict-upstream=perhaps",
-            'strict-upstream: must be true or false, found the text "perhaps"',
+            'strict-upstream: must be true or false, found the string "perhaps"',
         ),
     ],
 )

@@ -27,22 +27,22 @@ def said(template: Raw) -> dict[str, str]:
         (
             with_spec(hostNetwork="true"),
             "spec.hostNetwork",
-            'must be true or false, found the text "true"; leave out the quotes',
+            'json: cannot unmarshal the string "true" into a boolean; leave out the quotes',
         ),
         (
             with_spec(terminationGracePeriodSeconds="30"),
             "spec.terminationGracePeriodSeconds",
-            'must be a whole number, found the text "30"; leave out the quotes',
+            'json: cannot unmarshal the string "30" into an integer; leave out the quotes',
         ),
         (
             with_spec(terminationGracePeriodSeconds="soon"),
             "spec.terminationGracePeriodSeconds",
-            'must be a whole number, found the text "soon"',
+            'json: cannot unmarshal the string "soon" into an integer',
         ),
         (
             with_spec(terminationGracePeriodSeconds=1.0),
             "spec.terminationGracePeriodSeconds",
-            "must be a whole number, found the number 1.0; write 1",
+            "json: cannot unmarshal the number 1.0 into an integer; write 1",
         ),
         (
             with_spec(priority=2**31),
@@ -52,43 +52,47 @@ def said(template: Raw) -> dict[str, str]:
         (
             with_spec(hostname=5),
             "spec.hostname",
-            "must be a text, found the number 5; put it in quotes",
+            "json: cannot unmarshal the integer 5 into a string; put it in quotes",
         ),
         (
             with_spec(nodeSelector={"gpu": True}),
             "spec.nodeSelector.gpu",
-            "must be a text, found true; put it in quotes",
+            "json: cannot unmarshal the boolean true into a string; put it in quotes",
         ),
         (
             with_spec(tolerations={}),
             "spec.tolerations",
-            "must be a list, found an object; write []",
+            "json: cannot unmarshal an object into a list; write []",
         ),
-        (with_spec(affinity=[]), "spec.affinity", "must be an object, found a list; write {}"),
+        (
+            with_spec(affinity=[]),
+            "spec.affinity",
+            "json: cannot unmarshal a list into an object; write {}",
+        ),
         (
             with_spec(tolerations=["gpu"]),
             "spec.tolerations[0]",
-            'must be an object, found the text "gpu"',
+            'json: cannot unmarshal the string "gpu" into an object',
         ),
         (
             with_spec(hostname=["x" * 100]),
             "spec.hostname",
-            "must be a text, found a list",
+            "json: cannot unmarshal a list into a string",
         ),
         (
             with_spec(tolerations="x" * 101),
             "spec.tolerations",
-            f'must be a list, found the text "{"x" * 100}…"; put it in brackets',
+            f'json: cannot unmarshal the string "{"x" * 100}…" into a list; put it in brackets',
         ),
         (
             with_spec(overhead={"cpu": False}, runtimeClassName="a"),
             "spec.overhead.cpu",
-            "must be a quantity such as 500m, 2 or 4Gi, found false",
+            "json: cannot unmarshal the boolean false into a quantity such as 500m, 2 or 4Gi",
         ),
         (
             with_spec(volumes=[{"name": "a", "emptyDir": {"sizeLimit": 1e40}}]),
             "spec.volumes[0].emptyDir.sizeLimit",
-            'must be a quantity below 1e30, found "1e+40"',
+            'exponents must be at most 30: found "1e+40"; write a quantity such as 500m, 2 or 4Gi',
         ),
     ],
 )

@@ -79,6 +79,6 @@ def test_a_kind_with_a_schema_tells_all() -> None:
     raw = job(maxRetry="3", volumes={})
     found = type_problems(kinds.JOB, raw, ValueError(""))
     assert {each.path: each.message for each in found} == {
-        "spec.maxRetry": 'must be a whole number, found the text "3"; leave out the quotes',
-        "spec.volumes": "must be a list, found an object; write []",
+        "spec.maxRetry": 'json: cannot unmarshal the string "3" into an integer; leave out the quotes',
+        "spec.volumes": "json: cannot unmarshal an object into a list; write []",
     }

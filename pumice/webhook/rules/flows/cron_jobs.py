@@ -1,8 +1,11 @@
 """CronJobs: when they make Jobs, and whether the Jobs could be made."""
 
+from pumice.api import keys
+from pumice.api.booleans import parse_bool
 from pumice.api.cronjobs import CronJob, job_name
 from pumice.api.fields import Reason
 from pumice.api.jobs import Job
+from pumice.api.json_words import quoted
 from pumice.api.meta import ObjectMeta
 from pumice.api.names import qualified_name_problem
 from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
@@ -30,12 +33,20 @@ CRON_NAME = Rule(
     "a CronJob's name has at most 52 characters",
     "Its Jobs are named after it, with the time of the run behind.",
     "metadata: {name: a-name-of-more-than-fifty-two-characters-…}",
+    phrases=(
+        "cronJob name must be no more than 52 characters",
+        "invalid cronJob name",
+    ),
 )
 CRON_SCHEDULE = Rule(
     "CRON-SCHEDULE",
     "the schedule is one",
     "It would be unknown when the Jobs are due.",
     "schedule: 0 20 * *",
+    phrases=(
+        "schedule is required, but got empty",
+        "schedule is not a valid cron expression",
+    ),
 )
 CRON_SCHEDULE_ODD = Rule(
     "CRON-SCHEDULE-ODD",
@@ -56,12 +67,19 @@ CRON_TZ = Rule(
     "the schedule does not name a time zone",
     "There is a field for it, spec.timeZone; the two could contradict each other.",
     "schedule: TZ=UTC 0 20 * * *",
+    phrases=("schedule should not contain TZ or CRON_TZ",),
 )
 CRON_ZONE = Rule(
     "CRON-ZONE",
     "the time zone exists",
     "It would be unknown when the Jobs are due.",
     "timeZone: Amerrica/New_York",
+    phrases=(
+        "timeZone must be nil or non-empty string",
+        "unknown timeZone",
+        "timeZone can't be Local",
+        "invalid timeZone",
+    ),
 )
 CRON_SHORT = Rule(
     "CRON-SHORT",
@@ -84,12 +102,21 @@ CRON_LABELS = Rule(
     "jobTemplate: {metadata: {labels: {team: a b}}}",
     stricter=True,
 )
+CRON_ANNOTATION = Rule(
+    "CRON-ANNOTATION",
+    "annotations that switch something on are true or false",
+    "Any other value has no effect; probably something was meant.",
+    "metadata: {annotations: {pumice.dev/replace-when-gone: 'yes'}}",
+    stricter=True,
+)
+SWITCHES = (keys.ONCE_PER_LOCAL_DAY, keys.REPLACE_WHEN_GONE)
 
 
 def _name_problem(name: str) -> str | None:
     if len(name) > NAME_LENGTH:
-        return f"must be at most {NAME_LENGTH} characters, found {len(name)}"
-    return qualified_name_problem(name)
+        return f"cronJob name must be no more than {NAME_LENGTH} characters, found {len(name)}"
+    problem = qualified_name_problem(name)
+    return f"invalid cronJob name: {problem}" if problem else None
 
 
 def _name(case: Case, cron_job: CronJob) -> None:
@@ -102,15 +129,17 @@ def _name(case: Case, cron_job: CronJob) -> None:
 def _schedule(case: Case, cron_job: CronJob) -> None:
     text, path = cron_job.spec.schedule, "spec.schedule"
     if not text:
-        message = 'must be set, for example "*/5 * * * *" or "@daily"'
+        message = 'schedule is required, but got empty; write for example "*/5 * * * *" or "@daily"'
         case.report(CRON_SCHEDULE, path, message, "FieldValueRequired")
     elif "TZ" in text:
-        case.report(CRON_TZ, path, f'must not name a time zone, found "{text}"; use spec.timeZone')
+        message = f'schedule should not contain TZ or CRON_TZ, found "{text}"; use spec.timeZone'
+        case.report(CRON_TZ, path, message)
     else:
         try:
             schedule = parse_schedule(text)
         except ScheduleError as error:
-            case.report(CRON_SCHEDULE, path, str(error))
+            message = f"schedule is not a valid cron expression: {error}"
+            case.report(CRON_SCHEDULE, path, message)
             return
         for oddity in schedule.oddities:
             case.report(CRON_SCHEDULE_ODD, path, oddity)
@@ -133,6 +162,15 @@ def _deadline(case: Case, cron_job: CronJob) -> None:
         path = "spec.startingDeadlineSeconds"
         message = f"should be at least {SHORTEST_DEADLINE}, found {seconds}: runs are missed when the controller restarts"
         case.report(CRON_DEADLINE, path, message)
+
+
+def _switches(case: Case, cron_job: CronJob) -> None:
+    annotations = cron_job.metadata.annotations or {}
+    for key in SWITCHES:
+        text = annotations.get(key)
+        if text is not None and parse_bool(text) is None:
+            message = f"must be true or false, found {quoted(text)}"
+            case.report(CRON_ANNOTATION, f"metadata.annotations[{key}]", message)
 
 
 def _labels(case: Case, cron_job: CronJob) -> None:
@@ -175,6 +213,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_SCHEDULE, _schedule),
     (CRON_ZONE, _time_zone),
     (CRON_DEADLINE, _deadline),
+    (CRON_ANNOTATION, _switches),
     (CRON_LABELS, _labels),
     (CRON_LABELS, _job),
 )

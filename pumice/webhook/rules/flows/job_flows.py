@@ -22,6 +22,7 @@ FLOW_UNDEFINED = Rule(
     "flows: [{name: train, dependsOn: {targets: [prepare]}}]",
     reason="FieldValueNotFound",
     compares=True,
+    phrases=("jobflow Flow is not DAG … vertex is not defined",),
 )
 FLOW_CYCLE = Rule(
     "FLOW-CYCLE",
@@ -29,6 +30,7 @@ FLOW_CYCLE = Rule(
     "None of the Jobs would ever be made.",
     "flows: [{name: a, dependsOn: {targets: [b]}}, {name: b, dependsOn: {targets: [a]}}]",
     compares=True,
+    phrases=("jobflow Flow is not DAG",),
 )
 FLOW_DUPLICATE = Rule(
     "FLOW-DUPLICATE",
@@ -112,7 +114,7 @@ def _names(case: Case, job_flow: JobFlow) -> None:
             message = f'"{flow.name}" is already the name of spec.flows[{first}]'
             case.report(FLOW_DUPLICATE, path, message)
         elif whole and (problem := qualified_name_problem(job_name(whole, flow.name))):
-            message = f'its Job would be named "{job_name(whole, flow.name)}", which {problem}'
+            message = f'its Job would be named "{job_name(whole, flow.name)}": {problem}'
             case.report(FLOW_JOB_NAME, path, message)
 
 
@@ -162,7 +164,8 @@ def _order(case: Case, job_flow: JobFlow) -> None:
     for circle in cycle(edges):
         path = f"spec.flows[{last[circle[0]]}].dependsOn.targets"
         shown = " → ".join([*circle, circle[0]])
-        case.report(FLOW_CYCLE, path, f"flows wait for each other in a circle: {shown}")
+        message = f"jobflow Flow is not DAG: flows depend on each other in a cycle, {shown}"
+        case.report(FLOW_CYCLE, path, message)
 
 
 def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[str]:
@@ -172,10 +175,14 @@ def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[
     for number, target in enumerate(named):
         path = f"spec.flows[{index}].dependsOn.targets[{number}]"
         if target == flow.name:
-            case.report(FLOW_CYCLE, path, f'flow "{target}" waits for itself')
+            message = f'jobflow Flow is not DAG: flow "{target}" depends on itself'
+            case.report(FLOW_CYCLE, path, message)
         elif target not in names:
             hint = case.did_you_mean(target, names)
-            case.report(FLOW_UNDEFINED, path, f'there is no flow "{target}"{hint}')
+            message = (
+                f'jobflow Flow is not DAG: vertex is not defined: there is no flow "{target}"{hint}'
+            )
+            case.report(FLOW_UNDEFINED, path, message)
         else:
             found.append(target)
     return found

@@ -24,6 +24,7 @@ JOB_NOT_DAG = Rule(
     "A task that waits for itself, or for one that does not exist, never starts.",
     "tasks: [{name: a, dependsOn: {name: [b]}}, {name: b, dependsOn: {name: [a]}}]",
     compares=True,
+    phrases=("doesn't form a directed acyclic graph(DAG)",),
 )
 JOB_DEP_ITERATION = Rule(
     "JOB-DEP-ITERATION",
@@ -33,6 +34,9 @@ JOB_DEP_ITERATION = Rule(
     reason="FieldValueNotSupported",
     level="warn",
 )
+
+
+_NO_ORDER = "so the order of tasks doesn't form a directed acyclic graph(DAG)"
 
 
 def dependencies(case: Case, job: Job) -> None:
@@ -47,7 +51,9 @@ def dependencies(case: Case, job: Job) -> None:
     for circle in cycle(edges):
         path = f"spec.tasks[{names[circle[0]]}].dependsOn.name"
         shown = " → ".join([*circle, circle[0]])
-        case.report(JOB_NOT_DAG, path, f"tasks wait for each other in a circle: {shown}")
+        case.report(
+            JOB_NOT_DAG, path, f"tasks depend on each other in a cycle, {shown}, {_NO_ORDER}"
+        )
 
 
 def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[str]:
@@ -62,13 +68,13 @@ def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[s
     for index, name in enumerate(task.depends_on.name or ()):
         where = f"{path}.name[{index}]"
         if name in found:
-            message = f'"{name}" is already listed at {path}.name[{found[name]}]'
+            message = f'"{name}" is already listed at {path}.name[{found[name]}], {_NO_ORDER}'
             case.report(JOB_NOT_DAG, where, message)
         elif name == task.name:
-            case.report(JOB_NOT_DAG, where, f'task "{name}" waits for itself')
+            case.report(JOB_NOT_DAG, where, f'task "{name}" depends on itself, {_NO_ORDER}')
         elif name not in names:
             hint = case.did_you_mean(name, names)
-            case.report(JOB_NOT_DAG, where, f'there is no task "{name}"{hint}')
+            case.report(JOB_NOT_DAG, where, f'there is no task "{name}"{hint}, {_NO_ORDER}')
         found.setdefault(name, index)
     return [name for name in found if name in names and name != task.name]
 

@@ -26,12 +26,21 @@ JOB_NO_TASKS = Rule(
     "Without tasks there are no pods to run.",
     "tasks: []",
     reason="FieldValueRequired",
+    phrases=("No task specified in job spec",),
 )
 JOB_NEGATIVE = Rule(
     "JOB-NEGATIVE",
     "counts and durations are not negative",
     "There is no pod fewer than none.",
     "tasks: [{name: worker, replicas: -1}]",
+    phrases=(
+        "'replicas' must be >= 0",
+        "'minAvailable' must be >= 0",
+        "'replicas' < 0 in task",
+        "'minAvailable' < 0 in task",
+        "'maxRetry' cannot be less than zero",
+        "'ttlSecondsAfterFinished' cannot be less than zero",
+    ),
 )
 JOB_OVERFLOW = Rule(
     "JOB-OVERFLOW",
@@ -52,6 +61,10 @@ JOB_TASK_MINAVAIL = Rule(
     "The gang would wait for pods that are never created.",
     "tasks: [{name: worker, replicas: 2, minAvailable: 3}]",
     compares=True,
+    phrases=(
+        "'minAvailable' is greater than 'replicas'",
+        "'minAvailable' must be <= 'replicas'",
+    ),
 )
 JOB_MINAVAIL_TOTAL = Rule(
     "JOB-MINAVAIL-TOTAL",
@@ -59,12 +72,16 @@ JOB_MINAVAIL_TOTAL = Rule(
     "The gang would wait for pods that are never created.",
     "minAvailable: 5, tasks: [{name: worker, replicas: 4}]",
     compares=True,
+    phrases=(
+        "job 'minAvailable' should not be greater than total replicas",
+        "job 'minAvailable' must not be greater than total replicas",
+    ),
 )
 JOB_MINAVAIL_SUM = Rule(
     "JOB-MINAVAIL-SUM",
-    "minAvailable of a Job is the sum of its tasks' minAvailable",
-    "Otherwise the Job starts when some of its tasks are not complete, or waits though all are.",
-    "minAvailable: 2, tasks: [{name: worker, replicas: 4, minAvailable: 4}]",
+    "minAvailable of a Job is the sum of its tasks' minAvailable, if one of these is not the task's replicas",
+    "If it is less, the minAvailable of the tasks has no effect; if it is more, the Job waits for pods that no task needs.",
+    "minAvailable: 2, tasks: [{name: worker, replicas: 4, minAvailable: 3}]",
     level="warn",
     compares=True,
 )
@@ -89,17 +106,19 @@ JOB_MIN_SUCCESS = Rule(
 def task_list(case: Case, job: Job) -> None:
     """Check that there are tasks."""
     if not job.spec.tasks:
-        case.report(JOB_NO_TASKS, "spec.tasks", "must have at least one task, found none")
+        case.report(JOB_NO_TASKS, "spec.tasks", "No task specified in job spec; write at least one")
 
 
 def counts(case: Case, job: Job) -> None:
     """Check the numbers of the Job and of its tasks."""
     spec = job.spec
     total = least = 0
+    has_minimum = False
     for index, task in enumerate(job.tasks):
         replicas, minimum = task.replicas or 0, task.minimum
         total += replicas
         least += minimum
+        has_minimum = has_minimum or minimum != replicas
         if (
             not 0 < replicas <= MAX_INT32
             or not 0 <= minimum <= replicas
@@ -111,10 +130,10 @@ def counts(case: Case, job: Job) -> None:
     bounds(case, "spec.ttlSecondsAfterFinished", spec.ttl_seconds_after_finished)
     bounds(case, "spec.minSuccess", spec.min_success)
     if job.tasks:
-        _totals(case, job, total, least)
+        _totals(case, job, total, least, has_minimum=has_minimum)
 
 
-def _totals(case: Case, job: Job, total: int, least: int) -> None:
+def _totals(case: Case, job: Job, total: int, least: int, *, has_minimum: bool) -> None:
     if total > MAX_INT32 >= max(task.size for task in job.tasks):
         message = f"must have at most {MAX_INT32} replicas together, found {total}"
         case.report(JOB_OVERFLOW, "spec.tasks", message, excess=total)
@@ -123,10 +142,11 @@ def _totals(case: Case, job: Job, total: int, least: int) -> None:
         case.report(JOB_TOO_MANY_PODS, "spec.tasks", message, excess=total)
     minimum, success = job.spec.min_available or 0, job.spec.min_success or 0
     if minimum > total:
-        message = f"must be at most {total}, the replicas of all tasks, found {minimum}"
+        verb = "should" if case.creating else "must"
+        message = f"job 'minAvailable' {verb} not be greater than total replicas ({total}), found {minimum}"
         case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message, excess=minimum - total)
-    elif minimum > 0 and least <= MAX_INT32 and minimum != least:
-        message = f"is {minimum}, while the tasks' minAvailable add up to {least}"
+    elif has_minimum and minimum > 0 and least <= MAX_INT32 and minimum != least:
+        message = f"is {minimum}, while the tasks' minAvailable add up to {least}; set it to {least} or leave it out"
         excess = abs(minimum - least)
         case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
     if success > max(total, 0):
@@ -139,11 +159,21 @@ def bounds(case: Case, path: str, value: int | None) -> None:
     if value is None:
         return
     if value < 0:
-        message = f"must be 0 or more, found {value}"
+        message = f"{_negative(case, path)}, found {value}"
         case.report(JOB_NEGATIVE, path, message, excess=-value)
     elif value > MAX_INT32:
         message = f"must be at most {MAX_INT32}, found {value}"
         case.report(JOB_OVERFLOW, path, message, excess=value)
+
+
+def _negative(case: Case, path: str) -> str:
+    """What is wrong with a negative count: Volcano has other words for updates, and for counts of tasks."""
+    parent, _, field = path.rpartition(".")
+    if field in ("replicas", "minAvailable") and not case.creating:
+        return f"'{field}' must be >= 0"
+    if field in ("replicas", "minAvailable") and parent != "spec":
+        return f"'{field}' < 0 in task"
+    return f"'{field}' cannot be less than zero"
 
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
@@ -153,7 +183,9 @@ def _doubtful(case: Case, task: Task, path: str) -> None:
     bounds(case, f"{path}.maxRetry", task.max_retry)
     minimum, most = task.min_available or 0, max(task.size, 0)
     if minimum > most:
-        message = f"must be at most replicas ({task.size}), found {minimum}"
+        message = f"'minAvailable' is greater than 'replicas' ({task.size}), found {minimum}"
+        if not case.creating:
+            message = f"'minAvailable' must be <= 'replicas' ({task.size}), found {minimum}"
         case.report(JOB_TASK_MINAVAIL, f"{path}.minAvailable", message, excess=minimum - most)
     if task.replicas is None:
         case.report(JOB_REPLICAS, f"{path}.replicas", "is not set, so the task has no pods")

@@ -29,12 +29,17 @@ JOB_NAME = Rule(
     "a Job's name fits into a label",
     "Every pod carries its Job's name as a label; 63 characters are the limit.",
     "metadata: {name: a-name-of-more-than-sixty-three-characters-…}",
+    phrases=(
+        "create job with name … validate failed",
+        "job name must be a valid qualified name",
+    ),
 )
 JOB_TASK_NAME = Rule(
     "JOB-TASK-NAME",
     "a task's name is a DNS label",
     "It is a part of its pods' names and a label's value.",
     "tasks: [{name: My_Worker}]",
+    phrases=("a lowercase RFC 1123 label must consist of",),
 )
 JOB_DUP_TASK = Rule(
     "JOB-DUP-TASK",
@@ -42,6 +47,7 @@ JOB_DUP_TASK = Rule(
     "Their pods would have the same names.",
     "tasks: [{name: worker}, {name: worker}]",
     reason="FieldValueDuplicate",
+    phrases=("duplicated task name",),
 )
 JOB_PODNAME = Rule(
     "JOB-PODNAME",
@@ -50,6 +56,7 @@ JOB_PODNAME = Rule(
     "metadata: {name: a-rather-long-name-…}, tasks: [{name: one-more-long-name-…, replicas: 1000}]",
     reason="FieldValueTooLong",
     compares=True,
+    phrases=("create pod with name … validate failed",),
 )
 JOB_PODNAME_INDEX = Rule(
     "JOB-PODNAME-INDEX",
@@ -88,17 +95,16 @@ def expected_name(meta: ObjectMeta) -> str:
 def names(case: Case, job: Job) -> None:
     """Check the Job's name, its tasks' names, its pods' names and its pods' labels."""
     name = expected_name(job.metadata)
-    bad = (
-        qualified_name_problem(name)
-        if "/" not in name
-        else f"must not contain '/', found \"{name}\""
-    )
+    bad: str | None = f"found '/' in \"{name}\"" if "/" in name else qualified_name_problem(name)
     if bad:
-        message = bad if name else "must be set, or generateName"
+        wrong = "must be set, or generateName"
+        if name:
+            wrong = f"a job name must be a valid qualified name without '/': {bad}"
+        message = f'create job with name "{name}" validate failed: {wrong}'
         case.report(JOB_NAME, "metadata.name", message, _length(name))
     queue = job.spec.queue
     if len(queue) > LABEL_LENGTH and (problem := label_value_problem(queue)):
-        message = f"becomes a label of every pod, which {problem}"
+        message = f"becomes a label of every pod: {problem}"
         case.report(JOB_LABEL, "spec.queue", message)
     seen: dict[str, int] = {}
     for index, task in enumerate(job.tasks):
@@ -106,7 +112,7 @@ def names(case: Case, job: Job) -> None:
         if problem := dns_label_problem(task.name) if task.name else "must not be empty":
             case.report(JOB_TASK_NAME, f"spec.tasks[{index}].name", problem, _length(task.name))
         elif first != index:
-            message = f'"{task.name}" is already the name of spec.tasks[{first}]'
+            message = f'duplicated task name "{task.name}", already used by spec.tasks[{first}]'
             case.report(JOB_DUP_TASK, f"spec.tasks[{index}].name", message)
         elif not bad and len(f"{name}-{task.name}-{task.replicas}") > LABEL_LENGTH:
             _last_pod(case, name, task.name, index, task.size)
@@ -123,8 +129,8 @@ def _last_pod(case: Case, job: str, task: str, position: int, replicas: int) -> 
         return
     also_upstream = qualified_name_problem(pod_name(job, task, position)) is not None
     message = (
-        f'its last pod would be named "{name}", which must be at most {LABEL_LENGTH} characters, '
-        f"found {len(name)}"
+        f'create pod with name "{name}" validate failed: the name of the last pod must be at most '
+        f"{LABEL_LENGTH} characters, found {len(name)}; shorten the name of the Job or of the task"
     )
     rule = JOB_PODNAME if also_upstream else JOB_PODNAME_INDEX
     case.report(rule, f"spec.tasks[{position}].name", message, excess=len(name))

@@ -15,6 +15,7 @@ JOB_NUMA_CPU = Rule(
     "under a NUMA policy every container asks for whole CPUs",
     "The node pins whole CPUs; a fraction of one cannot be aligned.",
     "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
+    phrases=("the cpu request isn't an integer",),
 )
 
 
@@ -29,7 +30,9 @@ def numa(case: Case, job: Job) -> None:
                 which, cpu = _cpu(container)
                 if problem := _problem(cpu):
                     where = f"spec.tasks[{index}].template.spec.{field}[{position}]"
-                    message = f'topologyPolicy "{task.topology_policy}" {problem}'
+                    message = (
+                        f'{problem}, and topologyPolicy "{task.topology_policy}" pins whole CPUs'
+                    )
                     case.report(JOB_NUMA_CPU, f"{where}.resources.{which}.cpu", message)
 
 
@@ -47,11 +50,12 @@ def _cpu(container: dict[str, Any]) -> tuple[str, object]:
 
 def _problem(cpu: object) -> str | None:
     if cpu is None:
-        return "needs a whole number of CPUs, 1 or more, found none"
+        return f"{_NOT_WHOLE}, found none"
     try:
         milli = parse_milli(cpu)
     except ValueError:
-        return None  # the rules on templates tell
-    if milli < MILLI or milli % MILLI:
-        return f"needs a whole number of CPUs, 1 or more, found {cpu}"
-    return None
+        return None  # the rules on templates report it
+    return f"{_NOT_WHOLE}, found {cpu}" if milli < MILLI or milli % MILLI else None
+
+
+_NOT_WHOLE = "the cpu request isn't an integer of 1 or more"

@@ -17,12 +17,14 @@ PART_TOTAL = Rule(
     "partitionPolicy.totalPartitions is at least 1",
     "A task that is divided has parts.",
     "partitionPolicy: {totalPartitions: 0, partitionSize: 4}",
+    phrases=("'TotalPartitions' must be greater than 0",),
 )
 PART_SIZE = Rule(
     "PART-SIZE",
     "partitionPolicy.partitionSize is at least 1",
     "A partition without pods cannot be placed.",
     "partitionPolicy: {totalPartitions: 2, partitionSize: 0}",
+    phrases=("'PartitionSize' must be greater than 0",),
 )
 PART_MIN_TOTAL = Rule(
     "PART-MIN-TOTAL",
@@ -38,6 +40,7 @@ PART_PRODUCT = Rule(
     "Pods left over would belong to no partition.",
     "replicas: 8, partitionPolicy: {totalPartitions: 2, partitionSize: 3}",
     compares=True,
+    phrases=("'Replicas' are not equal to TotalPartitions*PartitionSize",),
 )
 PART_MIN = Rule(
     "PART-MIN",
@@ -45,6 +48,7 @@ PART_MIN = Rule(
     "The gang would start with half a partition.",
     "minAvailable: 4, partitionPolicy: {totalPartitions: 4, partitionSize: 2, minPartitions: 1}",
     compares=True,
+    phrases=("'MinAvailable' is not equal to MinPartitions*PartitionSize",),
 )
 
 
@@ -58,12 +62,12 @@ def partitions(case: Case, job: Job) -> None:
 def _partition(case: Case, task: Task, policy: PartitionPolicy, path: str) -> None:
     total, size, least = policy.total_partitions, policy.partition_size, policy.min_partitions
     within = f"{path}.partitionPolicy"
-    for rule, field, number in (
-        (PART_TOTAL, "totalPartitions", total),
-        (PART_SIZE, "partitionSize", size),
+    for rule, field, named, number in (
+        (PART_TOTAL, "totalPartitions", "'TotalPartitions'", total),
+        (PART_SIZE, "partitionSize", "'PartitionSize'", size),
     ):
         if number <= 0:
-            message = f"must be at least 1, found {number}"
+            message = f"{named} must be greater than 0, found {number}"
             case.report(rule, f"{within}.{field}", message, excess=1 - number)
         else:
             bounds(case, f"{within}.{field}", number)
@@ -75,7 +79,7 @@ def _partition(case: Case, task: Task, policy: PartitionPolicy, path: str) -> No
         case.report(PART_MIN_TOTAL, f"{within}.minPartitions", message, excess=least - total)
     if task.size != total * size:
         message = (
-            f"must be totalPartitions × partitionSize = {total} × {size} = {total * size}, "
+            f"'Replicas' are not equal to TotalPartitions*PartitionSize = {total} * {size} = {total * size}, "
             f"found {task.size}"
         )
         fitting, rest = divmod(task.size, size)
@@ -87,7 +91,7 @@ def _partition(case: Case, task: Task, policy: PartitionPolicy, path: str) -> No
         case.report(
             PART_MIN,
             f"{path}.minAvailable",
-            f"must be minPartitions × partitionSize = {least} × {size} = {least * size}, found "
-            f"{minimum}; leave it out to get this value",
+            f"'MinAvailable' is not equal to MinPartitions*PartitionSize = {least} * {size} = {least * size}, "
+            f"found {minimum}; leave it out to get this value",
             excess=abs(minimum - least * size),
         )

@@ -24,6 +24,7 @@ JOB_PLUGIN = Rule(
     "A plugin that does not exist wires nothing, and the Job fails in a way that is hard to trace.",
     "plugins: {tensorflw: []}",
     reason="FieldValueNotSupported",
+    phrases=("unable to find job plugin",),
 )
 JOB_MPI_MASTER = Rule(
     "JOB-MPI-MASTER",
@@ -32,6 +33,7 @@ JOB_MPI_MASTER = Rule(
     "plugins: {mpi: [--master=launcher]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
     compares=True,
+    phrases=("mpi master task was not found",),
 )
 JOB_RAY_HEAD = Rule(
     "JOB-RAY-HEAD",

@@ -34,6 +34,7 @@ POL_NOTHING = Rule(
     "A policy without a trigger never does anything.",
     "policies: [{action: AbortJob}]",
     reason="FieldValueRequired",
+    phrases=("either event and exitCode should be specified",),
 )
 POL_EVENT_AND_CODE = Rule(
     "POL-EVENT-AND-CODE",
@@ -41,6 +42,7 @@ POL_EVENT_AND_CODE = Rule(
     "An exit code is a failure of its own; write two policies.",
     "policies: [{event: PodFailed, exitCode: 3, action: AbortJob}]",
     reason="FieldValueForbidden",
+    phrases=("must not specify event and exitCode simultaneously",),
 )
 POL_BAD_EVENT = Rule(
     "POL-BAD-EVENT",
@@ -48,6 +50,10 @@ POL_BAD_EVENT = Rule(
     "An event that never happens hides the mistake until the Job hangs.",
     "policies: [{event: PodFaild, action: RestartJob}]",
     reason="FieldValueNotSupported",
+    phrases=(
+        "invalid policy event",
+        "valid events are",
+    ),
 )
 POL_BAD_ACTION = Rule(
     "POL-BAD-ACTION",
@@ -55,6 +61,10 @@ POL_BAD_ACTION = Rule(
     "What is not known is not done.",
     "policies: [{event: PodFailed, action: RestartAll}]",
     reason="FieldValueNotSupported",
+    phrases=(
+        "invalid policy action",
+        "valid actions are",
+    ),
 )
 POL_BAD_CODE_ACTION = Rule(
     "POL-BAD-CODE-ACTION",
@@ -78,6 +88,10 @@ POL_DUP_EVENT = Rule(
     "Only one of them could be carried out.",
     "policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}]",
     reason="FieldValueDuplicate",
+    phrases=(
+        "duplicate event … across different policy",
+        "duplicate policy event",
+    ),
 )
 POL_ANY_ALONE = Rule(
     "POL-ANY-ALONE",
@@ -85,12 +99,14 @@ POL_ANY_ALONE = Rule(
     "`*` already stands for every event.",
     'policies: [{event: "*", action: AbortJob}, {event: PodFailed, action: RestartJob}]',
     reason="FieldValueForbidden",
+    phrases=("if there's * here, no other policy should be here",),
 )
 POL_CODE_ZERO = Rule(
     "POL-CODE-ZERO",
     "exitCode is not 0",
     "A pod that exits with 0 has succeeded.",
     "policies: [{exitCode: 0, action: AbortJob}]",
+    phrases=("0 is not a valid error code",),
 )
 POL_DUP_CODE = Rule(
     "POL-DUP-CODE",
@@ -98,6 +114,7 @@ POL_DUP_CODE = Rule(
     "Only one of them could be carried out.",
     "policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}]",
     reason="FieldValueDuplicate",
+    phrases=("duplicate exitCode",),
 )
 POL_CODE_RANGE = Rule(
     "POL-CODE-RANGE",
@@ -127,6 +144,11 @@ POL_TIMEOUT = Rule(
     "A duration that cannot be read stops the controller from reading the Job.",
     "policies: [{event: PodPending, action: AbortJob, timeout: 10 minutes}]",
     stricter=True,
+    phrases=(
+        "time: invalid duration",
+        "time: unknown unit",
+        "time: missing unit in duration",
+    ),
 )
 POL_AT_ONCE = Rule(
     "POL-AT-ONCE",
@@ -206,8 +228,10 @@ class _List:
             self._policy(policy, f"{self._path}[{index}]")
         others = [event for event in self._events if event not in ("", _ANY)]
         if _ANY in self._events and others:
+            also = ", ".join(f"{event} ({self._events[event]})" for event in others)
             message = (
-                f"stands for every event, so it must stand alone; also found: {', '.join(others)}"
+                'if there\'s * here, no other policy should be here that names an event, since "*" is every '
+                f"event; also found {also}"
             )
             self._report(POL_ANY_ALONE, self._events[_ANY], message)
 
@@ -219,12 +243,16 @@ class _List:
             message = "RestartPartition has no effect here: no partitionPolicy divides the pods"
             self._report(POL_PARTITION, f"{path}.action", message)
         if named and policy.exit_code is not None:
-            message = f"must not be set together with {', '.join(named)}; write two policies"
+            message = (
+                f"must not specify event and exitCode simultaneously, found {policy.exit_code} beside "
+                f"{', '.join(named)}; write two policies"
+            )
             self._report(POL_EVENT_AND_CODE, f"{path}.exitCode", message)
         elif policy.exit_code is not None:
             self._exit_code(policy, policy.exit_code, path)
         elif not named:
-            self._report(POL_NOTHING, path, "must have event, events or exitCode, found none")
+            message = "either event and exitCode should be specified: one of them, found none; write event, events or exitCode"
+            self._report(POL_NOTHING, path, message)
             if policy.action:
                 self._action(POL_BAD_ACTION, policy.action, path)
         if named:
@@ -234,14 +262,16 @@ class _List:
     def _event(self, policy: LifecyclePolicy, named: dict[str, str]) -> None:
         for event, where in named.items():
             if event in _INTERNAL:
-                message = (
-                    f'"{event}" is for the controller only, expected one of {", ".join(EVENTS)}'
-                )
+                message = _invalid("event", event, ", which is for the controller only", EVENTS)
                 self._report(POL_BAD_EVENT, where, message)
             elif event not in EVENTS:
-                self._report(POL_BAD_EVENT, where, _unknown(self._case, "an event", event, EVENTS))
+                hint = self._case.did_you_mean(event, EVENTS)
+                self._report(POL_BAD_EVENT, where, _invalid("event", event, hint, EVENTS))
             elif event in self._events:
-                message = f'"{event}" is already handled at {self._events[event]}'
+                message = (
+                    f'duplicate event "{event}" across different policy: '
+                    f"a duplicate policy event of {self._events[event]}"
+                )
                 self._report(POL_DUP_EVENT, where, message)
             elif event == _PENDING and policy.timeout is None:
                 message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
@@ -253,21 +283,19 @@ class _List:
     def _action(self, rule: Rule, action: str, path: str) -> None:
         if action not in ACTIONS:
             if action in _INTERNAL_ACTIONS:
-                message = (
-                    f'"{action}" is for controllers only, expected one of {", ".join(ACTIONS)}'
-                )
+                hint = ", which is for controllers only"
             else:
-                message = _unknown(self._case, "an action", action, ACTIONS)
-            self._report(rule, f"{path}.action", message)
+                hint = self._case.did_you_mean(action, ACTIONS)
+            self._report(rule, f"{path}.action", _invalid("action", action, hint, ACTIONS))
 
     def _exit_code(self, policy: LifecyclePolicy, code: int, path: str) -> None:
         where = f"{path}.exitCode"
         if code == 0:
-            self._report(
-                POL_CODE_ZERO, where, "must not be 0: a pod that exits with 0 has succeeded"
-            )
+            message = "0 is not a valid error code: a container that exits with 0 has succeeded"
+            self._report(POL_CODE_ZERO, where, message)
         elif code in self._codes:
-            self._report(POL_DUP_CODE, where, f"{code} is already handled at {self._codes[code]}")
+            message = f"duplicate exitCode {code}, already used by {self._codes[code]}"
+            self._report(POL_DUP_CODE, where, message)
         elif not -MAX_INT32 - 1 <= code <= MAX_INT32:
             self._report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
         elif not 0 < code < 256:
@@ -291,8 +319,6 @@ def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
         yield policy.event, f"{path}.event"
 
 
-def _unknown(case: Case, noun: str, found: str, known: tuple[str, ...]) -> str:
-    if not found:
-        return f"must be {noun} ({', '.join(known)}), found none"
-    hint = case.did_you_mean(found, known) or f", expected one of {', '.join(known)}"
-    return f'"{found}" is not {noun} that a policy may name{hint}'
+def _invalid(noun: str, found: str, hint: str, known: tuple[str, ...]) -> str:
+    shown = f' "{found}"{hint}' if found else ": found none"
+    return f"invalid policy {noun}{shown}; valid {noun}s are {', '.join(known)}"

@@ -29,6 +29,7 @@ JOB_IMMUTABLE = Rule(
     "Pods that exist would not follow; make a new Job instead.",
     "queue: research, where the stored Job has queue: default",
     reason="FieldValueForbidden",
+    phrases=("job updates may not change fields other than",),
 )
 JOB_TASK_COUNT = Rule(
     "JOB-TASK-COUNT",
@@ -36,12 +37,14 @@ JOB_TASK_COUNT = Rule(
     "Pods and their addresses are made of the tasks that were there at the start.",
     "one more item in tasks than the stored Job has",
     reason="FieldValueForbidden",
+    phrases=("job updates may not add or remove tasks",),
 )
 
 _TASKS = "spec.tasks"
-_MUTABLE = (
-    "only priorityClassName and counts may be changed: minAvailable, and of a task replicas, "
-    "minAvailable, totalPartitions and minPartitions"
+_FROZEN = "job updates may not change fields other than priorityClassName and counts"
+_COUNTS = (
+    "counts are minAvailable, and of a task replicas, minAvailable, totalPartitions and minPartitions; "
+    "to change anything else, create a new Job"
 )
 
 
@@ -75,9 +78,9 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
         *(each for each in others if each.path > _TASKS),
     ]
     for number, change in enumerate(changes, start=1):
-        message = f"must not change, found {shown_change(change.old, change.new)}"
+        message = f"{_FROZEN}, found {shown_change(change.old, change.new)}"
         if number == len(changes):
-            message += f"; {_MUTABLE}"
+            message += f"; {_COUNTS}"
         if case.report(JOB_IMMUTABLE, change.path, message):
             paths.append(change.path)
     return paths
@@ -96,7 +99,9 @@ def _paired(
     if len(before) != len(after):
         refused = case.report(JOB_TASK_COUNT, _TASKS, _other_tasks(before, after))
     elif before != after and sorted(before) == sorted(after):
-        message = f"must keep their order, found {', '.join(before)} → {', '.join(after)}"
+        message = (
+            f"{_FROZEN}; the order of tasks changed, found {', '.join(before)} → {', '.join(after)}"
+        )
         refused = case.report(JOB_IMMUTABLE, _TASKS, message)
     else:
         return [], list(zip(range(len(after)), old_tasks, new_tasks, strict=True))
@@ -152,4 +157,4 @@ def _other_tasks(before: list[str], after: list[str]) -> str:
     named = (("added", added), ("removed", removed))
     parts = "; ".join(f"{verb}: {', '.join(names)}" for verb, names in named if names)
     what = f" ({parts})" if parts else ""
-    return f"tasks must be neither added nor removed: {len(before)} before, {len(after)} now{what}"
+    return f"job updates may not add or remove tasks, found {len(before)} before, {len(after)} now{what}"

@@ -94,7 +94,7 @@ def volume_claim(case: Case, claim: Raw, path: str) -> None:
     for field in ("storageClassName", "volumeAttributesClassName", "volumeName"):
         name = claim.get(field)
         if name is not None and not isinstance(name, str):
-            case.report(VOL_CLAIM, f"{path}.{field}", f"must be a text, found {brief(name)}")
+            case.report(VOL_CLAIM, f"{path}.{field}", f"must be a string, found {brief(name)}")
         elif name and field != "volumeName" and (problem := dns_subdomain_problem(name)):
             case.report(VOL_CLAIM, f"{path}.{field}", problem)
     mode = claim.get("volumeMode")
@@ -136,6 +136,6 @@ def _storage(case: Case, resources: object, path: str) -> None:
 
 def _unknown(case: Case, found: object, known: tuple[str, ...]) -> str:
     if not isinstance(found, str):
-        return f"must be a text, found {brief(found)}"
+        return f"must be a string, found {brief(found)}"
     hint = case.did_you_mean(found, known) or f", expected one of {', '.join(known)}"
     return f'"{found}" is not known{hint}'

@@ -18,6 +18,7 @@ VOL_PATH = Rule(
     "Without a path there is nothing to mount it at.",
     'volumes: [{mountPath: "", volumeClaimName: data}]',
     reason="FieldValueRequired",
+    phrases=("mountPath is required",),
 )
 VOL_COLON = Rule(
     "VOL-COLON",
@@ -31,6 +32,7 @@ VOL_DUP = Rule(
     "Kubernetes refuses a pod with two mounts at one path.",
     "volumes: [{mountPath: /data, volumeClaimName: a}, {mountPath: /data, volumeClaimName: b}]",
     reason="FieldValueDuplicate",
+    phrases=("duplicated mountPath",),
 )
 VOL_NONE = Rule(
     "VOL-NONE",
@@ -39,6 +41,7 @@ VOL_NONE = Rule(
     "volumes: [{mountPath: /data}]",
     reason="FieldValueRequired",
     compares=True,
+    phrases=("either VolumeClaim or VolumeClaimName must be specified",),
 )
 VOL_BOTH = Rule(
     "VOL-BOTH",
@@ -46,12 +49,14 @@ VOL_BOTH = Rule(
     "The one asks for a new claim, the other for one that exists.",
     "volumes: [{mountPath: /data, volumeClaimName: data, volumeClaim: {…}}]",
     reason="FieldValueForbidden",
+    phrases=("just specify VolumeClaimName",),
 )
 VOL_NAME = Rule(
     "VOL-NAME",
     "volumeClaimName is an object name",
     "No claim can have another name.",
     "volumes: [{mountPath: /data, volumeClaimName: My_Data}]",
+    phrases=("invalid VolumeClaimName",),
 )
 VOL_TWICE = Rule(
     "VOL-TWICE",
@@ -84,9 +89,11 @@ def volumes(case: Case, job: Job) -> None:
         path = f"spec.volumes[{index}]"
         first = mounted.setdefault(volume.mount_path, index)
         if not volume.mount_path:
-            case.report(VOL_PATH, f"{path}.mountPath", "must not be empty")
+            case.report(VOL_PATH, f"{path}.mountPath", "mountPath is required, found none")
         elif first != index:
-            message = f'"{volume.mount_path}" is already the path of spec.volumes[{first}]'
+            message = (
+                f'duplicated mountPath "{volume.mount_path}", already used by spec.volumes[{first}]'
+            )
             case.report(VOL_DUP, f"{path}.mountPath", message)
         elif ":" in volume.mount_path:
             message = f"must not contain ':', found \"{volume.mount_path}\""
@@ -104,17 +111,23 @@ def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, 
     name = volume.volume_claim_name
     if volume.volume_claim is None:
         if not name:
-            message = "must name an existing claim, or volumeClaim must describe a new one"
+            message = (
+                "either VolumeClaim or VolumeClaimName must be specified, found neither; name an existing claim "
+                "here, or describe a new one in volumeClaim"
+            )
             case.report(VOL_NONE, f"{path}.volumeClaimName", message)
     else:
         if name and case.creating:
-            message = f'must not be set together with volumeClaim, found "{name}"'
+            message = (
+                f'found "{name}" together with volumeClaim: for an existing claim just specify VolumeClaimName, for '
+                "a new one volumeClaim"
+            )
             case.report(VOL_BOTH, f"{path}.volumeClaimName", message)
         volume_claim(case, volume.volume_claim, f"{path}.volumeClaim")
     if not name:
         return
     if problem := dns_subdomain_problem(name):
-        case.report(VOL_NAME, f"{path}.volumeClaimName", problem)
+        case.report(VOL_NAME, f"{path}.volumeClaimName", f"invalid VolumeClaimName: {problem}")
     if (first := claims.setdefault(name, index)) != index:
         message = f'"{name}" is mounted by spec.volumes[{first}] too; both show the same files'
         case.report(VOL_TWICE, f"{path}.volumeClaimName", message)

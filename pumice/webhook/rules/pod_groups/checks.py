@@ -52,6 +52,10 @@ PG_MIN_RESOURCES = Rule(
     "The scheduler compares them with what is free; what it cannot read it cannot compare.",
     "minResources: {memory: 10 GB}",
     stricter=True,
+    phrases=(
+        "quantities must match the regular expression",
+        "unable to parse quantity's suffix",
+    ),
 )
 PG_RESOURCE = Rule(
     "PG-RESOURCE",
@@ -108,9 +112,9 @@ def _topology(case: Case, group: PodGroup) -> None:
     _tier(case, "spec", group.spec.network_topology)
 
 
-def _tier(case: Case, parent: str, topology: NetworkTopology | None, of: str = "") -> None:
+def _tier(case: Case, parent: str, topology: NetworkTopology | None, within: str = "") -> None:
     path = f"{parent}.networkTopology"
-    if not contradicts(case, POD_GROUP, path, topology, of):
+    if not contradicts(case, POD_GROUP, path, topology, within):
         network_tier(case, POD_GROUP, path, topology)
 
 
@@ -166,7 +170,7 @@ def _names(case: Case, group: PodGroup) -> None:
 def _parts(case: Case, group: PodGroup) -> None:
     for index, policy in enumerate(group.spec.sub_group_policy or ()):
         path = f"spec.subGroupPolicy[{index}]"
-        _tier(case, path, policy.network_topology, f'of sub-group "{policy.name}" ')
+        _tier(case, path, policy.network_topology, f'in subGroupPolicy "{policy.name}": ')
         _size(case, path, policy, group.spec.min_member)
         _selector(case, path, policy)
 

@@ -14,12 +14,20 @@ POD_JDB_INT = Rule(
     "a number of pods is above 0",
     "A budget of no pods forbids nothing, or everything.",
     'volcano.sh/jdb-min-available: "0"',
+    phrases=(
+        "it must be a positive integer",
+        "must be a positive integer or a valid percentage",
+    ),
 )
 POD_JDB_PARSE = Rule(
     "POD-JDB-PARSE",
     "a disruption budget is a number or a percentage",
     "What cannot be read protects nothing.",
     "volcano.sh/jdb-min-available: half",
+    phrases=(
+        "invalid value … for volcano.sh/jdb-",
+        "must be a positive integer or a valid percentage",
+    ),
 )
 POD_JDB_FORM = Rule(
     "POD-JDB-FORM",
@@ -33,6 +41,10 @@ POD_JDB_PERCENT = Rule(
     "a percentage is between 1% and 99%",
     "0% forbids nothing; with 100% no node can be drained.",
     "volcano.sh/jdb-max-unavailable: 100%",
+    phrases=(
+        "it must be a valid percentage which between 1% ~ 99%",
+        "must be a positive integer or a valid percentage",
+    ),
 )
 POD_JDB_BOTH = Rule(
     "POD-JDB-BOTH",
@@ -40,6 +52,7 @@ POD_JDB_BOTH = Rule(
     "The two may contradict each other.",
     'volcano.sh/jdb-min-available: "2", volcano.sh/jdb-max-unavailable: "1"',
     reason="FieldValueForbidden",
+    phrases=("not allow configure multiple annotations",),
 )
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
@@ -52,23 +65,27 @@ def _disruption_budget(case: Case, pod: Pod) -> None:
     annotations = pod.metadata.annotations or {}
     present = [key for key in _KEYS if key in annotations]
     for key in present:
-        _budget(case, f"metadata.annotations[{key}]", annotations[key])
+        _budget(case, key, annotations[key])
     if len(present) == len(_KEYS):
-        message = f"must not be set together with {_KEYS[0]}; keep one of the two"
+        message = f"not allow configure multiple annotations of this sort: {_KEYS[0]} is set too; keep one of the two"
         case.report(POD_JDB_BOTH, f"metadata.annotations[{_KEYS[1]}]", message)
 
 
-def _budget(case: Case, path: str, value: str) -> None:
-    number = _integer(value.replace("%", ""))
+_WANTED = "must be a positive integer or a valid percentage"
+
+
+def _budget(case: Case, key: str, value: str) -> None:
+    path, number = f"metadata.annotations[{key}]", _integer(value.replace("%", ""))
     if number is None:
-        message = (
-            f'must be a number of pods such as 2, or a percentage such as 50%, found "{value}"'
-        )
+        message = f'invalid value "{value}" for {key}: it {_WANTED}, such as 2 or 50%'
         case.report(POD_JDB_PARSE, path, message)
     elif "%" not in value and number <= 0:
-        case.report(POD_JDB_INT, path, f'must be 1 or more, found "{value}"')
+        case.report(POD_JDB_INT, path, f'it {_WANTED}, found "{value}"')
     elif "%" in value and not 1 <= number <= 99:
-        case.report(POD_JDB_PERCENT, path, f'must be between 1% and 99%, found "{value}"')
+        message = (
+            f'{_WANTED}, found "{value}": it must be a valid percentage which between 1% ~ 99%'
+        )
+        case.report(POD_JDB_PERCENT, path, message)
     elif not _PLAIN.fullmatch(value):
         plain = f"{number}{'%' if '%' in value else ''}"
         case.report(POD_JDB_FORM, path, f'must be written plainly, as "{plain}", found "{value}"')

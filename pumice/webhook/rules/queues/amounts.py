@@ -33,18 +33,24 @@ Q_QUANTITY = Rule(
     "amounts are quantities",
     "What cannot be read cannot be compared.",
     "capability: {memory: 10 GB}",
+    phrases=(
+        "quantities must match the regular expression",
+        "unable to parse quantity's suffix",
+    ),
 )
 Q_NEG = Rule(
     "Q-NEG",
     "amounts are not negative",
     "There is no share smaller than none.",
     "capability: {cpu: -10}",
+    phrases=("must be greater than or equal to 0",),
 )
 Q_INT = Rule(
     "Q-INT",
     "counted resources come in whole numbers",
     "There is no half a device and no half a pod.",
     "capability: {nvidia.com/gpu: 500m}",
+    phrases=("must be an integer",),
 )
 Q_GUAR_NO_DESERVED = Rule(
     "Q-GUAR-NO-DESERVED",
@@ -53,6 +59,7 @@ Q_GUAR_NO_DESERVED = Rule(
     "guarantee: {resource: {cpu: 1}}",
     reason="FieldValueRequired",
     compares=True,
+    phrases=("must be >= guarantee",),
 )
 Q_GUAR_GT_DESERVED = Rule(
     "Q-GUAR-GT-DESERVED",
@@ -60,6 +67,7 @@ Q_GUAR_GT_DESERVED = Rule(
     "The queue would own more than it has a claim to.",
     "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}",
     compares=True,
+    phrases=("must be >= guarantee",),
 )
 Q_DES_GT_CAP = Rule(
     "Q-DES-GT-CAP",
@@ -67,6 +75,7 @@ Q_DES_GT_CAP = Rule(
     "The queue may never use what it deserves.",
     "capability: {cpu: 1}, deserved: {cpu: 2}",
     compares=True,
+    phrases=("must be <= capability",),
 )
 Q_RESOURCE = Rule(
     "Q-RESOURCE",
@@ -137,25 +146,23 @@ def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
     for name, amount in sorted(readable(guaranteed(queue)).items()):
         path = f"spec.guarantee.resource.{name}"
         if name not in (queue.spec.deserved or {}):
-            message = f"must be at least the guarantee of {format_milli(amount)}, found none"
+            message = f"must be >= guarantee ({format_milli(amount)}), found none"
             path = f"spec.deserved.{name}"
             yield Excess(("deserved", name), amount, Q_GUAR_NO_DESERVED, path, message)
         elif name in deserved:
-            yield from _over(Q_GUAR_GT_DESERVED, path, amount, ("deserved", name), deserved[name])
+            limit = deserved[name]
+            message = (
+                "deserved must be >= guarantee, found "
+                f"deserved {format_milli(limit)} and guarantee {format_milli(amount)}"
+            )
+            if amount > limit:
+                limiting = ("deserved", name)
+                yield Excess(limiting, amount - limit, Q_GUAR_GT_DESERVED, path, message)
     for name, amount in sorted(deserved.items()):
-        if name in capability:
-            limiting = ("capability", name)
+        if (limit := capability.get(name, amount)) < amount:
             path = f"spec.deserved.{name}"
-            yield from _over(Q_DES_GT_CAP, path, amount, limiting, capability[name])
-
-
-def _over(
-    rule: Rule, path: str, amount: int, limiting: tuple[str, str], limit: int
-) -> Iterator[Excess]:
-    if amount > limit:
-        most, found = format_milli(limit), format_milli(amount)
-        message = f"must be at most {limiting[0]} ({most}), found {found}"
-        yield Excess(limiting, amount - limit, rule, path, message)
+            message = f"must be <= capability ({format_milli(limit)}), found {format_milli(amount)}"
+            yield Excess(("capability", name), amount - limit, Q_DES_GT_CAP, path, message)
 
 
 def _each(case: Case, path: str, found: Amounts) -> None:
@@ -165,7 +172,7 @@ def _each(case: Case, path: str, found: Amounts) -> None:
             case.report(Q_RESOURCE, where, f'resource "{name}" is not known{hint}')
         amount = read(case, where, value, Q_NEG)
         if amount is not None and amount % MILLI and is_integer(name):
-            case.report(Q_INT, where, f"must be a whole number, found {value}")
+            case.report(Q_INT, where, f"must be an integer, found {value}")
 
 
 def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
@@ -176,7 +183,7 @@ def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
         case.report(Q_QUANTITY, path, str(error))
         return None
     if amount < 0:
-        case.report(negative, path, f"must be 0 or more, found {value}")
+        case.report(negative, path, f"must be greater than or equal to 0, found {value}")
     return amount
 
 
@@ -186,6 +193,7 @@ Q_ROOT_FROZEN = Rule(
     "root stands for the whole cluster (setting `enable-root-queue-protection`).",
     "metadata: {name: root}, spec: {capability: {cpu: 10}}",
     reason="FieldValueForbidden",
+    phrases=("root queue's resource attributes",),
 )
 
 
@@ -196,7 +204,7 @@ def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
         before = stored[path]
         if _exact(new) != _exact(before):
             found = f"{shown(before or None)} → {shown(new or None)}"
-            message = f"of the queue root must not change, found {found}"
+            message = f"root queue's resource attributes must not change, found {found}"
             case.report(Q_ROOT_FROZEN, path, message)
 
 

@@ -56,6 +56,7 @@ Q_CAP_GT_ANCESTOR = Rule(
     "Pods of a queue count in all queues above it, so the larger limit can never be reached.",
     "capability: {cpu: 20}, where the parent has capability: {cpu: 10}",
     compares=True,
+    phrases=("exceeds its ancestor's capability",),
 )
 Q_CAP_LT_DESC = Rule(
     "Q-CAP-LT-DESC",
@@ -63,6 +64,7 @@ Q_CAP_LT_DESC = Rule(
     "Queues below would be promised more than they can ever have.",
     "capability: {cpu: 10}, where a queue below has capability: {cpu: 12}",
     compares=True,
+    phrases=("is smaller than its descendants' max capability",),
 )
 Q_CAP_DESC_GT_ANCESTOR = Rule(
     "Q-CAP-DESC-GT-ANCESTOR",
@@ -150,7 +152,7 @@ def _over_those_above(
             continue
         if amount > limit:
             rule = ruled(usual if limit > 0 else Q_CAP_BELOW_ZERO, name, queue)
-            message = f'{found} > {format_milli(limit)}, the capability of queue "{queue}" above it'
+            message = f'{found} exceeds its ancestor\'s capability, {format_milli(limit)} in queue "{queue}"'
             yield Excess(("above", queue, name), amount - limit, rule, path, message)
         if limit > 0:
             return
@@ -163,10 +165,13 @@ def _under_those_below(queue: str, name: str, own: int, below: Sequence[Named]) 
         return
     largest = larger[0][0]
     if len(larger) == 1:
-        whose = f'the capability of queue "{larger[0][1]}" below it'
+        whose = f'queue "{larger[0][1]}"'
     else:
         names = listed(f'"{each}" ({format_milli(amount)})' for amount, each in larger)
-        whose = f"the largest capability below it, in queues {names}"
+        whose = f"queues {names}"
     rule = ruled(Q_CAP_LT_DESC if own > 0 else Q_CAP_BELOW_ZERO, name, queue)
-    message = f"{name} {format_milli(own)} < {format_milli(largest)}, {whose}"
+    message = (
+        f"{name} {format_milli(own)} is smaller than its descendants' max capability, "
+        f"{format_milli(largest)} in {whose}"
+    )
     yield Excess(("below", name), largest - own, rule, f"spec.capability.{name}", message)

@@ -20,6 +20,7 @@ Q_STATE = Rule(
     "Whatever asks whether the queue is open gets no answer.",
     "status: {state: Opened}",
     reason="FieldValueNotSupported",
+    phrases=("queue state must be in",),
 )
 Q_CLOSE_CHILDREN = Rule(
     "Q-CLOSE-CHILDREN",
@@ -39,7 +40,7 @@ def state(case: Case, queue: Queue) -> None:
     found = queue.status.state
     if found and found not in known:
         hint = case.did_you_mean(found, known)
-        message = f'"{found}" is not a state{hint}, expected one of {", ".join(known)}'
+        message = f'queue state must be in ({", ".join(known)}), found "{found}"{hint}'
         case.report(Q_STATE, "status.state", message)
     elif found in _CLOSED:
         _closing(case, queue)
@@ -63,6 +64,7 @@ Q_DEL_DEFAULT = Rule(
     "Jobs that name no queue go there.",
     "kubectl delete queue default",
     reason="FieldValueForbidden",
+    phrases=("`default` queue can not be deleted",),
 )
 Q_DEL_ROOT = Rule(
     "Q-DEL-ROOT",
@@ -70,6 +72,7 @@ Q_DEL_ROOT = Rule(
     "All other queues are below it.",
     "kubectl delete queue root",
     reason="FieldValueForbidden",
+    phrases=("`root` queue can not be deleted",),
 )
 Q_DEL_MISSING = Rule(
     "Q-DEL-MISSING",
@@ -77,6 +80,7 @@ Q_DEL_MISSING = Rule(
     "There is nothing to delete.",
     "kubectl delete queue no-such-queue",
     reason="FieldValueNotFound",
+    phrases=("queue.scheduling.volcano.sh … not found",),
 )
 Q_DEL_CHILDREN = Rule(
     "Q-DEL-CHILDREN",
@@ -84,6 +88,7 @@ Q_DEL_CHILDREN = Rule(
     "They would have no way up to root.",
     "kubectl delete queue department (with team-a and team-b below it)",
     reason="FieldValueForbidden",
+    phrases=("can not be deleted because it has … child queues",),
 )
 Q_DEL_PODS = Rule(
     "Q-DEL-PODS",
@@ -91,6 +96,7 @@ Q_DEL_PODS = Rule(
     "No queue would pay for them (setting `enable-queue-allocated-pods-check`).",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
+    phrases=("cannot be deleted because it has allocated Pods",),
 )
 Q_DEL_RUNNING = Rule(
     "Q-DEL-RUNNING",
@@ -113,29 +119,35 @@ Q_DEL_GROUPS = Rule(
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:
     """Judge the end of a Queue, which is looked up when the review does not carry it."""
     if name == keys.DEFAULT_QUEUE:
-        case.report(
-            Q_DEL_DEFAULT, "", "the queue default must stay: Jobs that name no queue go there"
-        )
+        message = "`default` queue can not be deleted: Jobs that name no queue go there"
+        case.report(Q_DEL_DEFAULT, "", message)
         return
     if name == keys.ROOT_QUEUE:
-        case.report(Q_DEL_ROOT, "", "the queue root must stay: all other queues are below it")
+        message = "`root` queue can not be deleted: all other queues are below it"
+        case.report(Q_DEL_ROOT, "", message)
         return
     queue = old
     if queue is None or queue.status == QueueStatus():  # which tells of no pods, nor of none
         queue = case.queue(name) or old
     if queue is None:
-        case.report(Q_DEL_MISSING, "", f'there is no queue "{name}"')
+        case.report(Q_DEL_MISSING, "", f'queue.scheduling.volcano.sh "{name}" not found')
         return
     children = [each for each in case.view.children(name) if each.metadata.name != name]
     if children:
-        below = counted(len(children), "queue")
         names = listed(sorted(each.metadata.name for each in children))
-        message = f'queue "{name}" has {below} below it, delete or move them first: {names}'
+        message = (
+            f'queue "{name}" can not be deleted because it has child queues ({len(children)}): {names}; delete '
+            "or move them first"
+        )
         case.report(Q_DEL_CHILDREN, "", message)
     if pods := allocated_pods(queue):
         refused = case.settings.enable_queue_allocated_pods_check
-        message = f'queue "{name}" still has {counted(pods, "pod")} with resources'
-        case.report(Q_DEL_PODS if refused else Q_DEL_RUNNING, "", message)
+        held = f"{counted(pods, 'pod')} with resources"
+        if refused:
+            message = f'queue "{name}" cannot be deleted because it has allocated Pods: {held}'
+            case.report(Q_DEL_PODS, "", message)
+        else:
+            case.report(Q_DEL_RUNNING, "", f'queue "{name}" still has {held}')
     _groups(case, name, queue)
 
 

@@ -6,6 +6,7 @@ import re
 from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.excess import counted
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["Q_HIER_LEN", "hierarchy", "rooted"]
@@ -16,12 +17,17 @@ Q_HIER_LEN = Rule(
     "A step without a weight has no share.",
     "volcano.sh/hierarchy: root/a/b, volcano.sh/hierarchy-weights: 1/2",
     compares=True,
+    phrases=("must have the same length with",),
 )
 Q_HIER_WEIGHT_NUM = Rule(
     "Q-HIER-WEIGHT-NUM",
     "weights of the hierarchy are numbers",
     "What is no number cannot be weighed.",
     "volcano.sh/hierarchy-weights: 1/a/3",
+    phrases=(
+        "is invalid number",
+        "weights in volcano.sh/hierarchy-weights must be larger than 0",
+    ),
 )
 Q_HIER_WEIGHT_FINITE = Rule(
     "Q-HIER-WEIGHT-FINITE",
@@ -35,6 +41,10 @@ Q_HIER_WEIGHT_POS = Rule(
     "weights of the hierarchy are above 0",
     "A step of no weight gets nothing.",
     "volcano.sh/hierarchy-weights: 1/-1/3",
+    phrases=(
+        "must be larger than 0",
+        "weights in volcano.sh/hierarchy-weights must be larger than 0",
+    ),
 )
 Q_HIER_SUBPATH = Rule(
     "Q-HIER-SUBPATH",
@@ -42,6 +52,7 @@ Q_HIER_SUBPATH = Rule(
     "Only the last step of a path is a queue; those before it only divide.",
     "volcano.sh/hierarchy: root/a, where another queue has root/a/b",
     reason="FieldValueForbidden",
+    phrases=("is not allowed to be in the sub path of",),
 )
 Q_HIER_BELOW = Rule(
     "Q-HIER-BELOW",
@@ -59,6 +70,7 @@ _NUMBER = re.compile(
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity)|nan", re.ASCII | re.IGNORECASE)
 _PATH = f"metadata.annotations[{keys.HIERARCHY}]"
 _WEIGHTS = f"metadata.annotations[{keys.HIERARCHY_WEIGHTS}]"
+_ABOVE = f"weights in {keys.HIERARCHY_WEIGHTS} must be larger than 0"
 
 
 def rooted(path: str) -> bool:
@@ -75,8 +87,8 @@ def hierarchy(case: Case, queue: Queue) -> None:
     steps, shares = path.split("/"), weights.split("/")
     if len(steps) != len(shares):
         message = (
-            f'must have one weight for each of the {len(steps)} steps of "{path}", found '
-            f'{len(shares)} in "{weights}"'
+            f"must have the same length with {keys.HIERARCHY}: found {counted(len(shares), 'weight')} in "
+            f'"{weights}" for {counted(len(steps), "step")} in "{path}"'
         )
         case.report(Q_HIER_LEN, _WEIGHTS, message)
     if weights or len(steps) == 1:  # of one step no weight is a weight that is no number
@@ -89,9 +101,10 @@ def hierarchy(case: Case, queue: Queue) -> None:
 def _weight(case: Case, weight: str) -> None:
     number = _number(weight)
     if number is None:
-        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'must be numbers, found "{weight}"')
+        message = f'"{weight}" is invalid number; {_ABOVE}'
+        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, message)
     elif number <= 0:
-        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'must be above 0, found "{weight}"')
+        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'{_ABOVE}, found "{weight}"')
     elif not math.isfinite(number):
         message = f'must be finite numbers, found "{weight}"'
         case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, message)
@@ -121,7 +134,12 @@ def _place(case: Case, queue: Queue, path: str) -> None:
         if theirs.startswith(inside) or path.startswith(f"{theirs}/"):
             found.append((other.metadata.name, theirs))
     for other_name, theirs in sorted(found):
-        is_before = theirs.startswith(inside)
-        where = "on the way to" if is_before else "below"
-        message = f'"{path}" lies {where} queue "{other_name}" ({theirs})'
-        case.report(Q_HIER_SUBPATH if is_before else Q_HIER_BELOW, _PATH, message)
+        if theirs.startswith(inside):
+            message = (
+                "another queue is not allowed to be in the sub path of this one: "
+                f'"{other_name}" ({theirs}) is below "{path}"'
+            )
+            case.report(Q_HIER_SUBPATH, _PATH, message)
+        else:
+            message = f'"{path}" is below queue "{other_name}" ({theirs})'
+            case.report(Q_HIER_BELOW, _PATH, message)

@@ -161,7 +161,7 @@ def node_group_limits(case: Case, queue: Queue) -> None:
 
 def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
     if problem := group_name_problem(group):
-        case.report(Q_GROUP_LIMITS, _PATH, f"names of groups {problem}")
+        case.report(Q_GROUP_LIMITS, _PATH, f"invalid name of a group: {problem}")
     elif why := _unused(queue, group):
         case.report(Q_GROUP_LIMITS_UNUSED, _PATH, f'group "{group}" is limited, but {why}')
     if not isinstance(amounts, Mapping):
@@ -174,7 +174,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
                 Q_RESOURCE, _PATH, f'resource "{name}" of group "{group}" is not known{hint}'
             )
         if problem := amount_problem(value):
-            case.report(Q_GROUP_LIMITS, _PATH, f'{name} of group "{group}" {problem}')
+            case.report(Q_GROUP_LIMITS, _PATH, f'{name} of group "{group}": {problem}')
 
 
 def _unused(queue: Queue, group: str) -> str:

@@ -26,6 +26,7 @@ Q_SIB_GUAR = Rule(
     "The parent would promise more than is promised to it.",
     "guarantee: {resource: {cpu: 7}} beside a sibling's 2, where the parent has 8",
     compares=True,
+    phrases=("sum of children's guarantee … exceeds parent's guarantee limit",),
 )
 Q_SIB_DES = Rule(
     "Q-SIB-DES",
@@ -33,6 +34,7 @@ Q_SIB_DES = Rule(
     "The parent would have to divide more than it deserves.",
     "deserved: {cpu: 7} beside a sibling's 2, where the parent has 8",
     compares=True,
+    phrases=("sum of children's deserved … exceeds parent's deserved limit",),
 )
 Q_CHILD_GUAR = Rule(
     "Q-CHILD-GUAR",
@@ -40,6 +42,7 @@ Q_CHILD_GUAR = Rule(
     "The queue would promise more than is promised to it.",
     "guarantee: {resource: {cpu: 10}}, where queues below have 13 in all",
     compares=True,
+    phrases=("sum of children's guarantee … exceeds parent's guarantee limit",),
 )
 Q_CHILD_DES = Rule(
     "Q-CHILD-DES",
@@ -47,6 +50,7 @@ Q_CHILD_DES = Rule(
     "The queue would have to divide more than it deserves.",
     "deserved: {cpu: 10}, where queues below have 13 in all",
     compares=True,
+    phrases=("sum of children's deserved … exceeds parent's deserved limit",),
 )
 
 
@@ -80,6 +84,13 @@ class _Share(NamedTuple):
     children: Rule
     of_root: tuple[tuple[str, Callable[[Queue], Amounts]], ...]
 
+    def over(self, total: int) -> str:
+        """The beginning of the message about a sum that is too large; the limit follows."""
+        return (
+            f"sum of children's {self.noun}, {format_milli(total)}, "
+            f"exceeds parent's {self.noun} limit"
+        )
+
 
 _GUARANTEE_PATH, _DESERVED_PATH = "spec.guarantee.resource", "spec.deserved"
 _OF_ROOT = (
@@ -89,7 +100,7 @@ _OF_ROOT = (
 )
 _SHARES = (
     _Share("guarantee", _GUARANTEE_PATH, guaranteed, Q_SIB_GUAR, Q_CHILD_GUAR, _OF_ROOT),
-    _Share("deserved share", _DESERVED_PATH, _deserved, Q_SIB_DES, Q_CHILD_DES, _OF_ROOT[1:]),
+    _Share("deserved", _DESERVED_PATH, _deserved, Q_SIB_DES, Q_CHILD_DES, _OF_ROOT[1:]),
 )
 
 
@@ -128,7 +139,7 @@ def _among_siblings(
         total = own[name] + _total(theirs, name)
         if total <= limit:
             continue
-        message = f'{name} {format_milli(total)} > {format_milli(limit)}, the {share.noun} of queue "{above}" above it'
+        message = f'{share.over(total)}, {format_milli(limit)} in queue "{above}"'
         if total != own[name]:
             message += f": {format_milli(own[name])} here, beside {_parts(share, siblings, name)}"
         limiting = ("siblings", share.noun, above, name)
@@ -149,10 +160,7 @@ def _among_children(
         total = _total(theirs, name)
         if total <= limit:
             continue
-        message = (
-            f"{name} {format_milli(limit)} < {format_milli(total)}, "
-            f"the {share.noun}s of the queues below it in all: {_parts(share, children, name)}"
-        )
+        message = f"{share.over(total)}, which is {format_milli(limit)} here: {_parts(share, children, name)}"
         rule = ruled(share.children, name, tree.name)
         yield Excess(("children", share.noun, name), total - limit, rule, f"{path}.{name}", message)
 

@@ -18,6 +18,7 @@ Q_SELF_PARENT = Rule(
     "It would have no way up to root.",
     "metadata: {name: team}, spec: {parent: team}",
     compares=True,
+    phrases=("cannot use itself as parent",),
 )
 Q_CYCLE = Rule(
     "Q-CYCLE",
@@ -40,6 +41,10 @@ Q_PARENT_MISSING = Rule(
     "A queue without a way up to root has no share.",
     "spec: {parent: no-such-queue}",
     reason="FieldValueNotFound",
+    phrases=(
+        "failed to get parent queue",
+        "parent queue … not found",
+    ),
 )
 Q_PARENT_UNKNOWN = Rule(
     "Q-PARENT-UNKNOWN",
@@ -54,6 +59,7 @@ Q_DEPTH = Rule(
     "queues are nested no deeper than `max-queue-depth`",
     "Every level costs each scheduling cycle, and so many cannot be overseen.",
     "a queue whose parent is on the deepest level allowed",
+    phrases=("exceeds the maximum allowed depth",),
 )
 Q_DEPTH_BELOW = Rule(
     "Q-DEPTH-BELOW",
@@ -67,6 +73,7 @@ Q_PARENT_BUSY = Rule(
     "a queue that runs pods does not become a parent",
     "Its pods would be in no leaf queue any more.",
     "spec: {parent: queue-with-running-pods}",
+    phrases=("cannot be the parent queue of queue … because it has allocated Pods",),
 )
 Q_PARENT_GROUPS = Rule(
     "Q-PARENT-GROUPS",
@@ -101,7 +108,7 @@ def place(case: Case, queue: Queue) -> None:
         if parent:
             case.report(Q_ROOT_PARENT, _PATH, f'root has no parent, found "{parent}"')
     elif name and parent == name:
-        case.report(Q_SELF_PARENT, _PATH, f'"{name}" cannot be its own parent')
+        case.report(Q_SELF_PARENT, _PATH, f'queue "{name}" cannot use itself as parent')
     elif parent not in ("", keys.ROOT_QUEUE):
         _way_up(case, queue)
         _parent(case, name, parent)
@@ -120,7 +127,10 @@ def _way_up(case: Case, queue: Queue) -> None:
     parent = queue.spec.parent
     if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
         limit = case.settings.max_queue_depth
-        message = f'no way of at most {limit} levels leads from "{parent}" to root'
+        message = (
+            f"exceeds the maximum allowed depth of {limit}: "
+            f'no path of at most {limit} levels leads from "{parent}" to root'
+        )
         case.report(Q_DEPTH, _PATH, message)
 
 
@@ -133,12 +143,14 @@ def _leads_up_as_stored(case: Case, name: str) -> bool:
 
 def _missing(case: Case, name: str, above: list[str]) -> None:
     case.missing_queues.append(name)
-    where = f'"{above[-1]}" has a parent that does not exist: ' if above else ""
     if case.view.complete:
         hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
-        case.report(Q_PARENT_MISSING, _PATH, f'{where}there is no queue "{name}"{hint}')
+        whose = f' of "{above[-1]}"' if above else ""
+        message = f'failed to get parent queue{whose}: parent queue "{name}" not found{hint}'
+        case.report(Q_PARENT_MISSING, _PATH, message)
     else:
-        message = f'{where}queue "{name}" is not in the given files, so it was not looked at'
+        where = f'"{above[-1]}" has a parent that is not known: ' if above else ""
+        message = f'{where}queue "{name}" is not in the given files, so it was not checked'
         case.report(Q_PARENT_UNKNOWN, _PATH, message)
 
 
@@ -156,12 +168,12 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
         return
     way = chained([keys.ROOT_QUEUE, *reversed(above), queue.metadata.name], "/")
     if own > limit:
-        message = f"would be on level {own} ({way}), at most {limit} are allowed"
+        message = f"level {own} ({way}) exceeds the maximum allowed depth of {limit}"
         rule = Q_DEPTH
     elif old is not None and Tree(case.view, old).is_in_circle():
         return  # who opens a circle takes all of it along
     else:
-        message = f"queues below it would be on level {deepest} (under {way}), at most {limit} are allowed"
+        message = f"level {deepest} of the queues below {way} exceeds the maximum allowed depth of {limit}"
         rule = Q_DEPTH_BELOW
     yield Excess((), deepest - limit, rule, _PATH, message)
 
@@ -193,7 +205,10 @@ def _parent(case: Case, name: str, parent: str) -> None:
         return
     if pods := allocated_pods(queue):
         running = counted(pods, "pod")
-        message = f'queue "{parent}" runs {running} of its own, so it cannot become a parent'
+        message = (
+            f'queue "{parent}" cannot be the parent queue of queue "{name}" because it has allocated Pods: '
+            f"{running}"
+        )
         case.report(Q_PARENT_BUSY, _PATH, message)
     elif groups := case.view.pod_groups_in(parent):
         waiting = counted(groups, "PodGroup")

@@ -16,6 +16,12 @@ TPL_ANNOTATION_VALUE = refused(
     "TPL-ANNOTATION-VALUE",
     "annotations that Kubernetes reads hold what it can read",
     "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
+    phrases=(
+        "must be a 32bit integer",
+        "must be a valid seccomp profile",
+        "invalid AppArmor profile name",
+        "must set spec.nodeName if mirror pod annotation is set",
+    ),
 )
 TPL_PROFILE_MATCH = refused(
     "TPL-PROFILE-MATCH",
@@ -25,6 +31,7 @@ TPL_PROFILE_MATCH = refused(
     reason="FieldValueForbidden",
     later=True,
     compares=True,
+    phrases=("in annotation and field must match",),
 )
 
 _MIRROR = "kubernetes.io/config.mirror"
@@ -53,7 +60,7 @@ def annotations(site: Site, found: Raw, spec: Raw) -> None:
         if key == _DELETION_COST:
             _deletion_cost(site, value)
         elif key == _MIRROR and not spec.get("nodeName"):
-            message = "marks what a node runs by itself, so it needs spec.nodeName"
+            message = "must set spec.nodeName if mirror pod annotation is set: a node runs such a pod by itself"
             site.report(TPL_ANNOTATION_VALUE, message, key)
         elif key in ANNOTATIONS:
             annotation(site, key, ANNOTATIONS[key])
@@ -70,7 +77,7 @@ def _deletion_cost(site: Site, value: str) -> None:
     digits = value.lstrip("-").lstrip("0")
     # The length first: Python takes its time over a number of many digits.
     if not _COST.fullmatch(value) or len(digits) > len(str(high)) or not low <= int(value) <= high:
-        message = f"must be a whole number from {low} to {high}, found {quoted(value)}"
+        message = f"must be a 32bit integer ({low} to {high}), found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, _DELETION_COST)
 
 
@@ -100,7 +107,8 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
     if value.startswith(_LOCALHOST):
         _local_path(site, value.removeprefix(_LOCALHOST), key, spec)
     elif value not in _KINDS:
-        message = f"must be {', '.join(_KINDS)} or {_LOCALHOST}PROFILE, found {quoted(value)}"
+        known = ", ".join(_KINDS)
+        message = f"must be a valid seccomp profile ({known} or {_LOCALHOST}PROFILE), found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, key)
     of_pod = key == _SECCOMP_POD
     owners = [spec] if of_pod else _named(spec, key.removeprefix(_SECCOMP_CONTAINER))
@@ -119,8 +127,11 @@ def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
         site.report(TPL_ANNOTATION_VALUE, f"there is no container {quoted(name)}", key)
     good = value in ("runtime/default", "unconfined") or value.startswith(_LOCALHOST)
     if value and not good:
-        message = f"must be runtime/default, unconfined or {_LOCALHOST}PROFILE"
-        site.report(TPL_ANNOTATION_VALUE, f"{message}, found {quoted(value)}", key)
+        message = (
+            f"invalid AppArmor profile name {quoted(value)}; write runtime/default, unconfined or "
+            f"{_LOCALHOST}PROFILE"
+        )
+        site.report(TPL_ANNOTATION_VALUE, message, key)
     if site.pod.os == "windows":
         return
     whole = spec.get("securityContext", {}).get("appArmorProfile")
@@ -137,7 +148,7 @@ def _match(site: Site, key: str, value: str, field: Raw | None) -> None:
     """Compare a profile in an annotation with that in a field."""
     kind = field.get("type", "") if field else ""
     if field and kind in ("Localhost", *_KINDS.values()) and not _agrees(value, field):
-        message = f"must be the profile that the field names, type {kind}, found {quoted(value)}"
+        message = f"profiles in annotation and field must match, found {quoted(value)} here and type {kind} in the field"
         site.report(TPL_PROFILE_MATCH, message, key)
 
 

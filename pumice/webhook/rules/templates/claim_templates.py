@@ -15,6 +15,10 @@ TPL_CLAIM_TEMPLATE = refused(
     "TPL-CLAIM-TEMPLATE",
     "a claim for each pod says how it is mounted and how much it holds, and has no name of its own",
     "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce]}}}",
+    phrases=(
+        "at least 1 access mode is required",
+        "may not use ReadWriteOncePod with other access modes",
+    ),
 )
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -33,7 +37,7 @@ def _metadata(site: Site, metadata: Raw, field: str, _: Raw) -> None:
 
 def _access_modes(site: Site, modes: list[str], field: str, _: Raw) -> None:
     if "ReadWriteOncePod" in modes and len({*modes} & {*_ACCESS_MODES}) > 1:
-        message = "must have no other mode beside ReadWriteOncePod"
+        message = "may not use ReadWriteOncePod with other access modes"
         site.report(TPL_CLAIM_TEMPLATE, message, field)
 
 
@@ -70,7 +74,7 @@ def _group(site: Site, group: str, field: str, source: Raw) -> None:
 
 _subdomain = name(TPL_CLAIM_TEMPLATE, dns_subdomain_problem, empty=True)
 _some_modes = required(
-    TPL_CLAIM_TEMPLATE, message="must have at least one mode, found none", reason=None
+    TPL_CLAIM_TEMPLATE, message="at least 1 access mode is required, found none", reason=None
 )
 _DATA = "dataSource|dataSourceRef"
 _SPEC = compiled(

@@ -30,6 +30,7 @@ TPL_CONTAINER_NAME = refused(
     "TPL-CONTAINER-NAME",
     "containers are named with DNS labels",
     "containers: [{name: Main_Container, image: busybox}]",
+    phrases=("a lowercase RFC 1123 label must consist of",),
 )
 TPL_CONTAINER_DUP = refused(
     "TPL-CONTAINER-DUP",
@@ -50,6 +51,7 @@ TPL_INIT = Rule(
     "initContainers: [{name: init, image: busybox, livenessProbe: {exec: {command: [ls]}}}]",
     reason="FieldValueForbidden",
     compares=True,
+    phrases=("may not be set for init containers without restartPolicy=Always",),
 )
 TPL_EPHEMERAL = Rule(
     "TPL-EPHEMERAL",
@@ -57,6 +59,7 @@ TPL_EPHEMERAL = Rule(
     "They can only be added to a pod that runs.",
     "ephemeralContainers: [{name: debugger, image: busybox}]",
     reason="FieldValueForbidden",
+    phrases=("ephemeral containers not allowed in pod template",),
 )
 TPL_IMAGE = refused(
     "TPL-IMAGE",
@@ -94,7 +97,7 @@ def containers(site: Site, spec: Raw) -> None:
         check = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
         _container(site.item("initContainers", index), container, check, named)
     if spec.get("ephemeralContainers"):
-        message = "must not be set: ephemeral containers are for pods that run"
+        message = "ephemeral containers not allowed in pod template: they can only be added to a running pod"
         site.report(TPL_EPHEMERAL, message, "ephemeralContainers")
     if "resources" in spec and site.case.settings.pod_level_resources:
         pod_resources.pod_resources(site, spec)
@@ -121,7 +124,8 @@ def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) 
 def _only_for_sidecars(site: Site, found: Raw, field: str, _: Raw) -> None:
     """Refuse a field of an init container that runs to its end."""
     if list(found) != _YOUNG:
-        site.report(TPL_INIT, "needs restartPolicy: Always in an init container", field)
+        message = "may not be set for init containers without restartPolicy=Always"
+        site.report(TPL_INIT, message, field)
 
 
 _COMMON: Iterable[Row] = (

@@ -32,16 +32,28 @@ TPL_ENV = refused(
     "TPL-ENV",
     "environment variables have a name of printable characters without `=`",
     'env: [{name: "A=B", value: c}]',
+    phrases=("a valid environment variable name must consist",),
 )
 TPL_ENV_VALUE = refused(
     "TPL-ENV-VALUE",
     "valueFrom has exactly one source, one that can be read, and no value beside it",
     "env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.containers}}}]",
+    phrases=(
+        "may not be specified when `value` is not empty",
+        "may not have more than one field specified at a time",
+        "error converting fieldPath",
+        "only divisor's values",
+        "must specify one of: `fieldRef`",
+    ),
 )
 TPL_ENV_FROM = refused(
     "TPL-ENV-FROM",
     "envFrom names one ConfigMap or one Secret, and a prefix of printable characters without `=`",
     "envFrom: [{configMapRef: {}}]",
+    phrases=(
+        "a valid environment variable name must consist",
+        "must specify one of: `configMapRef` or `secretRef`",
+    ),
 )
 
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
@@ -109,7 +121,7 @@ def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
             problem = qualified_name_problem(key)
         else:
             hint = site.case.did_you_mean(found, allowed)
-            problem = f"must be a field that a container can be told, found {quoted(found)}{hint}"
+            problem = f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
         if problem:
             site.report(rule, problem, field)
 
@@ -144,19 +156,24 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
     milli = parse_milli(written)
     units, part = divmod(milli, MILLI)
     if ref["resource"].endswith(".cpu"):
-        good, wanted = milli in (1, MILLI), "1m or 1"
+        good, wanted = milli in (1, MILLI), "1m and 1"
     else:
         known = _BINARY if written.endswith("i") else _DECIMAL
-        good, wanted = not part and units in known, "1, or 1 with a suffix such as k, M, Ki or Mi"
+        good, wanted = not part and units in known, "1 and 1 with a suffix such as k, M, Ki or Mi"
     # Kubernetes compares what is written: it takes 1000m and 1.0 for 1, and leaves +1, 01 and 1e0 alone.
     if milli and not (good and _USUAL.fullmatch(written) and is_whole_milli(written)):
-        site.report(rule, f"must be {wanted}, found {written}", field)
+        message = f"only divisor's values {wanted} are supported, found {written}"
+        site.report(rule, message, field)
 
 
+_NO_SOURCE, _SEVERAL = (
+    "must specify one of: ",
+    "may not have more than one field specified at a time",
+)
 _VALUE_FROM = compiled(
     (
-        Row("", exactly_one(TPL_ENV_VALUE, _SOURCES)),
-        Row("", excludes(TPL_ENV_VALUE, "value")),
+        Row("", exactly_one(TPL_ENV_VALUE, _SOURCES, neither=_NO_SOURCE, several=_SEVERAL)),
+        Row("", excludes(TPL_ENV_VALUE, "value", "may not be specified when `value` is not empty")),
         Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
         Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
         Row(
@@ -173,7 +190,12 @@ ROWS = (
     Row("env", compiled((Row("[].name", required(TPL_ENV, env_name_problem), ""),))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
-    Row("envFrom[]", exactly_one(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
+    Row(
+        "envFrom[]",
+        exactly_one(
+            TPL_ENV_FROM, ("configMapRef", "secretRef"), neither=_NO_SOURCE, several=_SEVERAL
+        ),
+    ),
     Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
     Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
 )

@@ -26,6 +26,7 @@ TPL_RESTART = refused(
     "TPL-RESTART",
     "restartPolicy of a container is Always, Never or OnFailure; an init container with rules has one",
     "initContainers: [{name: proxy, image: envoy, restartPolicy: Sometimes}]",
+    phrases=("must specify restartPolicy when restart rules are used",),
 )
 TPL_RESTART_RULES = refused(
     "TPL-RESTART-RULES",
@@ -43,6 +44,7 @@ TPL_DEADLINE = refused(
     "TPL-DEADLINE",
     "activeDeadlineSeconds is from 1 to 2147483647",
     "activeDeadlineSeconds: 0",
+    phrases=("must be between 1 and 2147483647, inclusive",),
 )
 TPL_PREEMPTION = refused(
     "TPL-PREEMPTION",
@@ -69,15 +71,24 @@ TPL_PROBE = refused(
     "TPL-PROBE",
     "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
+    phrases=(
+        "must not be set for readinessProbes",
+        "must be greater than or equal to 0",
+    ),
 )
 TPL_HANDLER = refused(
     "TPL-HANDLER",
     "a probe or a hook does exactly one thing, and says all that it takes",
     "livenessProbe: {httpGet: {path: /healthz}}",
+    phrases=(
+        "must be between 1 and 65535, inclusive",
+        "must specify a handler type",
+        "may not specify more than 1 handler type",
+    ),
 )
 
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
-_GRACE_WORDS = "0 or more (below, it counts as 1)"
+_GRACE_WORDS = "must be greater than or equal to 0 (a negative value counts as 1)"
 _RESTARTS = ("Restart", "RestartAllContainers")
 
 
@@ -111,7 +122,7 @@ ROWS = (
     Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACE_WORDS)),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
     Row("preemptionPolicy", _preemption),
-    Row("priority", within(TPL_PRIORITY, 0, 0, "left to the pod's priority class")),
+    Row("priority", within(TPL_PRIORITY, 0, 0, "must be left to the pod's priority class")),
     Row("overhead", _overhead),
 )
 """Fields of a pod's spec."""
@@ -125,7 +136,11 @@ _RULE_ROWS = (
 CONTAINER_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART_RULES, "restartPolicy")), *_RULE_ROWS)
 """Fields of a regular container."""
 
-INIT_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy")), *_RULE_ROWS)
+_NO_POLICY = "must specify restartPolicy when restart rules are used"
+INIT_ROWS = (
+    Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy", _NO_POLICY)),
+    *_RULE_ROWS,
+)
 """Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""
 
 
@@ -148,12 +163,15 @@ def _number_or_name(site: Site, port: int | str, field: str, owner: Raw) -> None
 def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
     grace = site.pod.grace
     if not 0 <= seconds <= grace:
-        message = f"must be from 0 to terminationGracePeriodSeconds ({grace}), found {seconds}"
+        message = f"must be between 0 and terminationGracePeriodSeconds ({grace}), found {seconds}"
         site.report(TPL_HANDLER, message, field)
 
 
 _SOCKET_HOOK = "is not supported, the hook fails; use exec or httpGet instead"
-_READINESS_GRACE = "must not be set: a container that is not ready goes on running"
+_READINESS_GRACE = (
+    "must not be set for readinessProbes: a container that is not ready is not stopped"
+)
+_NO_HANDLER, _HANDLERS = "must specify a handler type: ", "may not specify more than 1 handler type"
 _port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
 _ACTIONS = (
     Row("exec.command", required(TPL_HANDLER), ()),
@@ -162,8 +180,18 @@ _ACTIONS = (
     Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
 )
 PROBE_ROWS = (
-    Row(_PROBES, exactly_one(TPL_HANDLER, _OF_PROBES, never=("sleep",))),
-    Row(_HOOKS, exactly_one(TPL_HANDLER, _OF_HOOKS, never=("grpc",))),
+    Row(
+        _PROBES,
+        exactly_one(
+            TPL_HANDLER, _OF_PROBES, never=("sleep",), neither=_NO_HANDLER, several=_HANDLERS
+        ),
+    ),
+    Row(
+        _HOOKS,
+        exactly_one(
+            TPL_HANDLER, _OF_HOOKS, never=("grpc",), neither=_NO_HANDLER, several=_HANDLERS
+        ),
+    ),
     *below(_PROBES, _ACTIONS),
     *below(_HOOKS, _ACTIONS),
     Row(f"{_PROBES}.grpc.port", _port, None),
@@ -173,7 +201,7 @@ PROBE_ROWS = (
         f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
         within(TPL_PROBE, 0),
     ),
-    Row(f"{_RESTARTING}.successThreshold", within(TPL_PROBE, 0, 1, "1")),
+    Row(f"{_RESTARTING}.successThreshold", within(TPL_PROBE, 0, 1, "must be 1")),
     Row(f"{_RESTARTING}.{_GRACE}", within(TPL_PROBE, 1)),
     Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),
 )

@@ -4,6 +4,7 @@ Name, namespace and owner of a pod are the controller's, whatever the template s
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 from pumice.api.names import (
@@ -37,11 +38,16 @@ TPL_LABEL = refused(
     "TPL-LABEL",
     "labels of a template are labels",
     'template: {metadata: {labels: {app: "my app"}}}',
+    phrases=(
+        "a valid label must be an empty string or consist of",
+        "name part must consist of alphanumeric characters",
+    ),
 )
 TPL_ANNOTATION = refused(
     "TPL-ANNOTATION",
     "keys of a template's annotations are qualified names, and the annotations take 256 KiB at most",
     'template: {metadata: {annotations: {"my note": x}}}',
+    phrases=("name part must consist of alphanumeric characters",),
 )
 TPL_FINALIZER = Rule(
     "TPL-FINALIZER",
@@ -54,12 +60,22 @@ TPL_SELECTOR = refused(
     "TPL-SELECTOR",
     "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
     "matchExpressions: [{key: app, operator: In}]",
+    phrases=(
+        "must be specified when `operator` is 'In' or 'NotIn'",
+        "not a valid selector operator",
+        "not a valid field selector key",
+    ),
 )
 TPL_LABEL_KEYS = Rule(
     "TPL-LABEL-KEYS",
     "matchLabelKeys and mismatchLabelKeys hold keys of labels, beside a selector, and none in both",
     "For every pod Kubernetes adds its own values of these labels to the selector.",
     "topologyKey: zone, matchLabelKeys: [rev]",
+    phrases=(
+        "must not be specified when labelSelector is not set",
+        "exists in both matchLabelKeys and mismatchLabelKeys",
+        "exists in both matchLabelKeys and labelSelector",
+    ),
 )
 TPL_LABEL_KEYS_TWICE = Rule(
     "TPL-LABEL-KEYS-TWICE",
@@ -67,6 +83,7 @@ TPL_LABEL_KEYS_TWICE = Rule(
     "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
     "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
     stricter=True,
+    phrases=("exists in both matchLabelKeys and labelSelector",),
 )
 
 _LARGEST = 256 * 1024
@@ -93,7 +110,7 @@ def labels_of(rule: Rule) -> Check:
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
         for key, value in found.items():
             if problem := key_problem(key):
-                site.report(rule, f"the key {problem}", f"{field}.{key}")
+                site.report(rule, f"invalid key: {problem}", f"{field}.{key}")
             if problem := value_problem(value):
                 site.report(rule, problem, f"{field}.{key}")
 
@@ -106,7 +123,7 @@ def annotations_of(rule: Rule) -> Check:
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
         for key in found:
             if problem := _key_problem(key):
-                site.report(rule, f"the key {problem}", f"{field}.{key}")
+                site.report(rule, f"invalid key: {problem}", f"{field}.{key}")
         if (size := sum(map(_size, found, found.values()))) > _LARGEST:
             message = f"must take at most {_LARGEST} bytes, keys and values together, found {size}"
             site.report(rule, message, field)
@@ -160,7 +177,7 @@ def label_keys(named: Rule) -> Check:
         matching, others = holder.get("matchLabelKeys", ()), holder.get("mismatchLabelKeys", ())
         for each, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", others)):
             if keys and "labelSelector" not in holder:
-                message = "must not be set without labelSelector"
+                message = "must not be specified when labelSelector is not set"
                 site.report(TPL_LABEL_KEYS, message, f"{field}.{each}")
             for index, key in enumerate(keys):
                 if problem := key_problem(key):
@@ -175,9 +192,12 @@ def label_keys(named: Rule) -> Check:
         for index, key in enumerate(matching):
             where = f"{field}.matchLabelKeys[{index}]"
             if key in mismatching:
-                site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
+                message = f"{quoted(key)} exists in both matchLabelKeys and mismatchLabelKeys"
+                site.report(TPL_LABEL_KEYS, message, where)
             elif count[key] > 1:
-                message = f"{quoted(key)} is in labelSelector already, or here twice"
+                message = (
+                    f"{quoted(key)} exists in both matchLabelKeys and labelSelector, or here twice"
+                )
                 rule = named if key in selected else TPL_LABEL_KEYS_TWICE
                 site.report(rule, message, where)
 
@@ -189,7 +209,7 @@ def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
     operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
     message = ""
     if operator in _SETS and not count:
-        message = f"must be set for {operator}, found none"
+        message = f"must be specified when `operator` is 'In' or 'NotIn', found none for {operator}"
     elif operator in _PRESENCES and count:
         message = f"must not be set for {operator}, found {count}"
     elif operator in _BOUNDS and count != 1:
@@ -205,7 +225,7 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
         message = f"must be a single value, found {len(values)}"
         site.report(TPL_SELECTOR, message, f"{field}.values")
     if key != _NODE_NAME:
-        message = f"must be {_NODE_NAME}, found {quoted(key)}"
+        message = f"{quoted(key)} is not a valid field selector key; the only one is {_NODE_NAME}"
         site.report(TPL_SELECTOR, message, f"{field}.key")
         return
     for index, value in enumerate(values):
@@ -213,10 +233,14 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
             site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
 
 
+def _operator(operators: Sequence[str]) -> Check:
+    return one_of(TPL_SELECTOR, operators, problem="not a valid selector operator")
+
+
 def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
     return (
         Row("matchExpressions[]", _count),
-        Row("matchExpressions[].operator", one_of(TPL_SELECTOR, operators), ""),
+        Row("matchExpressions[].operator", _operator(operators), ""),
         Row("matchExpressions[].key", name(TPL_SELECTOR, key_problem), ""),
         Row("matchExpressions[].values[]", name(values, value_problem)),
     )
@@ -228,7 +252,7 @@ def _node_term(values: Rule) -> Check:
             *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
             Row("matchExpressions[].key", node_label),
             Row("matchFields[]", _field),
-            Row("matchFields[].operator", one_of(TPL_SELECTOR, _SETS), ""),
+            Row("matchFields[].operator", _operator(_SETS), ""),
         )
     )
 

@@ -27,11 +27,17 @@ TPL_MOUNT = refused(
     "TPL-MOUNT",
     "a mount says what is mounted where, and of the volume only a part inside it",
     "volumeMounts: [{name: data, mountPath: /data, subPath: ../other}]",
+    phrases=(
+        "must not contain '..'",
+        "must be a relative path",
+        "subPathExpr and subPath are mutually exclusive",
+    ),
 )
 TPL_MOUNT_DUP = refused(
     "TPL-MOUNT-DUP",
     "no two mounts or devices of a container are at the same path, and no volume is both",
     "volumeMounts: [{name: a, mountPath: /data}, {name: b, mountPath: /data}]",
+    phrases=("must not already exist in volume",),
 )
 TPL_MOUNT_MODE = Rule(
     "TPL-MOUNT-MODE",
@@ -39,11 +45,18 @@ TPL_MOUNT_MODE = Rule(
     "Only privileged containers may mount into the node, and only what is read-only can be so throughout.",
     "volumeMounts: [{name: a, mountPath: /data, mountPropagation: Bidirectional}]",
     compares=True,
+    phrases=(
+        "may only be specified when readOnly is true",
+        "Bidirectional mount propagation is available only to privileged containers",
+    ),
 )
 TPL_DEVICE = refused(
     "TPL-DEVICE",
     "a device names a volume that is a claim, and a path",
     "volumes: [{name: a, emptyDir: {}}], volumeDevices: [{name: a, devicePath: /dev/xvda}]",
+    phrases=(
+        "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode",
+    ),
 )
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
@@ -60,7 +73,8 @@ def _claim(site: Site, found: str, field: str, _: Raw) -> None:
     volume = site.pod.volumes.get(found)
     if volume is not None and "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
         message = (
-            f"must be a volume of type persistentVolumeClaim or ephemeral, which {found} is not"
+            "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode; "
+            f"{quoted(found)} is another one"
         )
         site.report(TPL_DEVICE, message, field)
 
@@ -71,12 +85,13 @@ def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
         if propagation == "Bidirectional" and not privileged:
-            message = "Bidirectional is for privileged containers only"
+            message = "Bidirectional mount propagation is available only to privileged containers"
             site.report(TPL_MOUNT_MODE, message, f"{field}[{index}].mountPropagation")
         if recursion in ("Enabled", "IfPossible"):
             where = f"{field}[{index}].recursiveReadOnly"
             if not mount.get("readOnly"):
-                site.report(TPL_MOUNT_MODE, f"{recursion} needs readOnly: true", where)
+                message = f"may only be specified when readOnly is true, found {recursion}"
+                site.report(TPL_MOUNT_MODE, message, where)
             if propagation not in (None, "None"):
                 message = f"{recursion} needs mountPropagation None, found {propagation}"
                 site.report(TPL_MOUNT_MODE, message, where)
@@ -90,7 +105,7 @@ def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -
         for index, device in enumerate(devices):
             found = device.get(member)
             if found and found in mounted:
-                message = f"{quoted(found)} is already in {site.path}.volumeMounts"
+                message = f"{quoted(found)} must not already exist in volumeMounts of the container"
                 site.report(TPL_MOUNT_DUP, message, f"{field}[{index}].{member}")
     if devices and not site.pod.host_users:
         site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
@@ -104,7 +119,10 @@ _MOUNTS = compiled(
         Row("[].mountPath", required(TPL_MOUNT), ""),
         Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
-        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath")),
+        Row(
+            "[].subPathExpr",
+            excludes(TPL_MOUNT, "subPath", "subPathExpr and subPath are mutually exclusive"),
+        ),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),

@@ -34,28 +34,52 @@ TPL_DNS_POLICY = Rule(
     "dnsPolicy is ClusterFirst, ClusterFirstWithHostNet, Default or None, and None comes with nameservers",
     "Without any server no name could be resolved.",
     "dnsPolicy: None",
+    phrases=(
+        "must provide `dnsConfig` when `dnsPolicy` is None",
+        "must provide at least one DNS nameserver when `dnsPolicy` is None",
+    ),
 )
 TPL_DNS_CONFIG = Rule(
     "TPL-DNS-CONFIG",
     "dnsConfig has up to 3 addresses of servers, up to 32 domains of 2048 characters, and options with names",
     "These are the limits of the resolver in every container.",
     "dnsConfig: {nameservers: [dns.example.com]}",
+    phrases=(
+        "a lowercase RFC 1123 subdomain must consist of",
+        "must not have more than 3 nameservers",
+        "must not have more than 32 search paths",
+        "must be a valid IP address",
+    ),
 )
 TPL_HOSTNAME = refused(
     "TPL-HOSTNAME",
     "hostname and subdomain are DNS labels; hostnameOverride is a domain of 64 characters at most",
     "hostname: worker.example.com",
+    phrases=(
+        "a lowercase RFC 1123 label must consist of",
+        "may not be specified when setHostnameAsFQDN is true",
+    ),
 )
 TPL_HOST_ALIAS = Rule(
     "TPL-HOST-ALIAS",
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
+    phrases=(
+        "a lowercase RFC 1123 subdomain must consist of",
+        "must be a valid IP address",
+    ),
 )
 TPL_PORT = refused(
     "TPL-PORT",
     "ports have a number from 1 to 65535, a protocol that exists and a name of 15 characters at most",
     "ports: [{containerPort: 70000}]",
+    phrases=(
+        "must be between 1 and 65535, inclusive",
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        "must contain at least one letter (a-z)",
+        "must not contain consecutive hyphens",
+    ),
 )
 TPL_PORT_DUP = refused(
     "TPL-PORT-DUP",
@@ -68,6 +92,7 @@ TPL_HOST_PORT = Rule(
     "in the network of the node, hostPort is containerPort",
     "There is but one network, so there is but one number.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
+    phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
 TPL_HOST_PORT_SHARED = Rule(
     "TPL-HOST-PORT-SHARED",
@@ -90,12 +115,12 @@ def address_problem(text: str) -> str | None:
     try:
         found = ip_address(text)
     except ValueError:
-        return f"must be an IP address, found {quoted(text)}"
+        return f"must be a valid IP address, found {quoted(text)}"
     if isinstance(found, IPv6Address):
         if found.scope_id is not None:
-            return f"must be an IP address without a zone, found {quoted(text)}"
+            return f"must be a valid IP address without a zone, found {quoted(text)}"
         if found.ipv4_mapped is not None:
-            return f"must be {found.ipv4_mapped}, not its IPv6 form, found {quoted(text)}"
+            return f"must be a valid IP address: write {found.ipv4_mapped}, not its IPv6 form, found {quoted(text)}"
     return None
 
 
@@ -115,7 +140,8 @@ def _address(rule: Rule) -> Check:
 def _dns_policy(site: Site, policy: str, _: str, spec: Raw) -> None:
     """Check that None has servers to go with it."""
     if policy == "None" and not spec.get("dnsConfig", {}).get("nameservers"):
-        message = "must be set where dnsPolicy is None, found none"
+        missing = "at least one DNS nameserver" if "dnsConfig" in spec else "`dnsConfig`"
+        message = f"must provide {missing} when `dnsPolicy` is None, found none"
         site.report(TPL_DNS_POLICY, message, "dnsConfig.nameservers")
 
 
@@ -131,12 +157,16 @@ def _is_search(found: str) -> bool:
     return found == "." or (len(domain) <= SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain)))
 
 
-_DOMAIN = "must be a domain, or a single dot"
+_DOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lowercase letters, digits, '-', '.' and in a search path '_', "
+    "unless it is a single dot"
+)
+_NO_FQDN = "may not be specified when setHostnameAsFQDN is true"
 ROWS = (
     Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
     Row("hostnameOverride", name(TPL_HOSTNAME, dns_subdomain_problem)),
     Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
-    Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN")),
+    Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN", _NO_FQDN)),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
     Row(
         "hostAliases",
@@ -146,9 +176,9 @@ ROWS = (
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),
     Row("dnsPolicy", _dns_policy),
-    Row("dnsConfig.nameservers", at_most(TPL_DNS_CONFIG, 3, "FieldValueTooMany")),
+    Row("dnsConfig.nameservers", at_most(TPL_DNS_CONFIG, 3, "FieldValueTooMany", " nameservers")),
     Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
-    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, 32, "FieldValueTooMany")),
+    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, 32, "FieldValueTooMany", " search paths")),
     Row("dnsConfig.searches", _searches),
     Row("dnsConfig.searches[]", matching(TPL_DNS_CONFIG, _DOMAIN, _is_search)),
     Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
@@ -195,7 +225,9 @@ def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
     for index, port in enumerate(ports):
         inside, outside = port.get("containerPort"), port.get("hostPort", 0)
         if inside is not None and outside not in (0, inside):
-            message = f"must be containerPort ({inside}) where hostNetwork is true, found {outside}"
+            message = (
+                f"must match `containerPort` when `hostNetwork` is true ({inside}), found {outside}"
+            )
             site.report(TPL_HOST_PORT, message, f"{field}[{index}].hostPort")
 
 

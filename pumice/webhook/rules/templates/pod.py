@@ -25,6 +25,7 @@ from pumice.webhook.rules.templates import (
     scheduling,
     security,
     types,
+    units,
     volumes,
 )
 from pumice.webhook.rules.templates.plain import is_simple
@@ -42,6 +43,7 @@ _FILES = (
     environment,
     mounts,
     resources,
+    units,
     pod_resources,
     volumes,
     projections,

@@ -28,6 +28,11 @@ TPL_POD_RESOURCES = Rule(
     "the resources of a pod as a whole cover those of its containers",
     "Together the containers would have more than the pod.",
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {requests: {cpu: 2}}}]}",
+    phrases=(
+        "must be greater than or equal to aggregate container requests",
+        "must be less than or equal to pod limits",
+        "claims may not be set for Resources at pod-level",
+    ),
 )
 TPL_POD_RESOURCES_FILLED = Rule(
     "TPL-POD-RESOURCES-FILLED",
@@ -44,10 +49,10 @@ def pod_resources(site: Site, spec: Raw) -> None:
     """Check `spec.resources`."""
     found = spec["resources"]
     if site.pod.os == "windows":
-        site.report(TPL_POD_RESOURCES, "must not be set for a pod of windows", "resources")
+        site.report(TPL_POD_RESOURCES, "cannot be set for a windows pod", "resources")
         return
     if "claims" in found:
-        message = "must be set on containers, not on the pod as a whole"
+        message = "claims may not be set for Resources at pod-level; set them on containers"
         site.report(TPL_POD_RESOURCES, message, "resources.claims")
     limits, requests = requirements(site, found, "resources", _judge)
     if not limits and not requests:
@@ -74,19 +79,19 @@ def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> I
     for rule, field, message in conflicts(limits, requests):
         yield rule, f"resources.{field}" if field else "resources", message
     for which, of_pod, together, words in (
-        ("requests", requests, asked, "what the containers request"),
-        ("limits", limits, pages, "the limits of the containers"),
+        ("requests", requests, asked, "aggregate container requests"),
+        ("limits", limits, pages, "aggregate container limits"),
     ):
         for name, amount in together.items():
             if amount > of_pod.get(name, amount):
                 whole = format_milli(of_pod[name])
-                message = f"must be at least {words} ({format_milli(amount)}), found {whole}"
+                message = f"must be greater than or equal to {words} ({format_milli(amount)}), found {whole}"
                 yield TPL_POD_RESOURCES, f"resources.{which}.{name}", message
     for index, container in enumerate(spec.get("containers", ())):
         for name, amount in _amounts(container, "limits").items():
             if amount > limits.get(name, amount):
-                most = f"the pod's limit of {format_milli(limits[name])}"
-                message = f"must be at most {most}, found {format_milli(amount)}"
+                most = format_milli(limits[name])
+                message = f"must be less than or equal to pod limits ({most}), found {format_milli(amount)}"
                 yield TPL_POD_RESOURCES, f"containers[{index}].resources.limits.{name}", message
 
 

@@ -30,23 +30,34 @@ TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",
     "files in volumes have relative paths that do not lead upwards, and modes from 0 to 0777",
     "configMap: {name: conf, items: [{key: a, path: ../a}]}",
+    phrases=(
+        "must not contain '..'",
+        "must be a relative path",
+        "must be a number between 0 and 0777 (octal), both inclusive",
+    ),
 )
 TPL_VOLUME_FIELD = refused(
     "TPL-VOLUME-FIELD",
     "a file about the pod holds one field of it, or one resource of a container",
     "downwardAPI: {items: [{path: name, fieldRef: {fieldPath: spec.nodeName}}]}",
+    phrases=("one of fieldRef and resourceFieldRef is required",),
 )
 TPL_PROJECTION = Rule(
     "TPL-PROJECTION",
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
+    phrases=(
+        "conflicting duplicate paths",
+        "may not specify a duration less than 10 minutes",
+    ),
 )
 TPL_CERTIFICATES = Rule(
     "TPL-CERTIFICATES",
     "projected trust bundles and pod certificates name a signer, a key type and a file that can be",
     "Where the cluster has these features on, Kubernetes refuses the pod otherwise.",
     "projected: {sources: [{clusterTrustBundle: {path: ca.crt}}]}",
+    phrases=("either name or signerName must be specified",),
 )
 
 _PROJECTIONS = (
@@ -81,10 +92,13 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
         for kind in found:
             paths = [path for path in _files(kind, each[kind]) if path]
             for path in sorted({path for path in paths if paths.count(path) > 1}):
-                site.report(TPL_PROJECTION, f"{quoted(path)} is written twice", f"{where}.{kind}")
+                message = f"conflicting duplicate paths: {quoted(path)} is written twice"
+                site.report(TPL_PROJECTION, message, f"{where}.{kind}")
             for path in paths:
                 if (first := written.setdefault(path, where)) != where:
-                    message = f"{quoted(path)} is already written by {first}"
+                    message = (
+                        f"conflicting duplicate paths: {quoted(path)} is already written by {first}"
+                    )
                     site.report(TPL_PROJECTION, message, where)
         if "serviceAccountToken" in each:
             tokens.append((each["serviceAccountToken"].get("path", ""), where))
@@ -127,7 +141,27 @@ def _some_file(site: Site, source: Raw, field: str, _: Raw) -> None:
         site.report(TPL_CERTIFICATES, f"must have {either(_CERTIFICATE_FILES)}, found none", field)
 
 
-_mode = within(TPL_VOLUME_FILE, 0, 0o777, "from 0 to 0777 (511)")
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
+
+
+def _seconds(site: Site, seconds: int, field: str, _: Raw) -> None:
+    """Check how long a token is valid."""
+    if seconds < _SHORTEST_TOKEN:
+        message = (
+            f"may not specify a duration less than 10 minutes ({_SHORTEST_TOKEN}), found {seconds}"
+        )
+        site.report(TPL_PROJECTION, message, field)
+    elif seconds > _LONGEST_TOKEN:
+        message = f"must be less than or equal to {_LONGEST_TOKEN}, found {seconds}"
+        site.report(TPL_PROJECTION, message, field)
+
+
+_mode = within(
+    TPL_VOLUME_FILE,
+    0,
+    0o777,
+    "must be a number between 0 and 0777 (octal), both inclusive (511 in decimal)",
+)
 _required = required(TPL_VOLUME_FILE)
 _signer = matching(TPL_CERTIFICATES, "must be a signer such as example.com/signer", _is_signer)
 _own_names = matching(
@@ -141,7 +175,16 @@ _FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
     *_FILES,
-    Row("items[]", one_of_two(TPL_VOLUME_FIELD, "fieldRef", "resourceFieldRef", empty=False)),
+    Row(
+        "items[]",
+        one_of_two(
+            TPL_VOLUME_FIELD,
+            "fieldRef",
+            "resourceFieldRef",
+            neither="one of fieldRef and resourceFieldRef is required",
+            empty=False,
+        ),
+    ),
     Row("items[].fieldRef", field_ref(TPL_VOLUME_FIELD, _POD_FIELDS)),
     Row("items[].resourceFieldRef", resource_field_ref(TPL_VOLUME_FIELD)),
     Row("items[].resourceFieldRef.containerName", required(TPL_VOLUME_FIELD), ""),
@@ -160,10 +203,16 @@ ROWS = (
             *below("configMap|secret", _CONFIG),
             *below("downwardAPI", _DOWNWARD),
             *below("serviceAccountToken|clusterTrustBundle", _FILE),
-            Row("serviceAccountToken.expirationSeconds", within(TPL_PROJECTION, 600, 2**32)),
+            Row("serviceAccountToken.expirationSeconds", _seconds),
             Row(
                 "clusterTrustBundle",
-                one_of_two(TPL_CERTIFICATES, "name", "signerName", empty=False),
+                one_of_two(
+                    TPL_CERTIFICATES,
+                    "name",
+                    "signerName",
+                    neither="either name or signerName must be specified",
+                    empty=False,
+                ),
             ),
             Row("clusterTrustBundle.name", _bundle_name),
             Row("clusterTrustBundle.signerName", _signer),

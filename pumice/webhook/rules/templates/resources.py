@@ -32,6 +32,7 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.units import unit_problem
 
 __all__ = [
     "INIT_ROWS",
@@ -53,6 +54,12 @@ TPL_RESOURCE = Rule(
     "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
     "No node has another, so the pod would never be created.",
     "resources: {limits: {gpu: 1}}",
+    phrases=(
+        "name part must consist of alphanumeric characters",
+        "must be a standard resource type or fully qualified",
+        "must be a standard resource for containers",
+        "doesn't follow extended resource name standard",
+    ),
 )
 TPL_RESOURCE_NAME = Rule(
     "TPL-RESOURCE-NAME",
@@ -65,40 +72,58 @@ TPL_QUANTITY = refused(
     "TPL-QUANTITY",
     "amounts are quantities of 0 or more, whole numbers where things are counted",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
+    phrases=(
+        "quantities must match the regular expression",
+        "unable to parse quantity's suffix",
+        "must be greater than or equal to 0",
+        "must be an integer",
+    ),
 )
 TPL_LIMIT = Rule(
     "TPL-LIMIT",
     "requests are at most the limits",
     "The container could never have what it asks for.",
     "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
+    phrases=("must be less than or equal to … limit of",),
 )
 TPL_LIMIT_EQUAL = Rule(
     "TPL-LIMIT-EQUAL",
     "for huge pages and extended resources the request is the limit",
     "They are handed out whole; there is no more and no less to be had at times.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
+    phrases=(
+        "must be equal to … limit of",
+        "Limit must be set for non overcommitable resources",
+    ),
 )
 TPL_HUGEPAGES = refused(
     "TPL-HUGEPAGES",
     "huge pages come as whole pages, and with cpu or memory",
     "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
     compares=True,
+    phrases=(
+        "HugePages require cpu or memory",
+        "is not positive integer multiple of",
+    ),
 )
 TPL_CLAIM = refused(
     "TPL-CLAIM",
     "resources.claims names claims of the pod, each request once",
     "resources: {claims: [{name: gpu}]}",
     compares=True,
+    phrases=("must be one of the names in pod.spec.resourceClaims",),
 )
 TPL_RESIZE = refused(
     "TPL-RESIZE",
     "resizePolicy is about cpu and memory, once each, and restarts only what is restarted anyway",
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
+    phrases=("must be 'NotRequired' when pod `restartPolicy` is 'Never'",),
 )
 TPL_POD_CLAIM = refused(
     "TPL-POD-CLAIM",
     "a resource claim has a name of its own, and comes from one ResourceClaim or one template",
     "resourceClaims: [{name: gpu}]",
+    phrases=("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",),
 )
 
 _MOST_COUNTED = 2**63 - 1
@@ -134,9 +159,9 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
             problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{meant}'))
         size = page_size(name) if name.startswith(HUGE_PAGES) else 0
         if amount < 0:
-            problems.append((TPL_QUANTITY, f"must be 0 or more, found {value}"))
+            problems.append((TPL_QUANTITY, f"must be greater than or equal to 0, found {value}"))
         elif amount % MILLI and is_integer(name):
-            problems.append((TPL_QUANTITY, f"must be a whole number, found {value}"))
+            problems.append((TPL_QUANTITY, f"must be an integer, found {value}"))
         elif amount % MILLI and name in ("memory", "ephemeral-storage"):
             problem = "is not a whole number of bytes; m is for thousandths, M and Mi for millions"
             problems.append((TPL_DOUBTFUL, f"{value} {problem}"))
@@ -145,7 +170,14 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
             problems.append((TPL_QUANTITY, problem))
         elif size and -(-amount // MILLI) % size:
             page = format_milli(size * MILLI)
-            problems.append((TPL_HUGEPAGES, f"must be whole pages of {page}, found {value}"))
+            problems.append(
+                (
+                    TPL_HUGEPAGES,
+                    f"{value} is not positive integer multiple of {page}, the size of a page",
+                )
+            )
+        elif (doubt := unit_problem(name, value, amount)) is not None:
+            problems.append(doubt)
         return amount, tuple(problems)
 
     return judge
@@ -181,17 +213,21 @@ def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
         limit, shared = limits.get(resource), is_shared(resource)
         if asked == limit or (shared and (limit is None or asked < limit)):
             continue
-        rule, most = (TPL_LIMIT, "at most ") if shared else (TPL_LIMIT_EQUAL, "")
+        rule = TPL_LIMIT if shared else TPL_LIMIT_EQUAL
         if limit is None:
-            message = f"must be set, to what is requested ({format_milli(asked)})"
+            message = (
+                "Limit must be set for non overcommitable resources: found none, expected what is requested "
+                f"({format_milli(asked)})"
+            )
             yield rule, f"limits.{resource}", message
         else:
-            most += f"the limit of {format_milli(limit)}"
-            yield rule, f"requests.{resource}", f"must be {most}, found {format_milli(asked)}"
+            relation = "less than or equal to" if shared else "equal to"
+            message = f"must be {relation} {resource} limit of {format_milli(limit)}, found {format_milli(asked)}"
+            yield rule, f"requests.{resource}", message
     names = (*limits, *requests)
     has_others = "cpu" in names or "memory" in names
     if not has_others and any(each.startswith(HUGE_PAGES) for each in names):
-        yield TPL_HUGEPAGES, "", "huge pages need cpu or memory beside them, found neither"
+        yield TPL_HUGEPAGES, "", "HugePages require cpu or memory, found neither"
 
 
 def requirements(
@@ -240,13 +276,16 @@ def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
         parts.add(part)
         if called not in known:
             hint = site.case.did_you_mean(called, known)
-            message = f"the pod has no resource claim {quoted(called)}{hint}"
+            message = (
+                f"must be one of the names in pod.spec.resourceClaims, found {quoted(called)}{hint}"
+            )
             site.report(TPL_CLAIM, message, where, "FieldValueNotFound")
 
 
 def _restart(site: Site, policy: str, field: str, _: Raw) -> None:
     if policy == "RestartContainer" and site.pod.restart_policy == "Never":
-        site.report(TPL_RESIZE, "must be NotRequired where the pod's restartPolicy is Never", field)
+        message = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+        site.report(TPL_RESIZE, message, field)
 
 
 def _restart_of_init(site: Site, policy: str, field: str, _: Raw) -> None:
@@ -274,7 +313,12 @@ INIT_ROWS = (Row("resizePolicy[].restartPolicy", _restart_of_init),)
 """Further ones of an init container that runs to its end."""
 
 _SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
-_one_source = one_of_two(TPL_POD_CLAIM, *_SOURCES, f"one of {' and '.join(_SOURCES)}", empty=False)
+_one_source = one_of_two(
+    TPL_POD_CLAIM,
+    *_SOURCES,
+    both="at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
+    empty=False,
+)
 _claim = compiled(
     (
         Row("name", required(TPL_POD_CLAIM, dns_label_problem, reason=None), ""),

@@ -46,21 +46,35 @@ TPL_AFFINITY = refused(
     "TPL-AFFINITY",
     "required node affinity has a term, and preferences weigh from 1 to 100",
     "nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {…}}]}",
+    phrases=(
+        "must have at least one node selector term",
+        "must be in the range 1-100",
+    ),
 )
 TPL_AFFINITY_TERM = refused(
     "TPL-AFFINITY-TERM",
     "terms of affinity to pods have a topologyKey, and namespaces that can exist",
     "podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {…}}]}",
+    phrases=(
+        "a lowercase RFC 1123 label must consist of",
+        "can not be empty",
+    ),
 )
 TPL_NODE_SELECTOR = refused(
     "TPL-NODE-SELECTOR",
     "nodeSelector holds labels",
     'nodeSelector: {disk: "solid state"}',
+    phrases=("a valid label must be an empty string or consist of",),
 )
 TPL_SPREAD = refused(
     "TPL-SPREAD",
     "spread constraints have a positive maxSkew, a topologyKey, and policies that exist",
     "topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]",
+    phrases=(
+        "can not be empty",
+        "can only use minDomains if whenUnsatisfiable=DoNotSchedule",
+        "must be greater than zero",
+    ),
 )
 TPL_SPREAD_DUP = refused(
     "TPL-SPREAD-DUP",
@@ -72,17 +86,24 @@ TPL_TOLERATION = refused(
     "TPL-TOLERATION",
     "a toleration has the operator Equal or Exists; without a key it has Exists, and with Exists no value",
     "tolerations: [{key: gpu, operator: Exists, value: a100}]",
+    phrases=(
+        "a valid label must be an empty string or consist of",
+        "operator must be Exists when `key` is empty",
+        "value must be empty when `operator` is 'Exists'",
+    ),
 )
 TPL_TOLERATION_EFFECT = Rule(
     "TPL-TOLERATION-EFFECT",
     "a toleration has an effect that exists; with tolerationSeconds that is NoExecute",
     "Only NoExecute drives pods away, so only there is something to put off.",
     "tolerations: [{key: gpu, effect: NoSchedule, tolerationSeconds: 60}]",
+    phrases=("effect must be 'NoExecute' when `tolerationSeconds` is set",),
 )
 TPL_GATE = refused(
     "TPL-GATE",
     "gates have qualified names, and no two scheduling gates the same",
     "schedulingGates: [{name: wait for data}]",
+    phrases=("name part must consist of alphanumeric characters",),
 )
 TPL_GATE_NODE = refused(
     "TPL-GATE-NODE",
@@ -97,6 +118,7 @@ TPL_REFERENCE = Rule(
     "names of service accounts, nodes, priority classes and runtime classes are object names",
     "No object can have another name.",
     "serviceAccountName: Job_Runner",
+    phrases=("a lowercase RFC 1123 subdomain must consist of",),
 )
 TPL_SCHEDULING_GROUP = Rule(
     "TPL-SCHEDULING-GROUP",
@@ -140,25 +162,27 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
         message = f"{operator} needs the feature TaintTolerationComparisonOperators"
         site.report(TPL_FEATURE, message, f"{field}.operator")
         if not _INTEGER.fullmatch(value) or not _LOWEST <= int(value) <= _HIGHEST:
-            message = f"must be a whole number for {operator}, found {quoted(value)}"
+            message = f"must be an integer for {operator}, found {quoted(value)}"
             site.report(TPL_TOLERATION, message, f"{field}.value")
     elif operator not in _OPERATORS:
         _operator(site, operator, f"{field}.operator", toleration)
     elif operator == "Exists":
         if value:
-            message = f"must be empty with operator Exists, found {quoted(value)}"
+            message = f"value must be empty when `operator` is 'Exists', found {quoted(value)}"
             site.report(TPL_TOLERATION, message, f"{field}.value")
     elif problem := value_problem(value):
         site.report(TPL_TOLERATION, problem, f"{field}.value")
     if not key and operator in (*_COMPARISONS, "Equal"):
-        message = f"must be Exists where there is no key, found {operator}"
+        message = f"operator must be Exists when `key` is empty, found {operator}"
         site.report(TPL_TOLERATION, message, f"{field}.operator")
 
 
 def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) -> None:
     effect = toleration.get("effect", "")
     if effect != "NoExecute":
-        message = f'must be "NoExecute" with tolerationSeconds, found {quoted(effect)}'
+        message = (
+            f"effect must be 'NoExecute' when `tolerationSeconds` is set, found {quoted(effect)}"
+        )
         site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
 
 
@@ -172,7 +196,8 @@ def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
 
 
 _NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
-_NODE = "must be set, found none; kubernetes.io/hostname stands for a node"
+_EMPTY = "can not be empty, found none"
+_NODE = f"{_EMPTY}; kubernetes.io/hostname stands for a node"
 _selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
 _pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
 _reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
@@ -190,8 +215,11 @@ _TERM = compiled(
 )
 _TERMS = "affinity.podAffinity|podAntiAffinity"
 _NODE_TERMS = f"affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-_weight = within(TPL_AFFINITY, 1, 100)
-_some_terms = required(TPL_AFFINITY, message="must have at least one term, found none", reason=None)
+_weight = within(TPL_AFFINITY, 1, 100, "must be in the range 1-100")
+_some_terms = required(
+    TPL_AFFINITY, message="must have at least one node selector term, found none", reason=None
+)
+_positive = within(TPL_SPREAD, 1, words="must be greater than zero")
 
 ROWS = (
     Row("nodeSelector", labels_of(TPL_NODE_SELECTOR)),
@@ -207,18 +235,27 @@ ROWS = (
     # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses keys that they name.
     Row("topologySpreadConstraints[]", label_keys(TPL_LABEL_KEYS)),
     Row("topologySpreadConstraints[].labelSelector", _selector, None),
-    Row("topologySpreadConstraints[].maxSkew", within(TPL_SPREAD, 1, words="at least 1"), 0),
-    Row("topologySpreadConstraints[].topologyKey", required(TPL_SPREAD, reason=None), ""),
+    Row("topologySpreadConstraints[].maxSkew", _positive, 0),
+    Row(
+        "topologySpreadConstraints[].topologyKey",
+        required(TPL_SPREAD, message=_EMPTY, reason=None),
+        "",
+    ),
     Row("topologySpreadConstraints[].topologyKey", node_label),
     Row(
         "topologySpreadConstraints[].whenUnsatisfiable",
         one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),
         "",
     ),
-    Row("topologySpreadConstraints[].minDomains", within(TPL_SPREAD, 1, words="at least 1")),
+    Row("topologySpreadConstraints[].minDomains", _positive),
     Row(
         "topologySpreadConstraints[].minDomains",
-        only_with(TPL_SPREAD, "whenUnsatisfiable", "DoNotSchedule"),
+        only_with(
+            TPL_SPREAD,
+            "whenUnsatisfiable",
+            "DoNotSchedule",
+            "can only use minDomains if whenUnsatisfiable=DoNotSchedule",
+        ),
     ),
     Row(
         "topologySpreadConstraints[].nodeAffinityPolicy|nodeTaintsPolicy",

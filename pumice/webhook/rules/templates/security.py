@@ -29,22 +29,36 @@ TPL_SECURITY = refused(
     "TPL-SECURITY",
     "a container runs as a user that can be, and does not both deny and grant itself privileges",
     "securityContext: {privileged: true, allowPrivilegeEscalation: false}",
+    phrases=(
+        "must be between 0 and 2147483647, inclusive",
+        "cannot set `allowPrivilegeEscalation` to false",
+        "`hostUsers` must be false to use `Unmasked`",
+    ),
 )
 TPL_SECURITY_OS = refused(
     "TPL-SECURITY-OS",
     "a container's security context has only what the pod's operating system knows",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
+    phrases=(
+        "cannot be set for a windows pod",
+        "windows options cannot be set for a linux pod",
+    ),
 )
 TPL_PROFILE = refused(
     "TPL-PROFILE",
     "seccomp and AppArmor profiles are of a known type, with a localhostProfile if that is Localhost",
     "securityContext: {seccompProfile: {type: Localhost}}",
+    phrases=("type is Localhost",),
 )
 TPL_WINDOWS = refused(
     "TPL-WINDOWS",
     "windowsOptions name a user and credentials that Windows could have",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
+    phrases=(
+        "runAsUserName cannot",
+        "gmsaCredentialSpec cannot be an empty string",
+    ),
 )
 TPL_HOST_PROCESS = Rule(
     "TPL-HOST-PROCESS",
@@ -52,6 +66,11 @@ TPL_HOST_PROCESS = Rule(
     "Windows cannot mix them in a pod.",
     "securityContext: {windowsOptions: {hostProcess: true}}",
     compares=True,
+    phrases=(
+        "hostNetwork must be true if pod contains any hostProcess containers",
+        "all containers must be HostProcess containers",
+        "pod hostProcess value must be identical",
+    ),
 )
 TPL_HOST_USERS = Rule(
     "TPL-HOST-USERS",
@@ -59,17 +78,23 @@ TPL_HOST_USERS = Rule(
     "What the node owns would have no owner in the pod.",
     "hostUsers: false, hostPID: true",
     reason="FieldValueForbidden",
+    phrases=("when `hostUsers` is false",),
 )
 TPL_POD_SECURITY = refused(
     "TPL-POD-SECURITY",
     "users and groups of a pod are from 0 to 2147483647, and its policies are ones that exist",
     "securityContext: {fsGroup: -1}",
+    phrases=("must be between 0 and 2147483647, inclusive",),
 )
 TPL_SYSCTL = Rule(
     "TPL-SYSCTL",
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
+    phrases=(
+        "characters and match regex",
+        "may not be specified when 'hostNetwork' is true",
+    ),
 )
 TPL_SHARE_PROCESSES = Rule(
     "TPL-SHARE-PROCESSES",
@@ -77,11 +102,16 @@ TPL_SHARE_PROCESSES = Rule(
     "There is but one namespace of processes to be in.",
     "hostPID: true, shareProcessNamespace: true",
     compares=True,
+    phrases=("ShareProcessNamespace and HostPID cannot both be enabled",),
 )
 TPL_OS = refused(
     "TPL-OS",
     "os is linux or windows, and the pod has nothing that only the other one knows",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
+    phrases=(
+        "cannot be set for a windows pod",
+        "windows options cannot be set for a linux pod",
+    ),
 )
 
 _CONTEXT = "securityContext"
@@ -122,7 +152,7 @@ def _user_problem(name: str) -> str | None:
         problem = r'must have a user without "/\:;|=,+*?<>@[]'
     else:
         return None
-    return f"{problem}, found {quoted(name)}"
+    return f"runAsUserName cannot be {quoted(name)}: {problem}"
 
 
 def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
@@ -137,17 +167,23 @@ def host_processes(site: Site, spec: Raw) -> None:
         for index, container in enumerate(spec.get(field, ())):
             own = _host_process(container)
             if whole is not None and own is not None and own is not whole:
-                message = f"must be {str(whole).lower()}, as for the pod, found {str(own).lower()}"
+                message = (
+                    f"pod hostProcess value must be identical if both are specified: {str(whole).lower()} for the "
+                    f"pod, found {str(own).lower()}"
+                )
                 where = f"{field}[{index}].securityContext.windowsOptions.hostProcess"
                 site.report(TPL_HOST_PROCESS, message, where)
             flags.append(bool(whole if own is None else own))
     if not any(flags):
         return
     if not all(flags):
-        message = f"{sum(flags)} of {len(flags)} containers are processes of the host, must be all or none"
+        message = (
+            "all containers must be HostProcess containers, or none of them; "
+            f"found {sum(flags)} of {len(flags)}"
+        )
         site.report(TPL_HOST_PROCESS, message)
     if not site.pod.host_network:
-        message = "must be true for containers that are processes of the host"
+        message = "hostNetwork must be true if pod contains any hostProcess containers"
         site.report(TPL_HOST_PROCESS, message, "hostNetwork")
 
 
@@ -165,19 +201,22 @@ def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
     is_ipc = plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue.")
     shared = "hostNetwork" if plain.startswith("net.") else "hostIPC" if is_ipc else ""
     if site.pod.spec.get(shared):
-        site.report(TPL_SYSCTL, f"{quoted(found)} is the node's where {shared} is true", field)
+        message = f"{quoted(found)} may not be specified when '{shared}' is true: it would change the node"
+        site.report(TPL_SYSCTL, message, field)
 
 
 def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
     """Check what in the context of a container does not go together, or not with the pod."""
     if context.get("procMount") == "Unmasked" and site.pod.host_users:
-        site.report(TPL_SECURITY, "Unmasked needs hostUsers: false", f"{field}.procMount")
+        message = "`hostUsers` must be false to use `Unmasked`"
+        site.report(TPL_SECURITY, message, f"{field}.procMount")
     if not context.get("allowPrivilegeEscalation", True):
         where = f"{field}.allowPrivilegeEscalation"
         if context.get("privileged"):
-            site.report(TPL_SECURITY, "must not be false where privileged is true", where)
+            message = "cannot set `allowPrivilegeEscalation` to false and privileged to true"
+            site.report(TPL_SECURITY, message, where)
         if "CAP_SYS_ADMIN" in context.get("capabilities", {}).get("add", ()):
-            message = "must not be false where capabilities.add has CAP_SYS_ADMIN"
+            message = "cannot set `allowPrivilegeEscalation` to false and add CAP_SYS_ADMIN to capabilities"
             site.report(TPL_SECURITY, message, where)
 
 
@@ -189,12 +228,12 @@ def _host_users(site: Site, found: bool, field: str, _: Raw) -> None:
         message = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
         site.report(TPL_FEATURE, message, field)
     else:
-        site.report(TPL_HOST_USERS, "must not be true where hostUsers is false", field)
+        site.report(TPL_HOST_USERS, "must not be true when `hostUsers` is false", field)
 
 
 def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
     if profile.get("type") == "Localhost" and "localhostProfile" not in profile:
-        message = "must be set where type is Localhost, found none"
+        message = "must be set when type is Localhost, found none"
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
 
 
@@ -212,7 +251,7 @@ _trimmed = matching(
 )
 _sysctl = matching(
     TPL_SYSCTL,
-    "must be a name such as net.core.somaxconn",
+    f"must have at most {_LONGEST_SYSCTL} characters and match regex {_SYSCTL.pattern}, as net.core.somaxconn does",
     lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
 )
 _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
@@ -225,7 +264,10 @@ _SHARED = (
     Row("appArmorProfile.localhostProfile", _trimmed),
     Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
     Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(_CREDENTIALS, required(TPL_WINDOWS, reason=None)),
+    Row(
+        _CREDENTIALS,
+        required(TPL_WINDOWS, message="gmsaCredentialSpec cannot be an empty string", reason=None),
+    ),
     Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
     Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
 )
@@ -234,7 +276,7 @@ CONTAINER_ROWS = below(
     (
         Row("", _container_context),
         Row("windowsOptions", _windows_options),
-        Row("windowsOptions", not_for(TPL_SECURITY_OS, "linux")),
+        Row("windowsOptions", not_for(TPL_SECURITY_OS, "linux", what="windows options")),
         Row(
             "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
             "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
@@ -247,12 +289,13 @@ CONTAINER_ROWS = below(
 )
 """Fields of a container."""
 
+_BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
 _id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
 ROWS = (
     *below(
         _CONTEXT,
         (
-            Row("windowsOptions", not_for(TPL_OS, "linux")),
+            Row("windowsOptions", not_for(TPL_OS, "linux", what="windows options")),
             Row(
                 "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
                 "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
@@ -275,6 +318,6 @@ ROWS = (
     Row("hostUsers|shareProcessNamespace", not_for(TPL_OS, "windows")),
     Row("hostPID|hostIPC", not_for(TPL_OS, "windows", empty=True)),
     Row("hostPID|hostIPC|hostNetwork", _host_users),
-    Row("shareProcessNamespace", excludes(TPL_SHARE_PROCESSES, "hostPID")),
+    Row("shareProcessNamespace", excludes(TPL_SHARE_PROCESSES, "hostPID", _BOTH_PROCESSES)),
 )
 """Fields of a pod's spec."""

@@ -50,16 +50,19 @@ def refused(
     *,
     reason: Reason = "FieldValueInvalid",
     later: bool = False,
+    phrases: tuple[str, ...] = (),
     compares: bool = False,
 ) -> Rule:
-    """A rule of which there is no more to say than that Kubernetes enforces it.
+    """A rule that Kubernetes enforces, with nothing more to say about why.
 
-    Kubernetes may do so `later`, on the pods and not on the template; then Volcano admits what breaks the rule.
+    If `later` is true, Kubernetes admits the template and refuses its pods, and Volcano admits what breaks the rule.
     """
     why = "Kubernetes refuses the pod otherwise."
     if later:
         why = "Kubernetes takes the template, and then refuses each of its pods."
-    return Rule(code, title, why, example, reason, stricter=later, compares=compares)
+    return Rule(
+        code, title, why, example, reason, stricter=later, phrases=phrases, compares=compares
+    )
 
 
 def required(
@@ -101,43 +104,50 @@ def remark(rule: Rule, message: str) -> Check:
     return check
 
 
-def excludes(rule: Rule, other: str) -> Check:
+def excludes(rule: Rule, other: str, message: str = "") -> Check:
     """A value that must be empty where another member of its object is not."""
+    wrong = message or f"must not be set together with {other}"
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found and owner.get(other):
-            site.report(rule, f"must not be set together with {other}", field)
+            site.report(rule, wrong, field)
 
     return check
 
 
-def needs(rule: Rule, other: str) -> Check:
+def needs(rule: Rule, other: str, message: str = "") -> Check:
     """A value that, unless it is empty, must have another member of its object beside it."""
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found and other not in owner:
             around, dot, own = field.rpartition(".")
-            site.report(rule, f"must be set with {own}, found none", f"{around}{dot}{other}")
+            wrong = message or f"must be set with {own}"
+            site.report(rule, f"{wrong}, found none", f"{around}{dot}{other}")
 
     return check
 
 
-def only_with(rule: Rule, other: str, value: str) -> Check:
+def only_with(rule: Rule, other: str, value: str, message: str = "") -> Check:
     """A field that must not be there unless another member of its object has a certain value."""
+    wrong = message or f"must not be set unless {other} is {value}"
 
     def check(site: Site, _found: Any, field: str, owner: Raw) -> None:
         if owner.get(other) != value:
-            site.report(rule, f"must not be set unless {other} is {value}", field)
+            site.report(rule, wrong, field)
 
     return check
 
 
-def not_for(rule: Rule, system: str, *, empty: bool = False) -> Check:
-    """A field that a pod of an operating system must not have; an empty one it may have if `empty` says so."""
+def not_for(rule: Rule, system: str, *, what: str = "", empty: bool = False) -> Check:
+    """A field that a pod of an operating system must not have; an empty one it may have if `empty` is true.
+
+    `what` names the field where messages say more than its path.
+    """
+    wrong = f"{what} cannot be set for a {system} pod".lstrip()
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if site.pod.os == system and (found or not empty):
-            site.report(rule, f"must not be set for a pod of {system}", field)
+            site.report(rule, wrong, field)
 
     return check
 
@@ -164,26 +174,33 @@ def matching(
     return check
 
 
-def one_of(rule: Rule, known: Sequence[str], *, empty: bool = False) -> Check:
-    """A string that must be one of the known ones; an empty one is left out if `empty` says so."""
+def one_of(rule: Rule, known: Sequence[str], *, problem: str = "", empty: bool = False) -> Check:
+    """A string that must be one of the known ones; an empty one is left out if `empty` is true.
+
+    Messages begin with `problem`.
+    """
     words = frozenset((*known, "") if empty else known)
+    start = f"{problem}: " if problem else ""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if found not in words:
             hint = site.case.did_you_mean(found, known)
-            message = f"must be {either(known)}, found {quoted(found)}{hint}"
+            message = f"{start}must be {either(known)}, found {quoted(found)}{hint}"
             site.report(rule, message, field, "FieldValueNotSupported")
 
     return check
 
 
 def within(rule: Rule, low: int, high: float = inf, words: str = "") -> Check:
-    """A number from `low` to `high`, or as `words` say it."""
-    wanted = words or (f"from {low} to {high}" if high < inf else f"{low} or more")
+    """A number from `low` to `high`; `words` say what it must be, if there is a better way to say it."""
+    bounds = (
+        f"between {low} and {high}, inclusive" if high < inf else f"greater than or equal to {low}"
+    )
+    wanted = words or f"must be {bounds}"
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if not low <= found <= high:
-            site.report(rule, f"must be {wanted}, found {found}", field)
+            site.report(rule, f"{wanted}, found {found}", field)
 
     return check
 
@@ -193,7 +210,8 @@ def at_most(rule: Rule, most: int, reason: Reason | None = None, unit: str = "")
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if len(found) > most:
-            site.report(rule, f"must have at most {most}{unit}, found {len(found)}", field, reason)
+            message = f"must not have more than {most}{unit}, found {len(found)}"
+            site.report(rule, message, field, reason)
 
     return check
 
@@ -227,24 +245,34 @@ def unique(
     return check
 
 
-def exactly_one(rule: Rule, known: Sequence[str], *, never: Sequence[str] = ()) -> Check:
+def exactly_one(
+    rule: Rule,
+    known: Sequence[str],
+    *,
+    never: Sequence[str] = (),
+    neither: str = "must have one of ",
+    several: str = "must not have more than one member",
+) -> Check:
     """An object that must have exactly one of these members.
 
-    An object whose only member is none of the known ones passes, unless that looks misspelt:
-    Kubernetes adds members to such objects, and who writes one has a newer Kubernetes.
+    An object whose only member is not known passes, unless it looks misspelt: Kubernetes adds members to such
+    objects, and a manifest may be for a newer Kubernetes.
 
     Args:
         rule: The rule that it breaks when it has none, or several.
         known: Its members.
-        never: Members that the like has elsewhere, and this one has not.
+        never: Members that similar objects have, and this one does not.
+        neither: What is wrong if it has none; the members follow.
+        several: What is wrong if it has more than one.
     """
+    members = either([f"`{each}`" for each in known])
 
     def check(site: Site, union: Any, field: str, _: Raw) -> None:
         if len(union) == 1 and next(iter(union)) in known:
             return
         found = [each for each in known if each in union]
         if len(found) > 1:
-            message = f"must have one of {either(known)}, found {' and '.join(found)}"
+            message = f"{several}, found {' and '.join(found)}; keep one of them"
             site.report(rule, message, field)
         elif not found:
             others = [each for each, value in union.items() if isinstance(value, dict)]
@@ -252,27 +280,34 @@ def exactly_one(rule: Rule, known: Sequence[str], *, never: Sequence[str] = ()) 
             hint = next((hint for hint in hints if hint), "")
             if hint or not any(each not in never for each in others):
                 seen = quoted(others[0]) if others else "none"
-                site.report(rule, f"must have one of {either(known)}, found {seen}{hint}", field)
+                site.report(rule, f"{neither}{members}, found {seen}{hint}", field)
 
     return check
 
 
-def one_of_two(rule: Rule, one: str, other: str, words: str = "", *, empty: bool = True) -> Check:
-    """An object that must have one of two members and not both; empty ones are left out if `empty` says so."""
-    wanted = words or f"{one} or {other}"
+def one_of_two(
+    rule: Rule, one: str, other: str, *, neither: str = "", both: str = "", empty: bool = True
+) -> Check:
+    """An object that must have one of two members and not both; empty ones count as missing if `empty` is true.
+
+    The problem is named as `neither` or `both` says.
+    """
+    wanted = f"must have {one} or {other}"
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         has = bool(found.get(one)) if empty else one in found
         if has is (bool(found.get(other)) if empty else other in found):
-            seen = "both" if has else "neither"
-            site.report(rule, f"must have {wanted}, found {seen}", field)
+            message = (
+                f"{both or wanted}, found both" if has else f"{neither or wanted}, found neither"
+            )
+            site.report(rule, message, field)
 
     return check
 
 
 def without_backsteps(rule: Rule) -> Check:
     """A path that must not lead upwards."""
-    return matching(rule, 'must not contain ".."', lambda path: ".." not in path.split("/"))
+    return matching(rule, "must not contain '..'", lambda path: ".." not in path.split("/"))
 
 
 def relative_path(rule: Rule) -> Check:

@@ -34,6 +34,7 @@ TPL_TYPE = Rule(
     "The API server cannot decode a pod with a text where a number belongs, or a list where an object does.",
     'template: {spec: {hostNetwork: "true"}}',
     reason="FieldValueTypeInvalid",
+    phrases=("json: cannot unmarshal",),
 )
 TPL_UNKNOWN = Rule(
     "TPL-UNKNOWN",

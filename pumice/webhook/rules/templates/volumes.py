@@ -38,6 +38,7 @@ TPL_VOLUME = refused(
     "TPL-VOLUME",
     "a volume has a DNS label for a name",
     "volumes: [{name: My_Data, emptyDir: {}}]",
+    phrases=("a lowercase RFC 1123 label must consist of",),
 )
 TPL_VOLUME_DUP = Rule(
     "TPL-VOLUME-DUP",
@@ -52,6 +53,7 @@ TPL_VOLUME_SOURCES = Rule(
     "It would be unknown which of them is meant.",
     "volumes: [{name: data, emptyDir: {}, configMap: {name: data}}]",
     reason="FieldValueForbidden",
+    phrases=("may not specify more than 1 volume type",),
 )
 TPL_VOLUME_IMAGE = refused(
     "TPL-VOLUME-IMAGE",
@@ -64,6 +66,11 @@ TPL_VOLUME_SOURCE = refused(
     "TPL-VOLUME-SOURCE",
     "the source of a volume says all that it must, within its limits",
     "volumes: [{name: data, nfs: {server: nas}}]",
+    phrases=(
+        "a lowercase RFC 1123 subdomain must consist of",
+        "must be an absolute path",
+        "must be valid format starting with iqn, eui, or naa",
+    ),
 )
 
 _LONGEST_PORTAL = 64
@@ -105,13 +112,14 @@ _REPLACED = {
 def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:
     sources = [source for source in volume if source in _SOURCES]
     if len(sources) > 1:
-        message = f"must have one source, found {' and '.join(sources)}"
+        message = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
         site.report(TPL_VOLUME_SOURCES, message, field)
 
 
 def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
     if parse_milli(limit) < 0:
-        site.report(TPL_VOLUME_SOURCE, f"must be 0 or more, found {limit}", field)
+        message = f"must be greater than or equal to 0, found {limit}"
+        site.report(TPL_VOLUME_SOURCE, message, field)
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
@@ -159,7 +167,7 @@ _registry = matching(
     empty=True,
 )
 _dataset = matching(TPL_VOLUME_SOURCE, 'must not contain "/"', lambda found: "/" not in found)
-_TARGET = "must be an iqn, eui or naa name"
+_TARGET = "must be valid format starting with iqn, eui, or naa"
 _NO_IMAGE = "must name an image, found none"
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _NEEDS = (

@@ -7,6 +7,7 @@ import pytest
 from pumice.api.occurrences import Occurrences
 from pumice.api.schedules import parse_schedule
 from pumice.api.time_zones import time_zone
+from pumice.controller.cronjobs import awaits_note
 from tests.kit.tables import table
 from tests.unit.controller.cronjobs.world import World, moment, name_of, utc
 
@@ -49,6 +50,15 @@ def test_what_becomes_of_a_cron_job(case: Raw) -> None:
         assert set(made["metadata"]["labels"]) == {"x"}
 
 
+def test_the_newest_of_very_many_active_jobs_are_listed() -> None:
+    first = moment("2020-01-01T00:00:00Z")
+    jobs = {f"c-{int(first) // 60 + number}": "Running" for number in range(1100)}
+    world = World({"jobs": jobs, "last": "10:00", "steps": [{"now": "10:02"}]})
+    world.settle(moment("10:02"))
+    assert world.active == list(jobs)[-1000:]
+    assert world.settle(moment("10:03")).writes == 0
+
+
 @pytest.mark.parametrize("case", table("cronjobs/instants"), ids=lambda case: case["id"])
 def test_instants(case: Raw) -> None:
     zone = time_zone(case.get("zone", "UTC"))
@@ -61,3 +71,12 @@ def test_instants(case: Raw) -> None:
         at = later
         due.append(utc(later))
     assert due == case["due"]
+
+
+@pytest.mark.parametrize("case", table("cronjobs/awaited"), ids=lambda case: case["id"])
+def test_which_jobs_stay_until_their_run_is_noted(case: Raw) -> None:
+    given = {key: case[key] for key in ("last", "leaving") if case.get(key)}
+    world = World(
+        given | {"jobs": {"J10:05": case.get("phase", "Completed")}, "steps": [{"now": "10:07"}]}
+    )
+    assert awaits_note(world.cron_job, world.jobs[name_of("J10:05")]) is case["awaited"]

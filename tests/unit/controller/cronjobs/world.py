@@ -174,7 +174,10 @@ class World:
                 case DeleteObject():
                     assert step.kind == JOB
                     assert self.jobs[step.name]["metadata"]["uid"] == step.uid
-                    del self.jobs[step.name]
+                    if step.propagation == "Foreground":  # its pods go first
+                        self.jobs[step.name]["metadata"]["deletionTimestamp"] = format_time(now)
+                    else:
+                        del self.jobs[step.name]
                     found.deletes.append(step.name)
                 case PatchStatus(status):
                     assert status != self.cron_job["status"]

@@ -39,20 +39,20 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 - e
 """
     ) == [
-        'line 3: resourceGroups[0].object.key: must be namespace or annotation, found the text "namespaces" (did you mean "namespace"?)',
-        "line 4: resourceGroups[0].schedulerName: must consist of lower case letters, digits, '-' and '.', and start and end with a letter or digit, found \"A b\"",
+        'line 3: resourceGroups[0].object.key: must be namespace or annotation, found the string "namespaces" (did you mean "namespace"?)',
+        "line 4: resourceGroups[0].schedulerName: a lowercase RFC 1123 subdomain must consist of lowercase letters, digits, '-' and '.', and start and end with a letter or digit, found \"A b\"",
         'line 6: resourceGroups[0].tolerations[0].operator: must be Equal or Exists, found "Exist" (did you mean "Exists"?)',
         'line 6: resourceGroups[0].tolerations[0].effect: must be NoSchedule, PreferNoSchedule or NoExecute, found "NoSchedul" (did you mean "NoSchedule"?)',
-        'line 7: resourceGroups[0].tolerations[1].tolerationSeconds: must be a whole number, found the text "5x"',
-        'line 7: resourceGroups[0].tolerations[1].value: must be empty with operator Exists, found "v"',
-        "line 8: resourceGroups[0].labels.a b: the key must consist of letters, digits, '-', '_' and '.', and start and end with a letter or digit, found \"a b\"",
+        'line 7: resourceGroups[0].tolerations[1].tolerationSeconds: json: cannot unmarshal the string "5x" into an integer',
+        "line 7: resourceGroups[0].tolerations[1].value: value must be empty when `operator` is 'Exists', found \"v\"",
+        "line 8: resourceGroups[0].labels.a b: invalid key: name part must consist of alphanumeric characters, '-', '_' and '.', and start and end with an alphanumeric character, found \"a b\"",
         "line 9: resourceGroups[0].affinity: must be JSON text or an object: Input data was truncated",
         "line 10: resourceGroups[1]: needs a name (resourceGroup), or an object that says which pods are its",
         'line 12: resourceGroups[2].object.value[0]: must be an annotation such as "key: value", found "key:value"',
         'line 12: resourceGroups[2].object.value[1]: must be an annotation such as "key: value", found "5"',
-        "line 13: resourceGroups[2].affinity.nodeAffinity: must be an object, found the number 5",
-        "line 16: resourceGroups[3].labels.x: must be a string, found a list",
-        'line 17: resourceGroups[4]: must be an object, found the text "e"',
+        "line 13: resourceGroups[2].affinity.nodeAffinity: json: cannot unmarshal the integer 5 into an object",
+        "line 16: resourceGroups[3].labels.x: must be a text, found a list",
+        "line 17: resourceGroups[4]: must be a mapping with a name (resourceGroup)",
     ]
 
 
@@ -84,27 +84,27 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         ),
         (
             "resourceGroups: [{resourceGroup: g, affinity: '{\"nodeAffinity\": []}'}]",
-            "resourceGroups[0].affinity.nodeAffinity: must be an object, found a list",
+            "resourceGroups[0].affinity.nodeAffinity: json: cannot unmarshal a list into an object",
         ),
         (
             "resourceGroups: [{resourceGroup: g, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}}}]",
-            "IgnoredDuringExecution[0].topologyKey: must be set, found none",
+            "IgnoredDuringExecution[0].topologyKey: can not be empty",
         ),
         (
             "resourceGroups: [{resourceGroup: g, tolerations: [{effect: NoSchedule}]}]",
-            "resourceGroups[0].tolerations[0].operator: must be Exists where there is no key",
+            "resourceGroups[0].tolerations[0].operator: operator must be Exists when `key` is empty",
         ),
         (
             "resourceGroups: [{resourceGroup: g, tolerations: [{key: a, tolerationSeconds: 5}]}]",
-            "resourceGroups[0].tolerations[0].effect: must be \"NoExecute\" with tolerationSeconds",
+            "resourceGroups[0].tolerations[0].effect: effect must be 'NoExecute' when `tolerationSeconds` is set",
         ),
         (
             "resourceGroups: [{resourceGroup: g, object: {key: namespace, value: [A, null]}}]",
-            "resourceGroups[0].object.value[0]: must consist of lower case",
+            "resourceGroups[0].object.value[0]: a lowercase RFC 1123 label must consist",
         ),
         (
             "resourceGroups: [{resourceGroup: g, object: {value: [{a b: c}]}}]",
-            "resourceGroups[0].object.value[0].a b: the key of an annotation must consist",
+            "resourceGroups[0].object.value[0].a b: invalid key of an annotation: name part must consist",
         ),
         (
             "resourceGroups: [{resourceGroup: g, labels: [a], tolerations: {}, object: 5}]",
@@ -149,7 +149,7 @@ def test_what_cannot_be_used_has_a_line_and_a_path(text: str, problem: str) -> N
         ),
         (
             "resourceGroups:\n- resourceGroup: g\n  affinity: |\n    nodeAffinity: 5\n",
-            "line 3: resourceGroups[0].affinity.nodeAffinity: must be an object, found the number 5",
+            "line 3: resourceGroups[0].affinity.nodeAffinity: json: cannot unmarshal the integer 5 into an object",
         ),
     ],
 )

@@ -1,0 +1,149 @@
+"""Owners of pods that are not watched, looked up one at a time.
+
+Owners can be of any kind. To watch all kinds would cost more than it brings, so an owner is read when its PodGroup is made, and
+now and then after that: its metadata by one request, and where its kind is served by another one a kind. A right is needed for that. Without
+it the pods do as well as without their owner, and the kind is not asked for again for a while.
+"""
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from pumice.api.kinds import Kind
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.cluster.errors import ApiError, Forbidden, NotFound
+from pumice.controller.plan import RecordEvent
+from pumice.controller.workloads import GroupedPods, Workload
+
+__all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
+
+LOOK_AGAIN_SECONDS = 600.0
+"""How long until an owner is looked up again although its pods do not change, and until a kind is asked for again."""
+
+FRESH_SECONDS = 60.0
+"""How long the answer counts: pods of a gang come one after the other."""
+
+_SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+"""A part of a path. References are written by users, and nothing checks names in them."""
+
+
+class _ServedResource(msgspec.Struct):
+    name: str = ""
+    kind: str = ""
+    namespaced: bool = True
+
+
+class _ServedResources(msgspec.Struct):
+    resources: list[_ServedResource] | None = None
+
+
+_resources = msgspec.json.Decoder(_ServedResources)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOwner:
+    """The answer to a lookup.
+
+    Attributes:
+        owner: The metadata of the owner; None if it is gone or must not be read.
+        unread: Why it must not be read.
+    """
+
+    owner: Workload | None = None
+    unread: RecordEvent | None = None
+
+
+class OwnerLookup:
+    """What is known of owners, of which kinds are served and of which may not be read. All of it is forgotten after a while."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        """Know nothing yet.
+
+        Args:
+            client: Session with the API server.
+            clock: Tells how old an answer is.
+        """
+        self._client = client
+        self._clock = clock
+        self._owners: dict[tuple[str, str], tuple[float, FoundOwner]] = {}
+        self._kinds: dict[Kind, tuple[float, Kind | None]] = {}
+        self._refused: dict[tuple[Kind, str], float] = {}
+
+    async def read(self, unit: GroupedPods) -> FoundOwner:
+        """The owner of a unit of pods.
+
+        Raises:
+            ApiError: It cannot be read for now.
+        """
+        key = unit.namespace, unit.uid
+        now = self._clock.monotonic()
+        known = self._owners.get(key)
+        if known is not None and now - known[0] < FRESH_SECONDS:
+            return known[1]
+        try:
+            found = await self._look_up(unit)
+        except ApiError:
+            if known is None:
+                raise
+            return known[1]
+        self._owners[key] = now, found
+        return found
+
+    def forget(self, namespace: str, uid: str) -> None:
+        """The pods of an owner are gone."""
+        self._owners.pop((namespace, uid), None)
+
+    async def _look_up(self, unit: GroupedPods) -> FoundOwner:
+        if not all(
+            map(_SEGMENT.fullmatch, (unit.kind.group or "core", unit.kind.version, unit.name))
+        ):
+            return FoundOwner()
+        kind = await self._served(unit.kind)
+        if kind is None:
+            return FoundOwner()
+        where = kind, unit.namespace
+        now = self._clock.monotonic()
+        if now - self._refused.get(where, -LOOK_AGAIN_SECONDS) < LOOK_AGAIN_SECONDS:
+            return _unread(unit, kind)
+        try:
+            found = await self._client.get(kind, unit.name, unit.namespace, metadata_only=True)
+        except NotFound:
+            return FoundOwner()
+        except Forbidden:
+            self._refused[where] = now
+            return _unread(unit, kind)
+        owner = msgspec.convert({"metadata": found["metadata"]}, Workload)
+        return FoundOwner(owner if owner.metadata.uid == unit.uid else None)
+
+    async def _served(self, kind: Kind) -> Kind | None:
+        """A kind as the API server has it; None if it has none."""
+        now = self._clock.monotonic()
+        self._kinds = {
+            each: known
+            for each, known in self._kinds.items()
+            if now - known[0] < LOOK_AGAIN_SECONDS
+        }
+        if kind not in self._kinds:
+            self._kinds[kind] = now, await self._discover(kind)
+        return self._kinds[kind][1]
+
+    async def _discover(self, kind: Kind) -> Kind | None:
+        root = "/apis" if kind.group else "/api"
+        try:
+            answer = await self._client.raw("GET", f"{root}/{kind.api_version}")
+        except NotFound:
+            return None
+        for each in _resources.decode(answer).resources or ():
+            if each.kind == kind.kind and "/" not in each.name:
+                return Kind(kind.group, kind.version, kind.kind, each.name, each.namespaced)
+        return None
+
+
+def _unread(unit: GroupedPods, kind: Kind) -> FoundOwner:
+    message = (
+        f"annotations of {kind.kind} {unit.name} are not read, because the controller has no right to get {kind.resource}; add it to "
+        "controller.owners of the chart, or write the annotations into the template of its pods"
+    )
+    return FoundOwner(unread=RecordEvent("Normal", "OwnerNotRead", message))

@@ -1,0 +1,115 @@
+"""Runs the commands of a page, and looks at what they print."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch
+
+__all__ = ["LIMIT", "RECIPES", "run_page"]
+
+LIMIT = 60  # seconds for a command
+
+# make sets the checkout up before it does what it is asked for; a test must leave it as it is.
+RECIPES = {"make demo": "python examples/demo.py"}
+
+
+def nothing() -> None:
+    """What happens between two commands where nothing has to."""
+
+
+def run_page(
+    page: Path,
+    folder: Path,
+    cluster: dict[str, str] | None = None,
+    between: Callable[[], None] = nothing,
+) -> None:
+    """Write the page's files and run its commands, all in one folder.
+
+    Args:
+        page: The page.
+        folder: Where; it gets what a checkout has beside the documentation.
+        cluster: Further environment of a page that has blocks that talk to an API server.
+        between: Called after each command.
+    """
+    for name in ("charts", "deploy", "examples"):
+        shutil.copytree(ROOT / name, folder / name)
+    environment = {**os.environ, **(cluster or {}), "PATH": search_path(cluster or {})}
+    with ExitStack() as stack:
+        for block in blocks(page):
+            if block.file:
+                (folder / block.file).write_text(f"{block.text}\n")
+            elif block.is_run:
+                run_block(block, folder, environment, stack, between)
+
+
+def run_block(
+    block: Block,
+    folder: Path,
+    environment: dict[str, str],
+    stack: ExitStack,
+    between: Callable[[], None],
+) -> None:
+    shown = list(commands(block))
+    for command in shown:
+        if command.stays:
+            stack.enter_context(in_background(command, folder, environment))
+            continue
+        wanted = block.exit_code if command is shown[-1] else 0
+        difference = run_command(command, folder, environment, wanted)
+        # What waits for something waits for a machine that has nothing else to do.
+        late = time.monotonic() + LIMIT
+        while difference and command.text.startswith("sleep ") and time.monotonic() < late:
+            difference = run_command(command, folder, environment, wanted)
+        where = f"{block.page.relative_to(ROOT)}:{block.line}: $ {command.text}"
+        assert not difference, f"{where}\n{difference}"
+        between()
+
+
+def run_command(command: Command, folder: Path, environment: dict[str, str], wanted: int) -> str:
+    """Run a command; how it differs from what is shown, empty where it does not."""
+    answer = subprocess.run(
+        ["bash", "-c", RECIPES.get(command.text, command.text)],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    if answer.returncode != wanted:
+        return f"ended with exit code {answer.returncode}, expected {wanted}\n{answer.stdout}"
+    return mismatch(command.output, answer.stdout) if command.output else ""
+
+
+@contextmanager
+def in_background(command: Command, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """A command that runs on; ended as Ctrl-C would end it."""
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {command.text.removesuffix(' &')}"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline(), f"$ {command.text}\nended without a word"
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def search_path(environment: dict[str, str]) -> str:
+    own = Path(sys.executable).parent
+    return os.pathsep.join(filter(None, [str(own), environment.get("PATH"), os.environ["PATH"]]))

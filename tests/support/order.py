@@ -1,0 +1,85 @@
+"""In which order files of tests run, and on which of several processes. Loaded by `tests/conftest.py`.
+
+Files whose tests compute keep a processor busy; those on the control plane and with real frameworks wait a lot. So with
+`--dist loadfile` both run beside each other: one process in `PROCESSES` begins at the one end of the order, with the
+longest that computes, the others at the other end, with the longest that waits, and they meet at short files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
+
+__all__ = ["COMPUTING", "WAITING", "FromBothEnds"]
+
+COMPUTING = (
+    "tests/fuzz/test_over_http.py",
+    "tests/docs/test_commands.py",
+    "tests/integration/controller/test_stopped.py",
+    "tests/unit/controller/test_histories.py",
+    "tests/integration/cli/test_dev.py",
+    "tests/unit/scheduler/test_properties.py",
+    "tests/unit/testing/test_job_plugins.py",
+    "tests/fuzz/test_http.py",
+    "tests/integration/cli/test_components.py",
+    "tests/chart/test_schema.py",
+)
+"""Files off the control plane that take longest, the longest first."""
+
+WAITING = (
+    "tests/docs/test_commands_controlplane.py",
+    "tests/e2e/test_life_of_a_release_modes.py",
+    "tests/frameworks/test_torch.py",
+    "tests/integration/webhook/test_updates_controlplane.py",
+    "tests/e2e/test_life_of_a_release.py",
+    "tests/integration/certs/test_faults_controlplane.py",
+    "tests/e2e/test_scheduling.py",
+    "tests/chart/test_life_of_a_release.py",
+    "tests/integration/webhook/test_controlplane.py",
+    "tests/frameworks/test_mpi.py",
+    "tests/frameworks/test_ssh.py",
+    "tests/integration/webhook/test_policies_controlplane.py",
+    "tests/integration/webhook/test_table_controlplane.py",
+    "tests/e2e/test_whole_way.py",
+    "tests/e2e/test_native_jobs.py",
+)
+"""Files on the control plane and with real frameworks that take longest, the longest first."""
+
+PROCESSES = 4
+
+
+def place(file: str, *, waits: bool) -> int:
+    """Where a file stands in the order; those at one place keep the order in which they were found."""
+    if waits:
+        return len(WAITING) - WAITING.index(file) if file in WAITING else 0
+    return COMPUTING.index(file) - len(COMPUTING) - 1 if file in COMPUTING else -1
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Sort what is left to run."""
+    yield
+    items.sort(key=_place_of)
+
+
+def _place_of(item: pytest.Item) -> int:
+    waits = any(map(item.get_closest_marker, ("controlplane", "frameworks")))
+    return place(item.nodeid.partition("::")[0], waits=waits)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBothEnds | None:
+    return FromBothEnds(config, log) if config.option.dist == "loadfile" else None
+
+
+class FromBothEnds(LoadFileScheduling):  # type: ignore[misc]
+    """Gives each process a file at a time, from its end of the order."""
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if list(self.assigned_work).index(node) % PROCESSES != PROCESSES - 1:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)

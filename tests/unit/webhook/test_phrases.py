@@ -1,0 +1,58 @@
+"""Volcano's phrases: each one stands in a message about the mistake by which users know it."""
+
+import re
+from collections import defaultdict
+
+from pumice.cli.schema_codes import SCHEMA_CODES
+from pumice.webhook.rules.catalogue import ALL
+from tests.support.policies import CODE, POLICIES
+from tests.unit.webhook.reviewing import answer, rows
+from tests.unit.webhook.template_rows import template_rows
+
+_CODE = re.compile(r" \[([A-Z-]+)\]$")
+
+
+def said() -> dict[str, set[str]]:
+    """The messages that the rows of the case tables get, by code."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in rows():
+        response = answer(row.admission(), row.path, row.request)
+        causes = response.get("status", {}).get("details", {}).get("causes", ())
+        for text in (*(cause["message"] for cause in causes), *response.get("warnings", ())):
+            if code := _CODE.search(text):
+                found[code[1]].add(text)
+    for template in template_rows():
+        case = template.judged()
+        for each in (*case.errors, *case.warnings):
+            found[each.code].add(each.message)
+    return found
+
+
+def test_each_phrase_stands_in_a_message_of_its_rule() -> None:
+    messages = said()
+    missing = [
+        (rule.code, phrase, sorted(messages[rule.code])[:3])
+        for rule in (*ALL, *SCHEMA_CODES)
+        for phrase in rule.phrases
+        if not any(map(pattern(phrase).search, messages[rule.code]))
+    ]
+    assert missing == []
+
+
+def test_each_message_of_a_policy_has_a_phrase_of_its_rule() -> None:
+    phrases = {rule.code: rule.phrases for rule in ALL if rule.phrases}
+    texts = " ".join(file.read_text() for file in sorted(POLICIES.glob("*.yaml")))
+    joined = re.sub(r"[\"'] \+ [\"']", "", " ".join(texts.split()))
+    messages = re.split(r"- expression: ", joined)
+    lacking = [
+        code
+        for message in messages
+        for code in CODE.findall(message)
+        if not any(pattern(each).search(message) for each in phrases.get(code, ("",)))
+    ]
+    assert lacking == []
+
+
+def pattern(phrase: str) -> re.Pattern[str]:
+    """A phrase with a value for each `…`."""
+    return re.compile(".*".join(re.escape(part.strip()) for part in phrase.split("…")), re.DOTALL)
