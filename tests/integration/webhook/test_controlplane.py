@@ -49,7 +49,7 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespa
     )
     text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=bad)
     for line in (
-        "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5",
+        "spec.minAvailable: job 'minAvailable' should not be greater than total replicas (1), found 5",
         "spec.policies[0].action:",
         'spec.plugins.tensorflw: unable to find job plugin "tensorflw" (did you mean "tensorflow"?)',
         'spec.queue: unable to find job queue "reserch": there is no such queue',
@@ -104,7 +104,7 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     assert first.endswith(f'{denied}Job "one": {line}')
     assert second.endswith(f'{denied}Job "two" has 2 problems:')
     assert others == [
-        "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5 [JOB-MINAVAIL-TOTAL]",
+        "spec.minAvailable: job 'minAvailable' should not be greater than total replicas (1), found 5 [JOB-MINAVAIL-TOTAL]",
         line,
     ]
 
@@ -170,7 +170,7 @@ async def test_a_namespace_has_levels_of_its_own(
 async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> None:
     manifest = queue("lab", state="", guarantee={"resource": {"cpu": "1"}})
     text = await called.refused("apply", "-f", "-", obj=manifest)
-    assert "spec.deserved.cpu: must be at least the guarantee of 1, found none" in text
+    assert "spec.deserved.cpu: must be >= guarantee (1), found none" in text
     annotations = {"volcano.sh/hierarchy": "lab", "volcano.sh/hierarchy-weights": "2"}
     try:
         await called.kubectl(

@@ -32,9 +32,9 @@ Raw = dict[str, Any]
 
 JOB_QUEUE_LATER = Rule(
     "JOB-QUEUE-LATER",
-    "the queue of Jobs that are yet to be made is a leaf, and open",
-    "Unless that changes in time, every Job will be refused; it is no reason to refuse the CronJob, "
-    "the JobTemplate or the JobFlow. A queue that was made a second ago may count as missing yet.",
+    "the queue of future Jobs is open and a leaf",
+    "Unless that changes before a Job is created, the Job will be refused; the CronJob, the JobTemplate or the "
+    "JobFlow is admitted. A queue that was created a second ago may still count as missing.",
     "jobTemplate: {spec: {queue: closed-for-maintenance}}",
     level="warn",
 )

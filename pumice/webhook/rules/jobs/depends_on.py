@@ -20,8 +20,8 @@ __all__ = ["JOB_NOT_DAG", "PLUGIN", "cycle", "dependencies", "launch_order"]
 
 JOB_NOT_DAG = Rule(
     "JOB-NOT-DAG",
-    "tasks depend on other tasks of the Job, once each, and not in a circle",
-    "A task that waits for itself, or for one that does not exist, never starts.",
+    "tasks depend on other tasks of the Job, once each, and without a cycle",
+    "A task that depends on itself, or on a task that does not exist, never starts.",
     "tasks: [{name: a, dependsOn: {name: [b]}}, {name: b, dependsOn: {name: [a]}}]",
     compares=True,
     phrases=("doesn't form a directed acyclic graph(DAG)",),
@@ -29,7 +29,7 @@ JOB_NOT_DAG = Rule(
 JOB_DEP_ITERATION = Rule(
     "JOB-DEP-ITERATION",
     "dependsOn.iteration is any or all",
-    "Any other word counts as all.",
+    "Any other value counts as all.",
     "dependsOn: {name: [a, b], iteration: some}",
     reason="FieldValueNotSupported",
     level="warn",

@@ -31,7 +31,7 @@ JOB_NO_TASKS = Rule(
 JOB_NEGATIVE = Rule(
     "JOB-NEGATIVE",
     "counts and durations are not negative",
-    "There is no pod fewer than none.",
+    "A negative count has no meaning.",
     "tasks: [{name: worker, replicas: -1}]",
     phrases=(
         "'replicas' must be >= 0",
@@ -51,7 +51,7 @@ JOB_OVERFLOW = Rule(
 JOB_TOO_MANY_PODS = Rule(
     "JOB-TOO-MANY-PODS",
     "the tasks of a Job ask for no more pods than the setting `max-pods-per-job`",
-    "The controller makes no pods of such a Job; most often a number has a digit too many.",
+    "The controller makes no pods of such a Job; usually a digit was typed twice.",
     "tasks: [{name: worker, replicas: 2000000000}]",
     stricter=True,
 )
@@ -96,7 +96,7 @@ JOB_REPLICAS = Rule(
 JOB_MIN_SUCCESS = Rule(
     "JOB-MIN-SUCCESS",
     "minSuccess is at most the replicas of all tasks",
-    "The Job could never reach it.",
+    "The Job could never succeed.",
     "minSuccess: 9, tasks: [{name: worker, replicas: 4}]",
     level="warn",
     compares=True,

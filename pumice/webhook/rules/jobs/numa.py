@@ -12,7 +12,7 @@ __all__ = ["JOB_NUMA_CPU", "numa"]
 
 JOB_NUMA_CPU = Rule(
     "JOB-NUMA-CPU",
-    "under a NUMA policy every container asks for whole CPUs",
+    "under a NUMA policy every container requests whole CPUs",
     "The node pins whole CPUs; a fraction of one cannot be aligned.",
     "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
     phrases=("the cpu request isn't an integer",),

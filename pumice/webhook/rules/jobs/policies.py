@@ -39,7 +39,7 @@ POL_NOTHING = Rule(
 POL_EVENT_AND_CODE = Rule(
     "POL-EVENT-AND-CODE",
     "a policy applies to events or to an exit code, not both",
-    "An exit code is a failure of its own; write two policies.",
+    "Events and exit codes are matched separately; write two policies.",
     "policies: [{event: PodFailed, exitCode: 3, action: AbortJob}]",
     reason="FieldValueForbidden",
     phrases=("must not specify event and exitCode simultaneously",),
@@ -47,7 +47,7 @@ POL_EVENT_AND_CODE = Rule(
 POL_BAD_EVENT = Rule(
     "POL-BAD-EVENT",
     "events of a policy exist",
-    "An event that never happens hides the mistake until the Job hangs.",
+    "A policy for an event that does not exist never applies.",
     "policies: [{event: PodFaild, action: RestartJob}]",
     reason="FieldValueNotSupported",
     phrases=(
@@ -58,7 +58,7 @@ POL_BAD_EVENT = Rule(
 POL_BAD_ACTION = Rule(
     "POL-BAD-ACTION",
     "actions of a policy exist",
-    "What is not known is not done.",
+    "The controller ignores an action that it does not know.",
     "policies: [{event: PodFailed, action: RestartAll}]",
     reason="FieldValueNotSupported",
     phrases=(
@@ -77,7 +77,7 @@ POL_BAD_CODE_ACTION = Rule(
 POL_NO_ACTION = Rule(
     "POL-NO-ACTION",
     "an exit-code policy names an action",
-    "Without one nothing is done when the code is seen.",
+    "Without an action nothing happens when a container exits with the code.",
     "policies: [{exitCode: 3}]",
     reason="FieldValueRequired",
     level="warn",
@@ -85,7 +85,7 @@ POL_NO_ACTION = Rule(
 POL_DUP_EVENT = Rule(
     "POL-DUP-EVENT",
     "no two policies of a list apply to the same event",
-    "Only one of them could be carried out.",
+    "Only one of them could be applied.",
     "policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}]",
     reason="FieldValueDuplicate",
     phrases=(
@@ -111,7 +111,7 @@ POL_CODE_ZERO = Rule(
 POL_DUP_CODE = Rule(
     "POL-DUP-CODE",
     "no two policies of a list apply to the same exit code",
-    "Only one of them could be carried out.",
+    "Only one of them could be applied.",
     "policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}]",
     reason="FieldValueDuplicate",
     phrases=("duplicate exitCode",),
@@ -119,7 +119,7 @@ POL_DUP_CODE = Rule(
 POL_CODE_RANGE = Rule(
     "POL-CODE-RANGE",
     "exitCode is one that a process can exit with: 1 to 255",
-    "Linux keeps eight bits of an exit code, so that the policy would never apply.",
+    "Linux keeps eight bits of an exit code, so the policy would never apply.",
     "policies: [{exitCode: 256, action: RestartJob}]",
     level="warn",
 )
@@ -134,7 +134,7 @@ POL_PENDING = Rule(
 POL_NEVER = Rule(
     "POL-NEVER",
     "policies do not wait for JobUpdated",
-    "The event can be named and is never raised, in Volcano neither.",
+    "The API has the event, but neither Volcano nor Pumice raises it.",
     "policies: [{event: JobUpdated, action: RestartJob}]",
     level="warn",
 )
@@ -152,8 +152,8 @@ POL_TIMEOUT = Rule(
 )
 POL_AT_ONCE = Rule(
     "POL-AT-ONCE",
-    "durations are longer than nothing",
-    "The action would be taken at once, as it is without a timeout.",
+    "durations are longer than 0",
+    "The action would be taken immediately, as without a timeout.",
     "policies: [{event: PodFailed, action: AbortJob, timeout: 0s}]",
     level="warn",
 )

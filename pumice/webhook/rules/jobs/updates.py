@@ -26,7 +26,7 @@ Raw = dict[str, Any]
 JOB_IMMUTABLE = Rule(
     "JOB-IMMUTABLE",
     "of a Job's spec only counts and priority change",
-    "Pods that exist would not follow; make a new Job instead.",
+    "Pods that exist would not change; create a new Job instead.",
     "queue: research, where the stored Job has queue: default",
     reason="FieldValueForbidden",
     phrases=("job updates may not change fields other than",),
@@ -34,7 +34,7 @@ JOB_IMMUTABLE = Rule(
 JOB_TASK_COUNT = Rule(
     "JOB-TASK-COUNT",
     "tasks are neither added nor removed",
-    "Pods and their addresses are made of the tasks that were there at the start.",
+    "Pods and their addresses are created from the tasks that the Job had at first.",
     "one more item in tasks than the stored Job has",
     reason="FieldValueForbidden",
     phrases=("job updates may not add or remove tasks",),

@@ -76,8 +76,8 @@ Raw = dict[str, Any]
 
 VOL_CLAIM = Rule(
     "VOL-CLAIM",
-    "a claim that a Job brings along can be made: it says how it is accessed and how large it is",
-    "Volcano finds out when it makes the claim; the Job then waits for ever.",
+    "a claim in a Job is valid: it has access modes and a size",
+    "Volcano fails when it creates the claim; the Job then waits forever.",
     "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
     stricter=True,
 )

@@ -15,7 +15,7 @@ __all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "allocated_pods", "depth", "place"]
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
     "a queue is not its own parent",
-    "It would have no way up to root.",
+    "It would have no path to root.",
     "metadata: {name: team}, spec: {parent: team}",
     compares=True,
     phrases=("cannot use itself as parent",),
@@ -23,7 +23,7 @@ Q_SELF_PARENT = Rule(
 Q_CYCLE = Rule(
     "Q-CYCLE",
     "a queue is not below itself",
-    "Shares are divided from root downwards; a circle hangs in the air.",
+    "Shares are divided from root downwards; queues in a cycle have no path to root.",
     "spec: {parent: child}, where queue child has this queue above it",
     stricter=True,
 )
@@ -38,7 +38,7 @@ Q_ROOT_PARENT = Rule(
 Q_PARENT_MISSING = Rule(
     "Q-PARENT-MISSING",
     "every queue above a queue exists",
-    "A queue without a way up to root has no share.",
+    "A queue without a path to root has no share.",
     "spec: {parent: no-such-queue}",
     reason="FieldValueNotFound",
     phrases=(
@@ -48,7 +48,7 @@ Q_PARENT_MISSING = Rule(
 )
 Q_PARENT_UNKNOWN = Rule(
     "Q-PARENT-UNKNOWN",
-    "every queue above a queue is among the objects at hand",
+    "every queue above a queue is in the given files or the cluster",
     "Without a cluster, or its state in files, it is unknown whether the parent exists.",
     "spec: {parent: department}",
     reason="FieldValueNotFound",
@@ -57,7 +57,7 @@ Q_PARENT_UNKNOWN = Rule(
 Q_DEPTH = Rule(
     "Q-DEPTH",
     "queues are nested no deeper than `max-queue-depth`",
-    "Every level costs each scheduling cycle, and so many cannot be overseen.",
+    "Each level makes every scheduling cycle slower.",
     "a queue whose parent is on the deepest level allowed",
     phrases=("exceeds the maximum allowed depth",),
 )
@@ -71,21 +71,21 @@ Q_DEPTH_BELOW = Rule(
 Q_PARENT_BUSY = Rule(
     "Q-PARENT-BUSY",
     "a queue that runs pods does not become a parent",
-    "Its pods would be in no leaf queue any more.",
+    "Its pods would no longer be in a leaf queue.",
     "spec: {parent: queue-with-running-pods}",
     phrases=("cannot be the parent queue of queue … because it has allocated Pods",),
 )
 Q_PARENT_GROUPS = Rule(
     "Q-PARENT-GROUPS",
-    "a queue that PodGroups wait in does not become a parent",
-    "Only queues without queues below them place pods.",
+    "a queue with pending PodGroups does not become a parent",
+    "Pods are placed in leaf queues only.",
     "spec: {parent: queue-with-waiting-jobs}",
     level="warn",
 )
 Q_PARENT_CLOSED = Rule(
     "Q-PARENT-CLOSED",
     "the parent is open",
-    "What a closed queue's children ask for is not given to them.",
+    "The children of a closed queue get no resources.",
     "spec: {parent: closed-queue}",
     level="warn",
 )
@@ -123,7 +123,7 @@ def _way_up(case: Case, queue: Queue) -> None:
         _missing(case, end, above)
         return
     circle = chained([name, *above, end], " → ")
-    message = f"queues are below each other in a circle: {circle}"
+    message = f"queues are below each other in a cycle: {circle}"
     parent = queue.spec.parent
     if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
         limit = case.settings.max_queue_depth

@@ -95,7 +95,7 @@ TPL_TOLERATION = refused(
 TPL_TOLERATION_EFFECT = Rule(
     "TPL-TOLERATION-EFFECT",
     "a toleration has an effect that exists; with tolerationSeconds that is NoExecute",
-    "Only NoExecute drives pods away, so only there is something to put off.",
+    "Only NoExecute evicts pods, so only it can be delayed.",
     "tolerations: [{key: gpu, effect: NoSchedule, tolerationSeconds: 60}]",
     phrases=("effect must be 'NoExecute' when `tolerationSeconds` is set",),
 )
@@ -116,7 +116,7 @@ TPL_GATE_NODE = refused(
 TPL_REFERENCE = Rule(
     "TPL-REFERENCE",
     "names of service accounts, nodes, priority classes and runtime classes are object names",
-    "No object can have another name.",
+    "Kubernetes has no objects with other names.",
     "serviceAccountName: Job_Runner",
     phrases=("a lowercase RFC 1123 subdomain must consist of",),
 )

@@ -43,14 +43,14 @@ TPL_VOLUME = refused(
 TPL_VOLUME_DUP = Rule(
     "TPL-VOLUME-DUP",
     "no two volumes of a pod have the same name",
-    "It would be unknown which of them is mounted.",
+    "Kubernetes could not tell which of them to mount.",
     "volumes: [{name: data, emptyDir: {}}, {name: data, emptyDir: {}}]",
     reason="FieldValueDuplicate",
 )
 TPL_VOLUME_SOURCES = Rule(
     "TPL-VOLUME-SOURCES",
     "a volume has one source",
-    "It would be unknown which of them is meant.",
+    "Kubernetes could not tell which of them to use.",
     "volumes: [{name: data, emptyDir: {}, configMap: {name: data}}]",
     reason="FieldValueForbidden",
     phrases=("may not specify more than 1 volume type",),
