@@ -108,6 +108,7 @@ PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", Fals
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False, ("sc",))
 CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
+RUNTIME_CLASS = Kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", False)
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",), True)
 POD_DISRUPTION_BUDGET = Kind(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",), True
@@ -167,6 +168,7 @@ ALL: tuple[Kind, ...] = (
     JOB_SET,
     LEADER_WORKER_SET,
     PRIORITY_CLASS,
+    RUNTIME_CLASS,
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
     STORAGE_CLASS,

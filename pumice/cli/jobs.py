@@ -18,6 +18,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cli.output import note
+from pumice.cli.runtime_classes import SimulatedRuntimeClasses
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits
@@ -61,6 +62,7 @@ class SimulatedJobs:
         queues: Sequence[Queue],
         priorities: Mapping[str, int],
         registry: Registry,
+        runtime_classes: SimulatedRuntimeClasses,
     ) -> None:
         """Take Jobs up.
 
@@ -70,10 +72,12 @@ class SimulatedJobs:
             queues: Queues that exist.
             priorities: PriorityClass values by name.
             registry: The job plugins.
+            runtime_classes: What is written into new pods.
         """
         self._registry = registry
         self._queues = {queue.metadata.name: queue for queue in queues}
         self._priorities = priorities
+        self._runtime_classes = runtime_classes
         existing = {_key(group): group for group in groups}
         self._files = [_File.of(job, existing) for job in jobs]
 
@@ -143,7 +147,7 @@ class SimulatedJobs:
             case CreateObject(kind, manifest) if kind == POD:
                 key = _key(manifest)
                 if key not in everyone and key not in own:
-                    own[key] = _born(manifest, file)
+                    own[key] = _born(self._runtime_classes.admitted(manifest), file)
                     result.pods.append(own[key])
             case CreateObject(kind, manifest) if kind == POD_GROUP:
                 created = file.job["metadata"].get("creationTimestamp")

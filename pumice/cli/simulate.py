@@ -32,7 +32,7 @@ _StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Nodes, Namespaces, Queues, PriorityClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
+        help="Nodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
         "StorageClasses and CSINodes; - "
         "reads stdin. Several files may follow. JSON is read far faster than YAML.",
         show_default=False,

@@ -1,7 +1,7 @@
 """What a simulation starts from: the objects of files, Jobs admitted."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget
@@ -11,12 +11,14 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
+from pumice.api.runtime_classes import RuntimeClass
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.checking import ManifestChecker, registry
 from pumice.cli.decoding import decode
 from pumice.cli.jobs import SimulatedJobs
 from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
+from pumice.cli.runtime_classes import SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.webhook.settings import AdmissionSettings
 
@@ -31,13 +33,15 @@ class SimulationInput:
         objects: What the scheduler sees.
         jobs: Admitted Jobs.
         groups: PodGroups as they stand in the files.
-        refused: Jobs that admission refuses.
+        refused: Jobs and pods that admission refuses.
+        runtime_classes: What is written into new pods.
     """
 
     objects: ClusterObjects
     jobs: list[Raw] = field(default_factory=list)
     groups: list[Raw] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    runtime_classes: SimulatedRuntimeClasses = field(default_factory=SimulatedRuntimeClasses)
 
     @classmethod
     def of(cls, manifests: Iterable[Manifest]) -> "SimulationInput":
@@ -50,6 +54,8 @@ class SimulationInput:
         given = cls(ClusterObjects())
         objects = given.objects
         jobs: list[Manifest] = []
+        pods: list[Manifest] = []
+        classes: list[RuntimeClass] = []
         skipped: dict[str, int] = {}
         for manifest in newest.values():
             match kinds.of_object(manifest.object):
@@ -58,7 +64,7 @@ class SimulationInput:
                 case kinds.NAMESPACE:
                     objects.namespaces.append(decode(manifest, Namespace))
                 case kinds.POD:
-                    objects.pods.append(decode(manifest, Pod))
+                    pods.append(manifest)
                 case kinds.POD_GROUP:
                     objects.pod_groups.append(decode(manifest, PodGroup))
                     given.groups.append(manifest.object)
@@ -66,6 +72,8 @@ class SimulationInput:
                     objects.queues.append(decode(manifest, Queue))
                 case kinds.PRIORITY_CLASS:
                     objects.priority_classes.append(decode(manifest, PriorityClass))
+                case kinds.RUNTIME_CLASS:
+                    classes.append(decode(manifest, RuntimeClass))
                 case kinds.PERSISTENT_VOLUME_CLAIM:
                     objects.claims.append(decode(manifest, PersistentVolumeClaim))
                 case kinds.PERSISTENT_VOLUME:
@@ -85,9 +93,23 @@ class SimulationInput:
                     skipped[kind] = skipped.get(kind, 0) + 1
         for kind, count in skipped.items():
             note(plain(f"skipped {count} {kind}: the scheduler does not look at this kind"))
+        given.runtime_classes = SimulatedRuntimeClasses(classes)
+        for manifest in pods:
+            given._admit_pod(manifest)
         if jobs:
             given._admit(jobs, list(newest.values()))
         return given
+
+    def _admit_pod(self, manifest: Manifest) -> None:
+        """Take a pod in, with what its RuntimeClass says."""
+        pod = decode(manifest, Pod)
+        spec = dict(manifest.object.get("spec") or {})
+        if not pod.metadata.uid and ("runtimeClassName" in spec or "overhead" in spec):
+            if why := self.runtime_classes.why_refused(spec):
+                self._refuse(manifest, [why])
+                return
+            pod = decode(replace(manifest, object={**manifest.object, "spec": spec}), Pod)
+        self.objects.pods.append(pod)
 
     def _admit(self, jobs: list[Manifest], state: list[Manifest]) -> None:
         """Admit Jobs that are new; one with a phase has been admitted already."""
@@ -97,19 +119,32 @@ class SimulationInput:
                 self.jobs.append(manifest.object)
                 continue
             verdict = checker.judge(manifest)
+            problems = [str(error) for error in verdict.errors]
             if verdict.allowed:
+                problems = self.runtime_classes.problems(verdict.patched)
+            if verdict.allowed and not problems:
                 self.jobs.append(verdict.patched)
-                continue
-            self.refused.append(manifest.identity)
-            for error in verdict.errors:
-                note(plain(f"{manifest.identity} is refused: {error}"))
+            else:
+                self._refuse(manifest, problems)
+
+    def _refuse(self, manifest: Manifest, problems: Iterable[str]) -> None:
+        self.refused.append(manifest.identity)
+        for problem in problems:
+            note(plain(f"{manifest.identity} is refused: {problem}"))
 
     def simulated_jobs(self) -> SimulatedJobs | None:
         """The Jobs under a controller; None where there are no Jobs."""
         if not self.jobs:
             return None
         priorities = {each.metadata.name: each.value for each in self.objects.priority_classes}
-        return SimulatedJobs(self.jobs, self.groups, self.objects.queues, priorities, registry())
+        return SimulatedJobs(
+            self.jobs,
+            self.groups,
+            self.objects.queues,
+            priorities,
+            registry(),
+            self.runtime_classes,
+        )
 
 
 def _phase(job: Raw) -> object:

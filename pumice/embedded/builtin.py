@@ -18,6 +18,7 @@ from pumice.embedded.strategies_core import (
     NamespaceStrategy,
     NodeStrategy,
     PriorityClassStrategy,
+    RuntimeClassStrategy,
     SecretStrategy,
     ServiceStrategy,
 )
@@ -140,6 +141,7 @@ def _ruled() -> list[Resource]:
         _row(kinds.SERVICE_ACCOUNT),
         _row(kinds.NETWORK_POLICY, Strategy(has_generation=True)),
         _row(kinds.PRIORITY_CLASS, PriorityClassStrategy()),
+        _row(kinds.RUNTIME_CLASS, RuntimeClassStrategy()),
         _row(kinds.LEASE, Strategy(unconditional_update=False)),
         _row(kinds.CRD, CrdStrategy()),
         _row(

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from pumice.api import kinds
+from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.embedded import statuses
 from pumice.embedded.calls import Call
 from pumice.embedded.storage import Obj, Storage
 
-__all__ = ["AdmissionPlugin", "namespace_lifecycle", "pod_priority"]
+__all__ = ["AdmissionPlugin", "namespace_lifecycle", "pod_priority", "runtime_class"]
 
 AdmissionPlugin = Callable[[Call, Obj], None]
 """Called with a new object before the webhooks; may edit it, raises ApiStatusError to refuse."""
 
 _NAMESPACES = ("", "namespaces")
 _PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
+_RUNTIME_CLASSES = ("node.k8s.io", "runtimeclasses")
 
 
 def namespace_lifecycle(storage: Storage) -> AdmissionPlugin:
@@ -56,6 +60,26 @@ def pod_priority(storage: Storage) -> AdmissionPlugin:
         spec["priority"] = (chosen or {}).get("value", 0)
         policy = (chosen or {}).get("preemptionPolicy", "PreemptLowerPriority")
         spec.setdefault("preemptionPolicy", policy)
+
+    return resolve
+
+
+def runtime_class(storage: Storage) -> AdmissionPlugin:
+    """A pod's `runtimeClassName` brings the overhead, node selector and tolerations of the class."""
+
+    def resolve(call: Call, obj: Obj) -> None:
+        if call.resource.kind != kinds.POD:
+            return
+        spec = obj["spec"]
+        name = spec.get("runtimeClassName")
+        found = storage.get(_RUNTIME_CLASSES, "", name) if name is not None else None
+        if name is not None and found is None:
+            why: str | None = f'pod rejected: RuntimeClass "{name}" not found'
+        else:
+            chosen = msgspec.convert(found.obj, RuntimeClass) if found is not None else None
+            why = admit(spec, chosen)
+        if why is not None:
+            raise statuses.forbidden(call.resource.kind, call.name, why)
 
     return resolve
 

@@ -116,7 +116,8 @@ class SimulatedStorage:
         key = (meta["namespace"], meta["name"])
         name = spec.get("volumeName")
         if name:
-            if self._store.get(kinds.PERSISTENT_VOLUME, name) is None:
+            named = self._store.get(kinds.PERSISTENT_VOLUME, name)
+            if named is None or not _may_have(named, meta):
                 self._waiting[key] = name
                 return None
             return str(name)
@@ -160,6 +161,18 @@ class SimulatedStorage:
         name = _volume_name(claim)
         if self._store.get(kinds.PERSISTENT_VOLUME, name) is not None:
             self._store.delete(kinds.PERSISTENT_VOLUME, name)
+
+
+def _may_have(volume: Obj, claim: Obj) -> bool:
+    """Whether a volume is for no claim, or for the one with this metadata."""
+    owner = (volume.get("spec") or {}).get("claimRef")
+    if not owner:
+        return True
+    names = owner.get("namespace"), owner.get("name")
+    return names == (claim["namespace"], claim["name"]) and owner.get("uid", "") in (
+        "",
+        claim["uid"],
+    )
 
 
 def _volume_name(claim: Obj) -> str:

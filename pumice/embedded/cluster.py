@@ -18,7 +18,7 @@ from pumice.api import kinds
 from pumice.embedded.access import Access
 from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.builtin import builtin_resources
-from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
+from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority, runtime_class
 from pumice.embedded.claims import SimulatedStorage
 from pumice.embedded.crds import resource_of
 from pumice.embedded.deletion import Deletion
@@ -115,7 +115,7 @@ class EmbeddedCluster:
         storage = Storage(history)
         identities = Identities(clock, seed)
         chain = AdmissionChain(admission, registrations, identities, exempt_namespaces)
-        plugins = (namespace_lifecycle(storage), pod_priority(storage))
+        plugins = (namespace_lifecycle(storage), pod_priority(storage), runtime_class(storage))
         objects = Objects(storage, identities, chain, plugins, records=records)
         deletion = Deletion(objects)
         storage.listen(self._define)

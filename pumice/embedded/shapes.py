@@ -23,6 +23,7 @@ __all__ = [
     "PLAIN",
     "POD",
     "PRIORITY_CLASS",
+    "RUNTIME_CLASS",
     "SECRET",
     "SERVICE",
     "check",
@@ -93,6 +94,7 @@ _CONTAINERS = [
         "resources": {"limits": _QUANTITIES, "requests": _QUANTITIES},
     }
 ]
+_TOLERATIONS = [{**_texts("key", "operator", "value", "effect"), "tolerationSeconds": "integer"}]
 _STATE = {
     "waiting": _texts("reason"),
     "running": {},
@@ -106,6 +108,7 @@ POD = _whole(
             "preemptionPolicy",
             "priorityClassName",
             "restartPolicy",
+            "runtimeClassName",
             "schedulerName",
             "serviceAccountName",
         ),
@@ -114,14 +117,13 @@ POD = _whole(
         "initContainers": _CONTAINERS,
         "hostNetwork": "boolean",
         "nodeSelector": _TEXTS,
+        "overhead": _QUANTITIES,
         "priority": "integer",
         "readinessGates": [_texts("conditionType")],
         "schedulingGates": [_texts("name")],
         "securityContext": {},
         "terminationGracePeriodSeconds": "integer",
-        "tolerations": [
-            {**_texts("key", "operator", "value", "effect"), "tolerationSeconds": "integer"}
-        ],
+        "tolerations": _TOLERATIONS,
         "volumes": [_texts("name")],
     },
     status={
@@ -175,6 +177,11 @@ EVENT = _whole(
     source=_texts("component", "host"),
 )
 PRIORITY_CLASS = _whole(value="integer", globalDefault="boolean", preemptionPolicy="string")
+RUNTIME_CLASS = _whole(
+    handler="string",
+    overhead={"podFixed": _QUANTITIES},
+    scheduling={"nodeSelector": _TEXTS, "tolerations": _TOLERATIONS},
+)
 CRD = _whole(
     spec={
         **_texts("group", "scope"),

@@ -15,6 +15,7 @@ __all__ = [
     "NamespaceStrategy",
     "NodeStrategy",
     "PriorityClassStrategy",
+    "RuntimeClassStrategy",
     "SecretStrategy",
     "ServiceStrategy",
 ]
@@ -147,6 +148,16 @@ class PriorityClassStrategy(Strategy):
             for field in ("value", "preemptionPolicy")
             if new.get(field) != old.get(field)
         ]
+
+
+class RuntimeClassStrategy(Strategy):
+    """A runtime class names its handler."""
+
+    shape = shapes.RUNTIME_CLASS
+
+    def validate(self, obj: Obj, /) -> list[FieldError]:
+        """The handler is there."""
+        return [] if obj.get("handler") else [field_required("handler")]
 
 
 class ServiceStrategy(Strategy):

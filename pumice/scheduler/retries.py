@@ -222,7 +222,7 @@ class Prospects:
                 return True
         if not shortage.required:
             return False
-        found = self._count(shortage.shapes, job.queue, shortage.required)
+        found = self._count(shortage.shapes, shortage.needs, job.queue, shortage.required)
         if found >= shortage.required:
             return False
         shortage.lacking, shortage.gained = shortage.required - found, 0
@@ -245,9 +245,10 @@ class Prospects:
         for required, kinds in ((alone, (failed,)), (least_ready, shapes)):
             if required <= 0:
                 continue
-            found = self._count(kinds, job.queue, required)
+            needs = least(kinds)
+            found = self._count(kinds, needs, job.queue, required)
             if found < required:
-                return Shortage(kinds, least(kinds), required, required - found)
+                return Shortage(kinds, needs, required, required - found)
         return Shortage(shapes, least(shapes))
 
     def _is_outdated(self, shortage: Shortage) -> bool:
@@ -274,7 +275,7 @@ class Prospects:
             known = self._fits[needs] = now, more
         return known
 
-    def _count(self, shapes: tuple[PodShape, ...], queue: str, required: int) -> int:
+    def _count(self, shapes: tuple[PodShape, ...], needs: Needs, queue: str, required: int) -> int:
         """How many such pods all suitable nodes have room for, once terminating pods are gone.
 
         What was counted before in the session is answered again where it is too small: room only gets less, except by
@@ -287,7 +288,7 @@ class Prospects:
             counted >= 0 and evictions == self._touched.evictions and found < required
         ):
             return found
-        free, needs = self._all_free(), least(shapes)
+        free = self._all_free()
         fits: Bools | None = None
         if all(amount <= free.most[column] for column, amount in needs):
             fits = self._suit(shapes, queue)
@@ -316,10 +317,12 @@ class Prospects:
         """Look again at the rows that changed, if the session has touched any."""
         if self._seen != len(self._touched.log):
             self._seen = len(self._touched.log)
-            self._now = self._table.free(self._index)
-            self._lists = self._now.tolist()
-            self._fits.clear()
-            self._gains.clear()
+            now = self._table.free(self._index)
+            if not np.array_equal(now, self._now):
+                self._now = now
+                self._lists = now.tolist()
+                self._fits.clear()
+                self._gains.clear()
 
 
 class _Free:

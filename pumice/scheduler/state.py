@@ -401,11 +401,15 @@ class ClusterState:
         return self._helps(self.claims.remove_claim(namespace, name))
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume; one that is for a claim helps the pods of that claim only."""
+        """Take in a volume; one that is for a claim matters to pods with that claim, or with others that name it, only."""
         changed = self.claims.set_volume(volume)
         owner = volume.spec.claim_ref
         if changed and owner is not None:
-            self._touch_claimants(f"{owner.namespace}/{owner.name}")
+            for key in (
+                f"{owner.namespace}/{owner.name}",
+                *self.claims.naming(volume.metadata.name),
+            ):
+                self._touch_claimants(key)
             return self._changed(True)
         return self._helps(changed)
 

@@ -66,6 +66,7 @@ class SessionView:
         "_quarantined",
         "_spared",
         "_state",
+        "_total",
         "_wakes",
         "_warned",
         "_yielding",
@@ -127,6 +128,7 @@ class SessionView:
         self.actions = actions
         self.backfills = "backfill" in actions
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
+        self._total: Ints | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
     def column(self, resource: str) -> int | None:
@@ -138,10 +140,10 @@ class SessionView:
         return self._axis.names[column]
 
     def total(self) -> Ints:
-        """What all ready nodes have, by column."""
-        ready = ~self.facts.unready
-        total: Ints = self.rows.allocatable[ready].sum(axis=0)
-        return total
+        """What all ready nodes have, by column; a copy."""
+        if self._total is None:
+            self._total = self.rows.allocatable[~self.facts.unready].sum(axis=0)
+        return self._total.copy()
 
     def used(self) -> Ints:
         """What pods take of all ready nodes, by column; those of other schedulers included."""

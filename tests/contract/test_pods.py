@@ -6,9 +6,16 @@ import pytest
 
 from tests.contract.api import Api, Json
 from tests.contract.kinds import manifest, path, pod
+from tests.kit.tables import table
 
 pytestmark = pytest.mark.usefixtures("pod_namespace")
 CLASSES = "scheduling.k8s.io/v1/priorityclasses"
+RUNTIME_CLASSES = "node.k8s.io/v1/runtimeclasses"
+
+OF_EVERY_POD = [
+    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for key in ("not-ready", "unreachable")
+]  # fmt: skip
 
 
 def binding(name: str = "p", node: str = "a-node", **metadata: Any) -> Json:
@@ -277,3 +284,28 @@ async def test_secrets_take_text(api: Api, namespace: str) -> None:
     assert made["data"] == {"a": "dGV4dA=="}
     assert made["type"] == "Opaque"
     assert "stringData" not in made
+
+
+async def test_a_runtime_class_is_written_into_its_pods(api: Api, namespace: str) -> None:
+    for number, case in enumerate(table("embedded/runtime-classes")):
+        spec = dict(case["pod"])
+        if "class" in case:
+            name = spec["runtimeClassName"] = f"{namespace}-{number}"
+            fields = {"handler": "kata", **case["class"]}
+            made = manifest(RUNTIME_CLASSES, "RuntimeClass", name, **fields)
+            (await api.create(path(RUNTIME_CLASSES), made)).expect(201)
+        # The real API server adds tolerations of its own if these are not there.
+        spec["tolerations"] = [*spec.get("tolerations", ()), *OF_EVERY_POD]
+        asked = pod(f"p-{number}", **spec)
+
+        answer = await api.create(path("pods", namespace), asked, dryRun="All")
+
+        if "refused" in case:
+            message = answer.refused(403, "Forbidden")["message"]
+            assert message == f'pods "p-{number}" is forbidden: {case["refused"]}'
+            continue
+        expected = dict(case["found"])
+        own = expected.pop("tolerations", ()) or ()
+        found = answer.expect(201)["spec"]
+        assert [each for each in found["tolerations"] if each not in OF_EVERY_POD] == [*own]
+        assert {key: found.get(key) for key in expected} == expected, case["says"]

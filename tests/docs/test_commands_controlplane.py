@@ -35,6 +35,7 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
             "PATH": os.pathsep.join([tools_of_tests(controlplane, aside, stands), *sorted(tools)]),
             "KUBECONFIG": str(controlplane.kubeconfig),
             "HOME": str(tmp_path),
+            "GOGC": "400",  # kubectl and helm end before they have much to collect
         }
 
         def between() -> None:

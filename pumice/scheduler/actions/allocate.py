@@ -60,7 +60,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        while line and job.key not in tasks and not queue.is_fifo and session.is_hopeless(job):
+        is_fifo = queue.is_fifo
+        while line and job.key not in tasks and not is_fifo and session.is_hopeless(job):
             job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
@@ -71,7 +72,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                     has_more = _turn(session, queue, job, waiting) and waiting
                 if has_more:
                     line.push(job)
-            if queue.is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
+            if is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
                 hold_back(session, queue, job, line)
         queues.push(queue)
 
@@ -80,7 +81,8 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, after noting why not."""
     if job.group is None or not job.counts[SchedulingStatus.PENDING]:
         return None
-    if session.is_pending(job) and "enqueue" in session.view.actions:
+    is_pending = session.is_pending(job)
+    if is_pending and "enqueue" in session.view.actions:
         return None
     queue = session.queue_of(job)
     if queue is None:
@@ -89,7 +91,7 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
     if invalid is not None:
         session.outcome(job).refusal = invalid
         return None
-    if session.is_pending(job):
+    if is_pending:
         session.enter(job)
     return queue
 

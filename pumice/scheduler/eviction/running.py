@@ -91,7 +91,9 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
             is_open &= rows != task.row
     open_rows = rows[is_open]
     gangs = running.gang[open_rows]
-    numbers = np.flatnonzero(np.bincount(gangs, minlength=1)) if len(gangs) else gangs
+    is_there = np.zeros(len(running.gangs), dtype=np.bool_)
+    is_there[gangs] = True
+    numbers = np.flatnonzero(is_there)
     places = np.zeros(len(running.gangs), dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
     named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]

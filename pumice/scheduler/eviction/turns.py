@@ -39,6 +39,7 @@ def hungry_jobs(
     lines: dict[str, Line[JobInfo]] = {}
     rules: dict[str, Rules] = {}
     queues = session.state.queues
+    leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
         queue = queues.get(job.queue)
         if queue is None or not queue.is_open or session.is_pending(job):
@@ -46,7 +47,7 @@ def hungry_jobs(
         if job.group is None or not job.counts[SchedulingStatus.PENDING]:
             continue
         try:
-            if _may_be_left_out(session, queue, job):
+            if leaves_out and _may_be_left_out(session, queue, job):
                 if job.queue not in rules:
                     rules[job.queue] = rules_for(job, queue)
                 if not _may_help(session, search, rules[job.queue], queue, job, _kinds(job)):
@@ -160,13 +161,8 @@ def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
 
 
 def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """Whether nothing happens in an action to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
-    return (
-        "allocate" in session.view.actions
-        and not session.is_explained(job)
-        and not queue.is_fifo
-        and not job.holding
-    )
+    """Whether nothing happens to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
+    return not (session.is_explained(job) or queue.is_fifo or job.holding)
 
 
 def _may_help(

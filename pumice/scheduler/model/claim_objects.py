@@ -36,8 +36,8 @@ class ClaimObjects:
         self._by_class: dict[str, dict[str, VolumeRecord]] = {}
         self._reserved: dict[str, dict[str, VolumeRecord]] = {}
         """Volumes whose `claimRef` names a claim, by the claim."""
-        self._owners: dict[str, str] = {}
-        """Claims by the volume that they name."""
+        self._owners: dict[str, dict[str, None]] = {}
+        """Claims that name a volume, in the order of their events."""
         self._waiting: set[str] = set()
         self._wants: dict[str, WantedVolume] = {}
         self._pods: dict[str, tuple[str, str]] = {}
@@ -57,9 +57,9 @@ class ClaimObjects:
         if old is not None and _says_the_same(old, claim):
             return False
         if old is not None:
-            self._owners.pop(old.spec.volume_name, None)
+            self._disown(old.spec.volume_name, key)
         if claim.spec.volume_name:
-            self._owners[claim.spec.volume_name] = key
+            self._owners.setdefault(claim.spec.volume_name, {})[key] = None
         if old is not None and old.metadata.uid != claim.metadata.uid:
             self._waiting.discard(key)
             self._claim_changed(key)
@@ -72,9 +72,16 @@ class ClaimObjects:
         claim = self._claims.pop(key, None)
         if claim is None:
             return False
-        self._owners.pop(claim.spec.volume_name, None)
+        self._disown(claim.spec.volume_name, key)
         self._reconsider(key)
         return self._changed()
+
+    def _disown(self, volume: str, key: str) -> None:
+        """Note that a claim does not name a volume any more; others may do so still."""
+        owners = self._owners.get(volume, {})
+        owners.pop(key, None)
+        if not owners:
+            self._owners.pop(volume, None)
 
     def set_volume(self, volume: PersistentVolume) -> bool:
         """Take in a volume; True when something that matters changed."""
@@ -91,6 +98,7 @@ class ClaimObjects:
             old = known.volume
             if (
                 old.spec == volume.spec
+                and old.storage_class == volume.storage_class
                 and old.status == volume.status
                 and old.metadata.labels == volume.metadata.labels
                 and old.metadata.deletion_timestamp == volume.metadata.deletion_timestamp
@@ -160,9 +168,12 @@ class ClaimObjects:
         )
 
     def _volume_changed(self, name: str) -> None:
-        owner = self._owners.get(name)
-        if owner is not None:
+        for owner in self._owners.get(name, ()):
             self._claim_changed(owner)
+
+    def naming(self, volume: str) -> list[str]:
+        """Claims that name a volume, bound or not."""
+        return list(self._owners.get(volume, ()))
 
     # -- questions: a claim --------------------------------------------------------------------
 
@@ -209,7 +220,7 @@ class ClaimObjects:
     def _why_immediate(self, claim: PersistentVolumeClaim) -> str:
         name = claim.storage_class
         if claim.spec.volume_name:
-            return f'waits for persistentvolume "{claim.spec.volume_name}"'
+            return self._why_not_named(claim)
         if not name:
             return "has no storage class; create a PersistentVolume that suits it"
         found = self._classes.get(name)
@@ -218,6 +229,21 @@ class ClaimObjects:
         if not found.provisions:
             return f'waits for a PersistentVolume of storage class "{name}" that suits it'
         return f'waits for its provisioner "{found.provisioner}"'
+
+    def _why_not_named(self, claim: PersistentVolumeClaim) -> str:
+        """Why a claim is not bound that names its volume itself; the first that names one gets it."""
+        volume = self._volumes.get(claim.spec.volume_name)
+        if volume is None or not volume.claim or volume.is_for(claim):
+            return f'waits for persistentvolume "{claim.spec.volume_name}"'
+        if volume.claim == f"{claim.metadata.namespace}/{claim.metadata.name}":
+            return (
+                f'names persistentvolume "{volume.name}", which is for a deleted persistentvolumeclaim '
+                "of the same name; remove the uid from the volume's claimRef, or name another volume"
+            )
+        return (
+            f'names persistentvolume "{volume.name}", which is for persistentvolumeclaim '
+            f'"{volume.claim}"; name another volume'
+        )
 
     def zones(self, key: str) -> list[Zone]:
         """Labels that nodes need for the volume of a bound claim; as in kube-scheduler, none for that of an ephemeral volume."""

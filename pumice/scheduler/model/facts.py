@@ -170,7 +170,7 @@ class NodeFacts:
                 self._taint_codes[row] = places.setdefault(taints, len(places))
             if node.spec.unschedulable:
                 self._unschedulable[row] = True
-            if not node.is_ready:
+            if not record.is_ready:
                 self._unready[row] = True
         self.taint_sets = list(places)
 

@@ -42,15 +42,17 @@ class NodeRecord:
     Attributes:
         row: Row in the table; -1 while the node is not there.
         node: The node as it was last seen.
+        is_ready: Whether it takes pods.
         tasks: Pods on it, those of other schedulers included.
     """
 
-    __slots__ = ("name", "node", "row", "tasks")
+    __slots__ = ("is_ready", "name", "node", "row", "tasks")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.row = -1
         self.node: Node | None = None
+        self.is_ready = False
         self.tasks: dict[str, TaskInfo] = {}
 
     def __repr__(self) -> str:
@@ -171,6 +173,7 @@ class NodeTable:
         if old is not None and not says_the_same(old, node):
             changed = True
         record.node = node
+        record.is_ready = node.is_ready
         if changed:
             for listener in self.on_change:
                 listener(row, None if is_new else old, node)
@@ -224,7 +227,7 @@ class NodeTable:
         for row, record in enumerate(present):
             record.row = row
         self.order = present
-        self.names = tuple(record.name for record in present)
+        self.names = tuple([record.name for record in present])
         self.layout += 1
         self._is_settled = True
 
@@ -283,6 +286,11 @@ class NodeTable:
         """Row of the node of a pod; -1 when there is none."""
         record = self.records.get(task.node)
         return record.row if record is not None else -1
+
+    def is_there(self, name: str) -> bool:
+        """Whether a node exists; a pod may name one that does not."""
+        record = self.records.get(name)
+        return record is not None and record.row >= 0
 
     def rows(self) -> Rows:
         """All rows as they are, without a copy; they cannot be written to and follow every change."""

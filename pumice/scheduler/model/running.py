@@ -115,7 +115,7 @@ class RunningTable:
             rows: New rows by old row, -1 for nodes that are gone.
         """
         if len(rows):
-            self.node = np.where(self.node >= 0, rows[self.node], -1)
+            self.node = np.append(rows, -1)[self.node]
 
     def number(self, gang: str) -> int:
         """Number of a gang; -1 if none of its pods runs."""

@@ -198,7 +198,7 @@ def _is_taken(users: Mapping[str, int], leaving: Mapping[str, int] | None, addre
 def _why_not_near(job: JobInfo) -> Reason | None:
     """A gang whose pods must be near to each other in the network; it could be placed anywhere else."""
     spec = job.group.spec if job.group is not None else None
-    if spec is None:
+    if spec is None or not (spec.network_topology or spec.sub_group_policy):
         return None
     topologies = {"spec.networkTopology": spec.network_topology}
     for index, each in enumerate(spec.sub_group_policy or ()):

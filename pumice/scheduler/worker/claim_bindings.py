@@ -18,10 +18,7 @@ from typing import Any
 
 from pumice.api.kinds import POD_GROUP
 from pumice.api.meta import ObjectMeta, version_number
-from pumice.api.volumes import (
-    PersistentVolume,
-    PersistentVolumeClaim,
-)
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
@@ -215,11 +212,12 @@ class ClaimBinder:
             self._wake(self._of_claim.get(f"{owner.namespace}/{owner.name}", ()))
 
     def _wake_for_pods(self) -> None:
-        """Have another look at gangs of which a pod has gone or is terminating."""
-        tasks = self._context.state.tasks
+        """Have another look at gangs of which a pod has gone or is terminating, or whose node has gone."""
+        state = self._context.state
         for key, number in self._of_pod.items():
-            task = tasks.get(key)
-            if task is None or task.status is not SchedulingStatus.BINDING:
+            task = state.tasks.get(key)
+            is_binding = task is not None and task.status is SchedulingStatus.BINDING
+            if task is None or not is_binding or not state.nodes.is_there(task.node):
                 self._queue.add(number)
 
     def _wake(self, numbers: Iterable[int]) -> None:
@@ -307,6 +305,9 @@ class ClaimBinder:
             pod = self._context.caches.pods.get(name, namespace)
             if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp:
                 raise BindingError(f'pod "{name}" has been deleted')
+        for node in dict.fromkeys(batch.binds.values()):
+            if not self._context.state.nodes.is_there(node):
+                raise BindingError(f'node "{node}" has been deleted')
         bound = True
         for key, choice in batch.claims.items():
             claim, name = self._claim(key), key.partition("/")[2]

@@ -109,3 +109,24 @@ async def test_a_claim_that_waits_is_bound_to_the_volume_that_is_reserved_for_it
         assert volume is not None
         assert volume["status"]["phase"] == "Bound"
         assert volume["spec"]["claimRef"]["uid"]
+
+
+async def test_of_two_claims_that_name_a_volume_the_first_gets_it() -> None:
+    async with EmbeddedCluster() as cluster:
+        cluster.store.create(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": {"name": "disk"},
+                "spec": {},
+            }
+        )
+        cluster.store.create(_claim("first", volumeName="disk"))
+        await until(lambda: _phase(cluster, "first") == "Bound")
+        cluster.store.create(_claim("second", volumeName="disk"))
+        cluster.store.create(_claim("third"))
+        await until(lambda: _phase(cluster, "third") == "Bound")
+        assert _phase(cluster, "second") != "Bound"
+        volume = cluster.store.get(PERSISTENT_VOLUME, "disk")
+        assert volume is not None
+        assert volume["spec"]["claimRef"]["name"] == "first"

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pumice.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from pumice.api.kinds import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Unavailable
 from pumice.embedded.storage import StoredWrite
@@ -245,6 +245,25 @@ async def test_a_pod_that_goes_meanwhile_gives_back_the_claims(stage: SchedulerS
         stage.store.delete(POD, "train-1", "default")
         await stage.until(lambda: _selected(stage) == [""] * 2)
         assert stage.nodes_of("train") == [""]
+
+
+async def test_a_node_that_goes_meanwhile_gives_back_the_claims_at_once(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    _class(stage, "made")
+    _gang(stage, "made", 2)
+    stage.cluster._volumes.stop()
+    async with stage.scheduler(config=_config()):
+        await stage.until(lambda: _selected(stage) == ["node1"] * 2)
+        await stage.calm()
+        stage.store.delete(NODE, "node1")
+        await stage.until(lambda: _selected(stage) == [""] * 2)
+        message = 'node "node1" has been deleted'
+        await stage.until(lambda: message in str(stage.events("VolumeBindingFailed")))
+        stage.cluster.add_node("node2", cpu="8")
+        stage.cluster._volumes.start()
+        await stage.until(lambda: stage.nodes_of("train") == ["node2"] * 2)
 
 
 async def test_pods_that_come_later_wait_for_the_claims_of_a_gang_that_is_not_complete(

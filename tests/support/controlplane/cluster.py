@@ -64,6 +64,7 @@ class ControlPlane:
             "HELM_CACHE_HOME": str(folder / "helm" / "cache"),
             "HELM_CONFIG_HOME": str(folder / "helm" / "config"),
             "HELM_DATA_HOME": str(folder / "helm" / "data"),
+            "GOGC": "400",  # kubectl and helm end before they have much to collect
         }
 
     def request(

@@ -1,11 +1,5 @@
 """The command as a whole: exit codes, one clear line for a mistake, quick to start."""
 
-import ast
-import os
-import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -127,90 +121,6 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(app, "app", interrupted)
     assert main(["lint", "x"]) == exits.INTERRUPTED
-
-
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "pumice", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_a_reader_that_went_away_is_no_failure_of_ours(tmp_path: Path) -> None:
-    pods = "\n---\n".join(
-        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p{n}}}\nspec: {{containers: []}}"
-        for n in range(3000)
-    )
-    file = tmp_path / "pods.yaml"
-    file.write_text(pods)
-    command = f"{sys.executable} -m pumice lint {shlex.quote(str(file))} -o json | head -c 10"
-    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert ran.stdout == "[\n  {\n    "
-    assert "Traceback" not in ran.stderr
-    assert "Exception" not in ran.stderr
-
-
-def test_a_full_disk_is_told_in_one_line() -> None:
-    with Path("/dev/full").open("w", encoding="utf-8") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "pumice", "rules"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert ran.returncode == 2
-    assert ran.stderr == b"pumice: cannot write: No space left on device\n"
-
-
-def test_what_a_terminal_cannot_show_is_written_in_other_signs() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "pumice", "lint", "examples/mistakes/dependencies.yaml"],
-        cwd=Path(__file__).parents[3],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (1, b"")
-    assert rb"prepare \u2192 train \u2192 prepare" in ran.stdout
-
-
-HELPING = """
-import sys
-before = {*sys.modules, *sys.stdlib_module_names}
-from tests.kit.counting import calls
-from pumice.cli import main
-count = calls(lambda: main(["--help"]))
-print((count, sorted(name for name in sys.modules if name.partition(".")[0] not in before)))
-"""
-
-NEEDED = {"annotated_doc", "msgspec", "shellingham", "typer", "typing_extensions"}
-"""Packages of others without which there is no help; NumPy, aiohttp, PyYAML and the like are for verbs."""
-
-
-def test_help_is_there_at_once() -> None:
-    """Nothing is timed: what is imported for it is looked at, and calls are counted."""
-    ran = subprocess.run(
-        [sys.executable, "-c", HELPING],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    count, imported = ast.literal_eval(ran.stdout.splitlines()[-1])
-    assert {name.partition(".")[0] for name in imported} <= NEEDED | {"pumice", "tests"}
-    rooms = {".".join(name.split(".")[:2]) for name in imported if name.startswith("pumice.")}
-    assert rooms == {"pumice.api", "pumice.cli"}
-    assert count < 200_000  # 127,000 were counted
-
-
-def test_the_installed_command_is_the_same() -> None:
-    script = Path(sys.executable).with_name("pumice")
-    ran = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert ran.stdout == run("--version").stdout
 
 
 def test_time_is_not_spent_before_the_verb() -> None:

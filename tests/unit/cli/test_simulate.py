@@ -180,6 +180,43 @@ def test_pods_of_a_class_have_its_priority(pumice: Pumice) -> None:
     assert list(ran.json["pending"]) == ["default/low"]
 
 
+def _runtime_class(**fields: Any) -> dict[str, Any]:
+    meta = {"name": "kata"}
+    return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": meta, "handler": "kata", **fields}  # fmt: skip
+
+
+def test_pods_of_a_runtime_class_have_its_overhead_and_nodes(pumice: Pumice) -> None:
+    kata = _runtime_class(
+        overhead={"podFixed": {"cpu": "500m"}}, scheduling={"nodeSelector": {"vm": "yes"}}
+    )
+    small, large = node("n", "4"), node("vm", "2", labels={"vm": "yes"})
+    named = task("w", replicas=2, cpu="1")
+    named["template"]["spec"]["runtimeClassName"] = "kata"
+    ran = simulate(pumice, small, large, job(tasks=[named]), kata)
+    assert (ran.code, ran.json["cycles"][0]["binds"]) == (1, {})
+    [waits] = ran.json["pending"].values()
+    assert "Insufficient cpu" in waits["message"]
+    larger = node("vm", "3", labels={"vm": "yes"})
+    ran = simulate(pumice, small, larger, job(tasks=[named]), kata)
+    assert (ran.code, set(ran.json["cycles"][0]["binds"].values())) == (0, {"vm"})
+    ran = simulate(pumice, small, large, job(tasks=[named]))
+    assert (ran.code, len(ran.json["cycles"][0]["binds"])) == (0, 2)
+    assert 'RuntimeClass "kata" is not in the state' in ran.err
+
+
+def test_what_contradicts_its_runtime_class_is_refused(pumice: Pumice) -> None:
+    kata = _runtime_class(overhead={"podFixed": {"cpu": "500m"}})
+    named = task("w", cpu="1")
+    named["template"]["spec"] |= {"runtimeClassName": "kata", "overhead": {"cpu": "1"}}
+    alone = pod("p-0", group="pg", runtimeClassName="kata", overhead={"cpu": "1"})
+    del alone["metadata"]["uid"]
+    ran = simulate(pumice, node("n", "4"), pod_group("pg", 1), alone, job(tasks=[named]), kata)
+    assert (ran.code, ran.json["cycles"][0]["binds"]) == (1, {})
+    why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+    assert f"Pod/default/p-0 is refused: {why}" in ran.err
+    assert f"Job/default/train is refused: spec.tasks[0].template.spec: {why}" in ran.err
+
+
 def test_the_moment(pumice: Pumice) -> None:
     group = pod_group("pg", 1)
     group["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"

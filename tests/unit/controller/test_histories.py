@@ -200,7 +200,13 @@ class History(RuleBasedStateMachine):
         """Left alone, the controller comes to rest."""
         if hasattr(self, "world"):
             for _ in range(40):
-                self.judge(self.world.plan())
+                plan = self.world.plan()
+                leaving = [
+                    p for p in self.world.pods.values() if p["metadata"].get("deletionTimestamp")
+                ]
+                if not plan and not leaving:
+                    return
+                self.judge(plan)
                 self.world.look()
                 self.world.reap()
             assert not self.world.plan()

@@ -76,6 +76,13 @@ def test_one_pod_counts_as_it_would_in_a_quota() -> None:
     }
 
 
+def test_the_overhead_of_a_runtime_class_counts_where_the_template_states_it() -> None:
+    stated = {"runtimeClassName": "kata", "overhead": {"cpu": "250m"}}
+    for spec, cpu in (({"runtimeClassName": "kata"}, "1"), (stated, "1250m")):
+        tasks = [msgspec.convert(task("t", 1, cpu="1", spec=spec), Task)]
+        assert min_resources(msgspec.convert(job(), Job), tasks, 1, {})["cpu"] == cpu
+
+
 def test_tasks_of_one_priority_keep_their_order() -> None:
     tasks = [msgspec.convert(task(name), Task) for name in ("c", "a", "b")]
     assert [each.name for each in by_priority(tasks, {})] == ["c", "a", "b"]

@@ -6,11 +6,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
-from pumice.api.volumes import PersistentVolumeClaim
+from pumice.api.volumes import PersistentVolumeClaim, VolumeClaimReference
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus
 from pumice.scheduler.opening import open_session
 from tests.kit.examples import examples
@@ -208,6 +209,54 @@ def test_a_pod_that_is_forgotten_gives_its_volume_back() -> None:
     assert choices(scene) == {"d0": "local-n1"}
     scene.state.forget("ns/p", "uid-p")
     assert choices(scene) == {}
+    assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+def test_a_volume_that_two_claims_name_is_for_none_else_while_one_of_them_does() -> None:
+    case = {
+        "volumes": {"a": ["share", 20]},
+        "claims": {
+            "data": {"class": "share"},
+            **{name: {"class": "share", "volumeName": "a"} for name in ("first", "second")},
+        },
+        "pods": {"p": ["data"]},
+    }
+    scene = scene_of(case)
+    scene.state.remove_claim("ns", "second")
+    assert scene.cycle().binds == {}
+    scene.state.remove_claim("ns", "first")
+    assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+def test_the_reason_follows_a_volume_that_another_claim_gets() -> None:
+    named = {name: {"class": "share", "volumeName": "a"} for name in ("first", "second")}
+    scene = scene_of({"volumes": {"a": ["share", 20]}, "claims": named, "pods": {"p": ["second"]}})
+    assert 'waits for persistentvolume "a"' in scene.cycle().pending["ns/pg"].message
+    old = scene.state.claims._volumes["a"].volume
+    owner = VolumeClaimReference("ns", "first", "uid-first")
+    scene.state.set_volume(replace(old, spec=replace(old.spec, claim_ref=owner)))
+    message = scene.cycle().pending["ns/pg"].message
+    assert 'which is for persistentvolumeclaim "ns/first"' in message
+
+
+def test_a_volume_that_changes_its_class_by_the_old_annotation_is_found() -> None:
+    case = {"volumes": {"a": ["other", 20]}, "claims": {"data": {"class": "share"}}}
+    scene = scene_of(case | {"pods": {"p": ["data"]}})
+    assert scene.cycle().binds == {}
+    old = scene.state.claims._volumes["a"].volume
+    noted = {"volume.beta.kubernetes.io/storage-class": "share"}
+    changed = replace(old, metadata=replace(old.metadata, annotations=noted))
+    assert scene.state.set_volume(changed)
+    assert scene.cycle().binds == {"ns/p": "n1"}
+    assert not scene.state.set_volume(changed)
+
+
+def test_a_claim_that_changes_its_class_by_the_old_annotation_is_found() -> None:
+    case = {"volumes": {"a": ["share", 20]}, "claims": {"data": {"class": "other"}}}
+    scene = scene_of(case | {"pods": {"p": ["data"]}})
+    assert scene.cycle().binds == {}
+    raw = {"metadata": {"name": "data"}} | claim("data", {"class": "other", "annotation": "share"})
+    assert scene.state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
     assert scene.cycle().binds == {"ns/p": "n1"}
 
 

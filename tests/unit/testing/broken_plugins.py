@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pumice.plugins import *
-from pumice.plugins import Argument, ArgumentSpec, EnvVar, JobPlugin, Mount, PodEdits, TEXT, address
+from pumice.plugins import Argument, ArgumentSpec, EnvVar, JobPlugin, Mount, PodEdits, TEXT, ValueType, address
 
 
 class Mine(JobPlugin):
@@ -52,7 +52,7 @@ BROKEN = {
     ),
     "a kind that refuses with another error": (
         """\
-        arguments = ArgumentSpec(Argument("size", Kind("size", lambda word: [][0]), 1, "a size"))
+        arguments = ArgumentSpec(Argument("size", ValueType("size", lambda word: [][0]), 1, "a size"))
         """,
         "declared",
         "reading --size=worker raises IndexError('list index out of range'): a bad value must raise ValueError(\"expected",
@@ -62,7 +62,7 @@ BROKEN = {
         def size(word):
             raise ValueError
 
-        arguments = ArgumentSpec(Argument("size", Kind("size", size), 1, "a size"))
+        arguments = ArgumentSpec(Argument("size", ValueType("size", size), 1, "a size"))
         """,
         "declared",
         "reading --size=worker raises ValueError without a text that says what was expected",
@@ -116,7 +116,7 @@ BROKEN = {
             return {"a b": "c"}
         """,
         "answers",
-        'job_annotations gives "a b", which as the key of an annotation',
+        'job_annotations gives "a b", which is an invalid key of an annotation',
     ),
     "wants numbers for secrets": (
         """\

@@ -61,7 +61,7 @@ def test_the_error_lists_what_is_broken_with_the_smallest_job() -> None:
     first, second, third, *rest = str(raised.value).splitlines()
     assert first == "the job plugin breaks its contract"
     assert second == "  edits: asks for nothing that a pod cannot have"
-    assert third.startswith('    the edits of pod worker-0: label "a key" ')
+    assert third.startswith('    the edits of pod worker-0: label "a key": ')
     assert [each.strip() for each in rest[:3]] == [
         "The smallest example found:",
         "apiVersion: batch.volcano.sh/v1alpha1",
