@@ -50,7 +50,7 @@ _COMPONENTS = (webhook, controller, scheduler, certs)
 
 
 def _register(module: ModuleType, **settings: object) -> None:
-    """Add a verb: the function that bears its module's name, with the module's examples."""
+    """Add a command: the function with the name of its module, and the module's examples."""
     name = module.__name__.rpartition(".")[2]
     examples = "\n".join(f"  {example}" for example in module.EXAMPLES)
     epilog = f"\b\nExamples:\n{examples}"

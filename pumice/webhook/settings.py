@@ -182,10 +182,10 @@ def _read_levels(found: Any) -> dict[str, Level]:
 
 
 def _read_namespaces(found: Any) -> dict[str, dict[str, Level]]:
-    """Levels by namespace and code, as settings give them.
+    """Parse the levels that settings give, by namespace and code.
 
     Raises:
-        SettingError: As of `_read_levels`, or a rule is about objects that are in no namespace.
+        SettingError: As `_read_levels`, or a rule applies to cluster-scoped objects.
     """
     if not isinstance(found, Mapping):
         raise SettingError(f"expected levels by namespace, found {found!r}")
@@ -234,7 +234,7 @@ def _code(found: Any) -> str:
             f"rule {code!r} cannot be set: the object does not decode, or the schema of its kind refuses it"
         )
     if _DEFECT.fullmatch(code):
-        raise SettingError(f"rule {code!r} cannot be set: it stands for a defect of Pumice")
+        raise SettingError(f"rule {code!r} cannot be set: it reports a defect of Pumice")
     hint = (
         did_you_mean(code, (rule.code for rule in catalogue.ALL)) or "; `pumice rules` lists them"
     )

@@ -1,4 +1,4 @@
-"""HyperNodes: what they consist of can be told."""
+"""HyperNodes: tier and members."""
 
 import msgspec
 
@@ -114,7 +114,7 @@ def _members(case: Case, hyper_node: HyperNode) -> None:
 
 
 class _Patterns:
-    """The patterns of a HyperNode, of which only so many large ones are looked at.
+    """Checks the patterns of a HyperNode, within a budget for large ones.
 
     A webhook that compiles for minutes blocks all other requests, so this does not grow with the number of members.
     Volcano sets no limit, and takes what is too large here.
@@ -176,7 +176,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
 
 def _labels(case: Case, labels: LabelSelector, path: str) -> None:
     if not labels.match_labels and not labels.match_expressions:
-        case.report(HN_EVERYTHING, path, "is empty, and so stands for all there are")
+        case.report(HN_EVERYTHING, path, "is empty, so it selects all of them")
     for where, problem in selector_problems(labels, case.suggestions):
         case.report(HN_LABELS, f"{path}{where}", problem)
 
@@ -187,9 +187,9 @@ CHECKS: tuple[Check[HyperNode], ...] = (
     (HN_TIER, _tier),
     (HN_NO_MEMBERS, _members),
 )
-"""What is judged about a HyperNode, in the order in which problems are told."""
+"""The checks of a HyperNode, in the order in which problems are reported."""
 
 
 def validate(case: Case, hyper_node: HyperNode, old: HyperNode | None) -> None:
-    """Judge a HyperNode; every part of its spec may change."""
+    """Check a HyperNode; every field of its spec may change."""
     judge(case, CHECKS, hyper_node, old)

@@ -115,9 +115,9 @@ def test_a_cronjob_needs_a_schedule_and_a_template(
 @pytest.mark.parametrize(
     ("selector", "message"),
     [
-        ({}, "must have one of exactMatch, regexMatch and labelMatch"),
-        (EXACT | REGEX, "must have only one of exactMatch, regexMatch and labelMatch"),
-        (REGEX | LABELS, "must have only one of exactMatch, regexMatch and labelMatch"),
+        ({}, "member selector must have one of exactMatch, regexMatch, or labelMatch"),
+        (EXACT | REGEX, "cannot specify more than one selector type"),
+        (REGEX | LABELS, "cannot specify more than one selector type"),
     ],
 )
 def test_a_member_is_selected_in_one_way(

@@ -185,7 +185,7 @@ def _job(case: Case, cron_job: CronJob) -> None:
     """Judge the Job of one run; the names of all runs have the same length."""
     template, name = cron_job.spec.job_template, expected_name(cron_job.metadata)
     if _name_problem(name):
-        name = _SHORT  # what follows from a bad name goes without saying
+        name = _SHORT  # problems that only follow from the bad name are not reported
     meta = ObjectMeta(
         name=job_name(name, _readable(cron_job.spec.schedule), _RUN),
         namespace=cron_job.metadata.namespace,
@@ -217,7 +217,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_LABELS, _labels),
     (CRON_LABELS, _job),
 )
-"""What is judged about a CronJob, in the order in which problems are told."""
+"""The checks of a CronJob, in the order in which problems are reported."""
 
 
 def validate(case: Case, cron_job: CronJob, old: CronJob | None) -> None:

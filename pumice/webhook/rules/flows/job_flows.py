@@ -1,4 +1,4 @@
-"""JobFlows: Jobs that wait for each other, and not in a circle."""
+"""JobFlows: Jobs that depend on each other, without a cycle."""
 
 from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
@@ -156,7 +156,7 @@ def _probes(case: Case, job_flow: JobFlow) -> None:
 
 
 def _order(case: Case, job_flow: JobFlow) -> None:
-    """Check what waits for what, in linear time; of flows of one name the last counts."""
+    """Check the dependencies in linear time; of flows with the same name the last one counts."""
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
     for name, index in last.items():
@@ -169,7 +169,7 @@ def _order(case: Case, job_flow: JobFlow) -> None:
 
 
 def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[str]:
-    """Flows that a flow waits for, leaving out those that are problems of their own."""
+    """Flows that a flow depends on, without those that are reported as problems."""
     found = []
     named = (flow.depends_on.targets if flow.depends_on is not None else None) or ()
     for number, target in enumerate(named):
@@ -202,7 +202,7 @@ CHECKS: tuple[Check[JobFlow], ...] = (
     (FLOW_LABEL, _labels),
     (FLOW_PROBE, _probes),
 )
-"""What is judged about a JobFlow, in the order in which problems are told."""
+"""The checks of a JobFlow, in the order in which problems are reported."""
 
 
 def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:

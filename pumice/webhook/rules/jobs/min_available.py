@@ -1,4 +1,4 @@
-"""How many pods a Job has and how many it needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
+"""The number of pods that a Job has and needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
 
 Totals are plain integers of any size, so nothing overflows here; what would overflow in the API, whose
 counts have 32 bits, is reported.
@@ -177,7 +177,7 @@ def _negative(case: Case, path: str) -> str:
 
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
-    """Say what is wrong with the numbers of a task that has something wrong with them."""
+    """Report what is wrong with the counts of a task."""
     bounds(case, f"{path}.replicas", task.replicas)
     bounds(case, f"{path}.minAvailable", task.min_available)
     bounds(case, f"{path}.maxRetry", task.max_retry)

@@ -1,4 +1,4 @@
-"""Names: of the Job, of its tasks, and what will be made of them.
+"""Names of the Job and of its tasks, and the names derived from them.
 
 Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must
 have 63 characters at most. Their labels carry the names of Job, task, namespace and queue. Names of

@@ -1,6 +1,6 @@
 """Partition policies: a task divided into partitions of equal size.
 
-The size of a partition is fixed when the Job is made; how many there are follows the replicas, so a
+The size of a partition is fixed when the Job is created; the number of partitions follows the replicas, so a
 divided task is scaled by changing both (`job_updates`). Numbers are of any size, so products do not
 overflow.
 """

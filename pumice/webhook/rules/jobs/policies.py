@@ -1,4 +1,4 @@
-"""Lifecycle policies: what to do when something happens, said once and with words that exist."""
+"""Lifecycle policies: their events, exit codes and actions exist and are not repeated."""
 
 from collections.abc import Iterator, Sequence
 
@@ -168,7 +168,7 @@ POL_PARTITION = Rule(
 
 
 def lifecycle_policies(case: Case, job: Job) -> None:
-    """Check the policies of the Job and of each task; the lists do not know each other."""
+    """Check the policies of the Job and of each task, each list on its own."""
     if job.spec.running_estimate is not None:
         _duration(case, "spec.runningEstimate", job.spec.running_estimate, "no time at all")
     if job.spec.policies and not _plain(job.spec.policies):
@@ -181,17 +181,17 @@ def lifecycle_policies(case: Case, job: Job) -> None:
 
 
 def _duration(case: Case, path: str, text: str, otherwise: str) -> None:
-    """Check that a duration can be read, and that it is one."""
+    """Check that a duration can be parsed and is greater than 0."""
     if problem := duration_problem(text):
         case.report(POL_TIMEOUT, path, problem)
     elif (parse_nanoseconds(text) or 0) <= 0:
-        case.report(POL_AT_ONCE, path, f'"{text}" stands for {otherwise}')
+        case.report(POL_AT_ONCE, path, f'"{text}" means {otherwise}')
 
 
 def _plain(policies: Sequence[LifecyclePolicy]) -> bool:
-    """Whether a list is of the common sort in which nothing can be wrong.
+    """True if a list is of the common form that has no problems.
 
-    Nearly all lists are, and this costs a tenth of judging them.
+    Nearly all lists are, and this takes a tenth of the time of all checks.
     """
     events = set()
     for policy in policies:
@@ -212,7 +212,7 @@ _PLAIN_ACTIONS = frozenset(ACTIONS) - {"RestartPartition"}
 
 
 class _List:
-    """One list of policies, and what its earlier policies have claimed."""
+    """One list of policies, with the events and exit codes of the policies checked so far."""
 
     def __init__(self, case: Case, path: str, *, partitioned: bool) -> None:
         self._case = case
@@ -223,7 +223,7 @@ class _List:
         self._codes: dict[int, str] = {}
 
     def judge(self, policies: Sequence[LifecyclePolicy]) -> None:
-        """Check all policies, then what they are together."""
+        """Check each policy, then the list as a whole."""
         for index, policy in enumerate(policies):
             self._policy(policy, f"{self._path}[{index}]")
         others = [event for event in self._events if event not in ("", _ANY)]
@@ -312,7 +312,7 @@ class _List:
 
 
 def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
-    """Events of a policy with their paths; one that is named twice counts where it stands last."""
+    """Events of a policy with their paths; of an event that is named twice, the last path counts."""
     for index, event in enumerate(policy.events or ()):
         yield event, f"{path}.events[{index}]"
     if policy.event:

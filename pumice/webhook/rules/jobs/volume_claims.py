@@ -35,7 +35,7 @@ class _DataSource(ApiStruct, frozen=True):
 
 
 def _origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a claim's origin the API server would refuse: where, and what."""
+    """Find what the API server would refuse in the data source of a claim: path and problem."""
     found: dict[str, Any] = {}
     fields = {"selector": LabelSelector, "dataSource": _DataSource, "dataSourceRef": _DataSource}
     for field, wanted in fields.items():

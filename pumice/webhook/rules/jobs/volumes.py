@@ -134,7 +134,7 @@ def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, 
 
 
 def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
-    """Say where a container, or a plugin, wants the path of a volume for something else."""
+    """Warn if a container or a plugin uses the path of a volume for something else."""
     if "svc" in (job.spec.plugins or ()) and MOUNT_PATH in mounted:
         message = (
             f'"{MOUNT_PATH}" is where plugin svc mounts its hosts files, which are left out then'

@@ -209,7 +209,7 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
 )
-"""What is judged about a PodGroup, in the order in which problems are told."""
+"""The checks of a PodGroup, in the order in which problems are reported."""
 
 
 def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:

@@ -99,7 +99,7 @@ def _integer(text: str) -> int | None:
 
 
 CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
-"""What is judged about a Pod, in the order in which problems are told."""
+"""The checks of a Pod, in the order in which problems are reported."""
 
 
 def validate(case: Case, pod: Pod, _: Pod | None) -> None:

@@ -113,7 +113,7 @@ def foreign_owner(case: Case, owner: Owner) -> None:
 
 
 def volcano_template(case: Case, path: str, template: Raw) -> None:
-    """Warn where a template of a Volcano Job names plugins, before its pods do."""
+    """Warn about a template of a Volcano Job that has the annotation for plugins of other owners."""
     metadata = template.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if isinstance(annotations, dict) and keys.PLUGINS in annotations:

@@ -1,7 +1,7 @@
-"""Amounts of a queue: quantities that can be parsed, and that fit each other.
+"""Quantities of a queue: they can be parsed and are consistent.
 
 For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited. The
-queue `root` stands for the whole cluster, so its amounts do not change by hand.
+queue `root` is the whole cluster, so users do not change its quantities.
 """
 
 from collections.abc import Iterator, Mapping

@@ -35,7 +35,7 @@ _CLOSED = ("Closed", "Closing")
 
 
 def state(case: Case, queue: Queue) -> None:
-    """Check the state; the controller's own states are none that a new queue may have."""
+    """Check the state; a new queue may not have a state that only the controller sets."""
     known = STATES[:2] if case.creating else STATES
     found = queue.status.state
     if found and found not in known:
@@ -117,7 +117,7 @@ Q_DEL_GROUPS = Rule(
 
 
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:
-    """Judge the end of a Queue, which is looked up when the review does not carry it."""
+    """Check the deletion of a Queue; if the review lacks the Queue, it is looked up."""
     if name == keys.DEFAULT_QUEUE:
         message = "`default` queue can not be deleted: Jobs that name no queue go there"
         case.report(Q_DEL_DEFAULT, "", message)
@@ -127,7 +127,9 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
         case.report(Q_DEL_ROOT, "", message)
         return
     queue = old
-    if queue is None or queue.status == QueueStatus():  # which tells of no pods, nor of none
+    if (
+        queue is None or queue.status == QueueStatus()
+    ):  # an empty status does not say whether there are pods
         queue = case.queue(name) or old
     if queue is None:
         case.report(Q_DEL_MISSING, "", f'queue.scheduling.volcano.sh "{name}" not found')

@@ -1,4 +1,4 @@
-"""Where a queue stands in the tree: it has a way up to `root`, short and not in a circle."""
+"""The position of a queue in the tree: it has a path to `root`, without a cycle and not too long."""
 
 from collections.abc import Iterator
 
@@ -94,7 +94,7 @@ _PATH = "spec.parent"
 
 
 def allocated_pods(queue: Queue) -> int:
-    """Pods that hold resources of a queue, by its status; 0 when it says nothing readable."""
+    """Number of pods that hold resources of a queue, from its status; 0 if the status has no valid number."""
     try:
         return parse_milli((queue.status.allocated or {}).get("pods", 0)) // MILLI
     except ValueError:
@@ -135,7 +135,7 @@ def _way_up(case: Case, queue: Queue) -> None:
 
 
 def _leads_up_as_stored(case: Case, name: str) -> bool:
-    """Whether a queue has a short way up before the one under judgement moves, which is all that Volcano looks at."""
+    """True if the stored queue has a path to root within the limit; Volcano checks only this."""
     stored = case.view.queue(name)
     way = Tree(case.view, stored).way() if stored is not None else None
     return way is not None and len(way) + 1 < case.settings.max_queue_depth
@@ -155,7 +155,7 @@ def _missing(case: Case, name: str, above: list[str]) -> None:
 
 
 def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find levels that are too deep, of the queue and of what is below it."""
+    """Find levels beyond the limit, of the queue and of the queues below it."""
     if old is not None and queue.spec.parent == old.spec.parent:
         return
     tree = Tree(case.view, queue)
@@ -171,7 +171,7 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
         message = f"level {own} ({way}) exceeds the maximum allowed depth of {limit}"
         rule = Q_DEPTH
     elif old is not None and Tree(case.view, old).is_in_circle():
-        return  # who opens a circle takes all of it along
+        return  # the queue leaves a cycle, and all queues of the cycle move with it
     else:
         message = f"level {deepest} of the queues below {way} exceeds the maximum allowed depth of {limit}"
         rule = Q_DEPTH_BELOW

@@ -195,9 +195,9 @@ def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
         site.report(TPL_DEPRECATED, "is deprecated; use serviceAccountName instead", field)
 
 
-_NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
+_NO_SELECTOR = "is not set, so it selects no pods; {} selects all pods"
 _EMPTY = "can not be empty, found none"
-_NODE = f"{_EMPTY}; kubernetes.io/hostname stands for a node"
+_NODE = f"{_EMPTY}; kubernetes.io/hostname is the key for single nodes"
 _selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
 _pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
 _reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)

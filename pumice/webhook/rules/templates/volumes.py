@@ -106,7 +106,7 @@ _REPLACED = {
     "storageos": _GONE,
     "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
 }
-"""Sources of volumes, with what has become of them and what there is instead."""
+"""Deprecated or removed sources of volumes, with their replacements."""
 
 
 def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:
