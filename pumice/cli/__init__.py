@@ -4,8 +4,11 @@
     simulate                 scheduling cycles over manifests
     dev                      a cluster in one process, for kubectl
     explain                  why a live job waits, or where it went
+    job, queue               live Jobs and queues: list, suspend, resume, open, close
     webhook, controller, scheduler, certs      one component
     plugins                  what a Job may name under `spec.plugins`
+    rules                    what admission checks, and why
+    completion               for the shell
 
 Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs
 when it runs, so that `pumice --help` need not wait for NumPy or aiohttp.
@@ -14,7 +17,7 @@ when it runs, so that `pumice --help` need not wait for NumPy or aiohttp.
 import gc
 from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["kubectl_plugin", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +29,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    return _run(arguments, "pumice")
+
+
+def kubectl_plugin(arguments: Sequence[str] | None = None) -> int:
+    """Run the command as kubectl's plugin `kubectl pumice`, whose file is named `kubectl-pumice`; see `main`."""
+    return _run(arguments, "kubectl pumice")
+
+
+def _run(arguments: Sequence[str] | None, program: str) -> int:
     collecting = gc.isenabled()
     gc.disable()  # there is no garbage in what is imported, and looking for it takes its time
     try:
@@ -33,4 +45,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if collecting:
             gc.enable()
-    return run(arguments)
+    return run(arguments, program)

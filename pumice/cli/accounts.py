@@ -4,6 +4,7 @@ Numbers come from a scheduling cycle on what was read. Where the user may not re
 scheduler wrote on the PodGroup remains.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from pumice.scheduler import Config
 from pumice.scheduler.advice import advise
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
-__all__ = ["events_about", "of_job", "of_pod", "of_queue", "waiting_gangs"]
+__all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
 
 _NOT_STARTED = ("", "Pending", "Inqueue")
 _SCHEDULER = ("volcano",)
@@ -98,7 +99,8 @@ def of_queue(queue: Queue, seen: ObservedCluster, config: Config, now: float) ->
     name = queue.metadata.name
     simulation, error = _simulated(seen, config, now, before=True)
     held, asked = simulation.sums(name) if simulation else ({}, {})
-    line = simulation.line(name, now) if simulation else []
+    if simulation is not None:
+        simulation.line(name, now)  # from which what it deserves follows
     deserved = simulation.deserved(name) if simulation else {}
     spec = queue.spec
     guarantee = spec.guarantee.resource if spec.guarantee else None
@@ -110,9 +112,9 @@ def of_queue(queue: Queue, seen: ObservedCluster, config: Config, now: float) ->
         "capability": _amounts(spec.capability),
     }
     resources = sorted({resource for each in columns.values() for resource in each} - {"pods"})
-    waiting = [each for each in waiting_gangs(seen, config, now) if each["queue"] == name]
-    places = {key: place for place, key in enumerate(line)}
-    waiting.sort(key=lambda each: (places.get(each["podGroup"], len(line)), each["podGroup"]))
+    gangs = positioned_gangs(seen, config, now).values()
+    waiting = [each for each in gangs if each["queue"] == name]
+    waiting.sort(key=lambda each: (each["position"] or len(waiting), each["podGroup"]))
     state = queue.status.state or "Open"
     message = f"Queue {name} is {state}; {_counted(len(waiting))} waiting"
     return {
@@ -136,6 +138,33 @@ def of_queue(queue: Queue, seen: ObservedCluster, config: Config, now: float) ->
 def waiting_gangs(seen: ObservedCluster, config: Config, now: float) -> list[Account]:
     """Gangs that wait, by namespace and name; those of all namespaces where the user asked for all."""
     simulation, _ = _simulated(seen, config, now)
+    return _waiting(seen, simulation)
+
+
+def positioned_gangs(seen: ObservedCluster, config: Config, now: float) -> dict[str, Account]:
+    """Gangs that wait, by `namespace/name`, each with its position in its queue.
+
+    An account has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None where the user may not
+    read what the order follows from.
+    """
+    simulation, _ = _simulated(seen, config, now, before=True)
+    lines = simulation.lines(now) if simulation else {}
+    if simulation is not None:
+        simulation.cycle(now)
+    # Gangs of all namespaces count in a queue.
+    everywhere = dataclasses.replace(seen, namespace=None)
+    gangs = {str(each["podGroup"]): each for each in _waiting(everywhere, simulation)}
+    for gang in gangs.values():
+        gang |= {"position": None, "gangsWaiting": None}
+    for line in lines.values():
+        waiting = [gangs[key] for key in line if key in gangs]
+        for number, gang in enumerate(waiting, 1):
+            gang |= {"position": number, "gangsWaiting": len(waiting)}
+    return gangs
+
+
+def _waiting(seen: ObservedCluster, simulation: Simulation | None) -> list[Account]:
+    """Gangs that wait, given a simulation after a cycle."""
     pending = simulation.pending if simulation else {}
     found = []
     for group in seen.objects.pod_groups:

@@ -1,24 +1,30 @@
 """The command as a whole: its verbs, and what happens when one fails."""
 
 import errno
+import inspect
 import io
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from pumice import __version__
 from pumice.cli import (
     certs,
+    completion,
     controller,
     dev,
     exits,
     explain,
+    job,
     lint,
     plugins,
+    queue,
     render,
     review,
     rules,
@@ -31,8 +37,44 @@ from pumice.cli.spreading import spread
 
 __all__ = ["app", "run"]
 
+PROGRAM = "pumice"
+KUBECTL_PLUGIN = "kubectl pumice"
+
+
+class _Command(TyperCommand):
+    """A verb whose examples name the program as it was called."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
+        _write_epilog(self, ctx, formatter)
+
+
+class _Group(TyperGroup):
+    """Commands under one name, whose examples name the program as it was called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands, in the order in which they are defined; groups would come last otherwise."""
+        order = [_name(each) for each in (*_VERBS, *_COMPONENTS)]
+        found = list(super().list_commands(ctx))
+        return sorted(found, key=lambda name: order.index(name) if name in order else -1)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
+        _write_epilog(self, ctx, formatter)
+
+
+def _write_epilog(command: "_Command | _Group", ctx: Any, formatter: Any) -> None:
+    if command.epilog:
+        program = ctx.find_root().info_name or PROGRAM
+        text = re.sub(rf"\b{PROGRAM} (?=[a-zA-Z])", f"{program} ", command.epilog)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(inspect.cleandoc(text))
+
+
 app = typer.Typer(
     name="pumice",
+    cls=_Group,
     help="A Volcano-compatible batch stack for Kubernetes: admission, wiring, gang scheduling.",
     epilog="`pumice VERB --help` shows a verb's options and examples.",
     add_completion=False,
@@ -45,16 +87,43 @@ app = typer.Typer(
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
 
-_VERBS = (lint, review, render, simulate, dev, explain, plugins, rules)
+_VERBS = (lint, review, render, simulate, dev, explain, job, queue, plugins, rules, completion)
 _COMPONENTS = (webhook, controller, scheduler, certs)
 
 
+def _name(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
+
+
 def _register(module: ModuleType, **settings: object) -> None:
-    """Add a command: the function with the name of its module, and the module's examples."""
-    name = module.__name__.rpartition(".")[2]
-    examples = "\n".join(f"  {example}" for example in module.EXAMPLES)
-    epilog = f"\b\nExamples:\n{examples}"
-    app.command(name, epilog=epilog, context_settings=settings or None)(getattr(module, name))
+    """Add a command: the function with the name of its module, or a group of commands, with the module's examples."""
+    name = _name(module)
+    if not hasattr(module, "VERBS"):
+        _add(app, name, getattr(module, name), module.EXAMPLES, settings)
+        return
+    group = typer.Typer(help=module.HELP, rich_markup_mode=None, no_args_is_help=False)
+    for verb, (function, examples) in module.VERBS.items():
+        _add(group, verb, function, examples, settings)
+    first = [examples[0] for _, examples in module.VERBS.values()]
+    app.add_typer(group, name=name, cls=_Group, epilog=_examples(first))
+
+
+def _add(
+    group: typer.Typer,
+    name: str,
+    function: Callable[..., object],
+    examples: Sequence[str],
+    settings: dict[str, object],
+) -> None:
+    added = group.command(
+        name, cls=_Command, epilog=_examples(examples), context_settings=settings or None
+    )
+    added(function)
+
+
+def _examples(examples: Sequence[str]) -> str:
+    lines = "\n".join(f"  {example}" for example in examples)
+    return f"\b\nExamples:\n{lines}"
 
 
 for _verb in _VERBS:
@@ -79,18 +148,19 @@ def _options(
     pass
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command.
 
     Args:
         arguments: Without the program's name; the process's own by default.
+        program: How the user called it, for its help and its messages.
 
     Returns:
         The exit code.
     """
     _write_whatever_comes()
     try:
-        code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments))
+        code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments), program)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exits.INTERRUPTED
@@ -98,7 +168,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _written_no_more(exits.PIPE_CLOSED)
     except OSError as error:
         if error.errno in _FULL:
-            note(f"pumice: cannot write: {error.strerror}")
+            note(f"{program}: cannot write: {error.strerror}")
             return _written_no_more(exits.USAGE)
         if error.errno != errno.EPIPE:
             raise
@@ -116,14 +186,21 @@ def _write_whatever_comes() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _parse_and_run(arguments: list[str]) -> int:
+def _parse_and_run(arguments: list[str], program: str) -> int:
+    if completion.VARIABLE in os.environ:
+        completion.prepare()
     try:
-        returned = app(spread(arguments), prog_name="pumice", standalone_mode=False)
+        returned = app(
+            spread(arguments),
+            prog_name=program,
+            complete_var=completion.VARIABLE,
+            standalone_mode=False,
+        )
     except typer.Abort:
         return exits.INTERRUPTED
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else _command(arguments)
+        command = context.command_path if context is not None else _command(arguments, program)
         hint = f" (see `{command} --help`)" if context is not None else ""
         several = error.messages if isinstance(error, exits.UserError) else [error.format_message()]
         for message in several:
@@ -132,10 +209,14 @@ def _parse_and_run(arguments: list[str]) -> int:
     return returned if isinstance(returned, int) else exits.FINE
 
 
-def _command(arguments: list[str]) -> str:
+def _command(arguments: list[str], program: str) -> str:
     """The verb that was asked for, as a user would spell it."""
-    verbs = {each.__name__.rpartition(".")[2] for each in (*_VERBS, *_COMPONENTS)}
-    return f"pumice {arguments[0]}" if arguments and arguments[0] in verbs else "pumice"
+    modules = {_name(each): each for each in (*_VERBS, *_COMPONENTS)}
+    if not arguments or arguments[0] not in modules:
+        return program
+    group = getattr(modules[arguments[0]], "VERBS", {})
+    depth = 2 if len(arguments) > 1 and arguments[1] in group else 1
+    return " ".join([program, *arguments[:depth]])
 
 
 def _one_line(message: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client, Object
     from pumice.cluster.errors import ApiError
 
-__all__ = ["ClusterOptions", "error_text", "get", "name_of", "run"]
+__all__ = ["ClusterOptions", "error_text", "get", "listed", "name_of", "run"]
 
 T = TypeVar("T")
 
@@ -89,6 +89,33 @@ async def get(client: "Client", kind: "Kind", name: str, namespace: str | None) 
         place = f" in namespace {where}" if where else ""
         word = kind.kind.lower()
         raise UserError(f"{word}/{name}: there is no such {kind.kind}{place}") from None
+
+
+async def listed(
+    client: "Client", kind: "Kind", namespace: str | None, selector: str | None = None
+) -> "tuple[list[Object], str]":
+    """Read a collection, 500 objects a request.
+
+    Returns:
+        The objects, and the resourceVersion from which changes can be watched.
+
+    Raises:
+        UserError: The kind is not installed.
+    """
+    from pumice.cluster.errors import Gone, NotFound
+
+    for is_last in (False, False, True):
+        try:
+            found = await client.list(kind, namespace, label_selector=selector)
+        except Gone:  # it took longer than the API server remembers the state of the first page
+            if is_last:
+                raise
+        except NotFound:
+            message = f"the cluster has no kind {kind.kind} ({kind.api_version})"
+            raise UserError(f"{message}: install Pumice, or its CRDs") from None
+        else:
+            return found["items"], str((found.get("metadata") or {}).get("resourceVersion", ""))
+    raise AssertionError
 
 
 def name_of(text: str, *words: str) -> str:

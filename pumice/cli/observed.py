@@ -74,12 +74,13 @@ class ObservedCluster:
         return None
 
 
-async def observe(client: Client, namespace: str | None) -> ObservedCluster:
+async def observe(client: Client, namespace: str | None, *, events: bool = True) -> ObservedCluster:
     """Read what the user may read.
 
     Args:
         client: The connection.
         namespace: What must be readable; None for all namespaces.
+        events: Whether events are read, too.
 
     Raises:
         Forbidden: The user may not read PodGroups and pods even of the namespace.
@@ -99,18 +100,26 @@ async def observe(client: Client, namespace: str | None) -> ObservedCluster:
     objects.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
     if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
         objects.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
-    if found.sees_cluster and any(each.spec.volumes for each in objects.pods):
+    if found.sees_cluster and any(_has_claims(each) for each in objects.pods):
         claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
         volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
         objects.claims, objects.volumes = claims or [], volumes or []
         classes = await _everywhere(client, found, STORAGE_CLASS, StorageClass)
         csi_nodes = await _everywhere(client, found, CSI_NODE, CsiNode)
         objects.storage_classes, objects.csi_nodes = classes or [], csi_nodes or []
+    if not events:
+        return found
     try:
         found.events = (await client.list(EVENT, namespace))["items"]
     except Forbidden:
         found.forbidden.append("events")
     return found
+
+
+def _has_claims(pod: Pod) -> bool:
+    """Whether a pod mounts claims, so that volumes have a say in where it may run."""
+    volumes = pod.spec.volumes or ()
+    return any(each.persistent_volume_claim or each.ephemeral for each in volumes)
 
 
 async def _widely(client: Client, found: ObservedCluster, kind: Kind, type_: type[T]) -> list[T]:

@@ -14,6 +14,7 @@ __all__ = [
     "Context",
     "Files",
     "Kubeconfig",
+    "LabelSelector",
     "LeaderElect",
     "LeaseNamespace",
     "LogLevel",
@@ -25,6 +26,8 @@ __all__ = [
     "Server",
     "Settings",
     "State",
+    "Timeout",
+    "Wait",
     "Watch",
 ]
 
@@ -93,6 +96,25 @@ SchedulerConfig = Annotated[
     ),
 ]
 AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="All namespaces.")]
+LabelSelector = Annotated[
+    str | None,
+    typer.Option(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        help="Only objects with these labels, for example team=vision,stage!=test.",
+        show_default=False,
+    ),
+]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done.")]
+Timeout = Annotated[
+    str,
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        help="How long to wait for the controller, and with --wait until it is done; 0 only creates the Command.",
+    ),
+]
 Watch = Annotated[
     bool, typer.Option("-w", "--watch", help="Print again whenever something changed.")
 ]

@@ -11,7 +11,7 @@ import enum
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -107,12 +107,28 @@ def _escaped(text: str, stream: TextIO) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, two blanks between them; the last is not padded."""
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    colours: Mapping[str, str] | None = None,
+) -> str:
+    """Columns as wide as their widest cell, two blanks between them; the last is not padded.
+
+    Args:
+        header: Names of the columns.
+        rows: The cells of each row.
+        colours: The style of a cell, by its whole text, where stdout takes colours.
+    """
     lines = [[cell.upper() for cell in header], *([plain(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    styles = colours if colours and coloured() else {}
+
+    def padded(cell: str, width: int) -> str:
+        style = styles.get(cell)
+        return f"{paint(cell, style)}{' ' * (width - len(cell))}" if style else cell.ljust(width)
+
     text = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        "  ".join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
     return "\n".join([paint(text[0], "bold"), *text[1:]])

@@ -1,47 +1,53 @@
 """`pumice plugins`: what a Job may name under `spec.plugins`, and whether a plugin keeps the contract."""
 
-import enum
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pumice.api.fields import did_you_mean
 from pumice.cli import exits
 from pumice.cli.exits import UserError
 from pumice.cli.options import Output
-from pumice.cli.output import Format, paint, write, write_json
+from pumice.cli.output import Format, json_line, paint, write, write_json
 
 if TYPE_CHECKING:
+    from pumice.plugins.arguments import Argument
     from pumice.testing import Result
 
 __all__ = ["EXAMPLES", "plugins"]
 
 EXAMPLES = (
     "pumice plugins",
+    "pumice plugins pytorch",
     "pumice plugins -o json | jq '.[].name'",
     "pumice plugins check examples/job-plugin/pumice_jax.py",
     "pumice plugins check mypackage.plugins:Mine --examples 1000",
 )
 
 
-class _Action(enum.StrEnum):
-    CHECK = "check"
+_CHECK = "check"
+_EXAMPLE_WORDS = 2
+"""Arguments that an example shows."""
 
 
 def plugins(
-    action: Annotated[
-        _Action | None,
+    name: Annotated[
+        str | None,
         typer.Argument(
-            metavar="check", help="Try the contract on a plugin of your own.", show_default=False
+            metavar="NAME|check",
+            help="Show this plugin alone; check tries the contract on a plugin of your own.",
+            show_default=False,
         ),
     ] = None,
     module: Annotated[
         str | None,
         typer.Argument(
             metavar="MODULE",
-            help="The plugin: package.module or file.py, with :Class where there are several.",
+            help="The plugin to check: package.module or file.py, with :Class where there are several.",
             show_default=False,
         ),
     ] = None,
@@ -53,36 +59,59 @@ def plugins(
         ),
     ] = 100,
 ) -> None:
-    """List the job plugins with their arguments, or check one.
+    """List the job plugins, show one, or check one.
 
     Those of installed packages are included. `check` exits with 1 where a plugin breaks the contract.
     """
-    if action is None:
-        _list(output)
+    if name != _CHECK:
+        if module is not None:
+            raise UserError(f"{module!r} is one too many: expected NAME, or check MODULE")
+        _list(name, output)
     elif module is None:
         raise UserError("check which plugin? Say MODULE, MODULE:Class or file.py")
     else:
         _check(module, examples, output)
 
 
-def _list(output: Format) -> None:
+def _list(name: str | None, output: Format) -> None:
     entries = _entries()
+    if name is not None:
+        known = [each["name"] for each in entries]
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            raise UserError(f"there is no plugin {name!r}{hint}")
+        entries = [each for each in entries if each["name"] == name]
     if output is Format.JSON:
         write_json(entries)
         return
     for number, entry in enumerate(entries):
         if number:
             write("")
-        origin = "" if entry["origin"] == "pumice" else f"  (from {entry['origin']})"
-        write(f"{paint(entry['name'], 'bold')}{origin}")
-        write(f"  {entry['summary']}")
-        if entry["requires"]:
-            write(f"  Adds: {', '.join(entry['requires'])}")
-        for argument in entry["arguments"]:
-            write(
-                f"  --{argument['name']} ({argument['type']}, {_default(argument['default'])}): "
-                f"{argument['help'].replace('`', '')}"
-            )
+        _write(entry)
+    if name is not None:
+        write("\n  Example:\n    spec:\n      plugins:")
+        write(f"        {name}: {json_line(entries[0]['example'])}")
+
+
+def _write(entry: dict[str, Any]) -> None:
+    origin = "" if entry["origin"] == "pumice" else f"  (from {entry['origin']})"
+    write(f"{paint(entry['name'], 'bold')}{origin}")
+    write(f"  {entry['summary']}")
+    if entry["requires"]:
+        write(f"  Adds: {', '.join(entry['requires'])}")
+    for argument in entry["arguments"]:
+        write(
+            f"  --{argument['name']} ({argument['type']}, {_default(argument['default'])}): "
+            f"{argument['help'].replace('`', '')}"
+        )
+
+
+def _example(arguments: "Iterable[Argument]") -> list[str]:
+    """Words for `spec.plugins`: the first arguments that have a default, with it."""
+    from pumice.plugins.arguments import shown
+
+    words = [f"--{each.name}={text}" for each in arguments if (text := shown(each.default))]
+    return words[:_EXAMPLE_WORDS]
 
 
 def _default(value: Any) -> str:
@@ -105,6 +134,7 @@ def _entries() -> list[dict[str, Any]]:
             "summary": plugin.summary,
             "requires": list(plugin.requires),
             "origin": registry.origin(plugin.name),
+            "example": _example(plugin.arguments),
             "arguments": [
                 {
                     "name": argument.name,

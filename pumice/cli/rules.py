@@ -1,5 +1,6 @@
 """`pumice rules`: what admission checks, and why."""
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,8 @@ __all__ = ["EXAMPLES", "rules"]
 EXAMPLES = (
     "pumice rules",
     "pumice rules JOB-DUP-TASK",
+    "pumice rules minAvailable",
+    'pumice rules "duplicated task name"',
     "pumice rules JOB-PLUGIN -o json",
 )
 
@@ -26,20 +29,21 @@ def rules(
     code: Annotated[
         str | None,
         typer.Argument(
-            metavar="CODE",
-            help="A rule's code, as messages end with it, or how codes begin.",
+            metavar="CODE|WORD",
+            help="A rule's code, as messages end with it, or how codes begin; otherwise words that are looked for in rules, "
+            "their examples and messages, Volcano's included.",
             show_default=False,
         ),
     ] = None,
     output: Output = Format.TEXT,
 ) -> None:
-    """List the rules of admission, or explain one.
+    """List the rules of admission, search them, or explain one.
 
     How strict a rule is, is set with --set rule.CODE=enforce, warn or off; for one namespace with --set
     namespace.NAME.rule.CODE=….
     """
     wanted = (code or "").upper().strip("[]")  # as it stands at the end of a message
-    found = _found(wanted)
+    found = _found(wanted, code or "")
     if output is Format.JSON:
         write_json([_as_json(rule) for rule in found])
     elif [rule.code for rule in found] == [wanted]:
@@ -48,8 +52,8 @@ def rules(
         _list(found)
 
 
-def _found(wanted: str) -> list["Rule"]:
-    """The rule of a code, or those whose codes begin with it.
+def _found(wanted: str, words: str) -> list["Rule"]:
+    """The rule of a code, or those whose codes begin with it, or those in which words occur.
 
     Raises:
         UserError: There is none.
@@ -62,10 +66,22 @@ def _found(wanted: str) -> list["Rule"]:
         return [rule]
     found = [rule for rule in ALL if rule.code.startswith(wanted)]
     found = found or [code for code in SCHEMA_CODES if code.code.startswith(wanted)]
+    found = found or [rule for rule in (*ALL, *SCHEMA_CODES) if _mentions(rule, words)]
     if not found:
         hint = did_you_mean(wanted, [rule.code for rule in ALL]) or "; `pumice rules` lists them"
         raise UserError(f"there is no rule {wanted!r}{hint}")
     return found
+
+
+def _mentions(rule: "Rule", words: str) -> bool:
+    """Whether words occur in a rule, or a message holds one of Volcano's phrases for it."""
+    wanted = " ".join(words.lower().split())
+    texts = (rule.code, rule.title, rule.why, rule.example, *rule.phrases)
+    if any(wanted in " ".join(text.lower().split()) for text in texts):
+        return True
+    return any(
+        re.search(re.escape(each.lower()).replace("…", ".+"), wanted) for each in rule.phrases
+    )
 
 
 def _as_json(rule: "Rule") -> dict[str, Any]:

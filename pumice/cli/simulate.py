@@ -1,12 +1,14 @@
 """`pumice simulate`: scheduling cycles over manifests."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pumice.api.fields import plain
+from pumice.api.kinds import JOB
 from pumice.cli import exits
 from pumice.cli.configuration import read_config
 from pumice.cli.manifests import named, read
@@ -14,11 +16,16 @@ from pumice.cli.options import Output
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
+    from pumice.api.podgroups import PodGroup
     from pumice.cli.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
-    from pumice.scheduler.simulate import Simulation
 
 __all__ = ["EXAMPLES", "simulate"]
+
+_NO_NODES = (
+    "no Nodes are given, so no pod is placed: add them to --state, for example "
+    "`kubectl get nodes -o json | pumice simulate --state job.yaml --state -`"
+)
 
 EXAMPLES = (
     "pumice simulate --state nodes.yaml --state job.yaml",
@@ -97,6 +104,8 @@ def simulate(
     moment = read_moment(at) if at is not None else None
     scheduling = read_config(config)
     given = SimulationInput.of(named(read(state)))
+    if not given.objects.nodes:
+        note(_NO_NODES)
     try:
         run = _SimulateRun(given, scheduling, tuple(scheduler_name or ("volcano",)))
         start = given.objects.newest() if moment is None else moment
@@ -104,9 +113,9 @@ def simulate(
     except UnreadableObjectError as error:
         raise exits.UserError(f"--state: {error}") from None
     if output is Format.JSON:
-        write_json(_as_json(run.simulation, results, explain))
+        write_json(_as_json(run, results, explain))
     else:
-        _write_text(run.simulation, results, explain)
+        _write_text(run, results, explain)
     exits.finish(exits.REFUSED if run.simulation.pending or given.refused else exits.FINE)
 
 
@@ -129,6 +138,22 @@ class _SimulateRun:
         self._priorities = given.objects.priority_classes
         self._jobs = given.simulated_jobs()
         self._cycles = 0
+        self.jobs: dict[str, str] = {}
+        """Jobs of PodGroups, both as `namespace/name`."""
+        self._name_jobs(given.objects.pod_groups)
+
+    def _name_jobs(self, groups: "Iterable[PodGroup]") -> None:
+        for group in groups:
+            meta = group.metadata
+            for owner in meta.owner_references or ():
+                if (owner.api_version, owner.kind) == (JOB.api_version, JOB.kind):
+                    self.jobs[f"{meta.namespace}/{meta.name}"] = f"{meta.namespace}/{owner.name}"
+
+    def shown(self, text: str) -> str:
+        """A text in which Jobs stand for the PodGroups that the controller named."""
+        for group, job in self.jobs.items():
+            text = text.replace(group, job)
+        return text
 
     def cycle(self, now: float) -> "tuple[CycleResult, float]":
         """One cycle, and the CPU seconds that it took."""
@@ -146,6 +171,7 @@ class _SimulateRun:
         if self._jobs is None:
             return
         result = self._jobs.work(self.simulation.pods, self.simulation.pod_groups, now)
+        self._name_jobs(result.groups)
         for group in result.groups:
             self.simulation.put_pod_group(group)
         for pod in result.gone:
@@ -154,11 +180,10 @@ class _SimulateRun:
             self.simulation.put_pod(pod)
 
 
-def _as_json(
-    simulation: "Simulation", cycles: list[dict[str, Any]], explain: bool
-) -> dict[str, Any]:
+def _as_json(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> dict[str, Any]:
     import msgspec
 
+    simulation = run.simulation
     groups = simulation.pod_groups
     return {
         "cycles": cycles,
@@ -167,6 +192,7 @@ def _as_json(
                 "phase": status.phase or "Pending",
                 "conditions": msgspec.to_builtins(status.conditions or []),
             }
+            | ({"job": run.jobs[key]} if key in run.jobs else {})
             for key, status in groups.items()
         },
         "pending": {
@@ -177,7 +203,7 @@ def _as_json(
     }
 
 
-def _write_text(simulation: "Simulation", cycles: list[dict[str, Any]], explain: bool) -> None:
+def _write_text(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> None:
     for number, cycle in enumerate(cycles, 1):
         write(paint(f"Cycle {number}", "bold"))
         rows = [(pod, node, "bound") for pod, node in cycle["binds"].items()]
@@ -185,20 +211,24 @@ def _write_text(simulation: "Simulation", cycles: list[dict[str, Any]], explain:
         rows += [(pod, "-", "evicted") for pod in cycle["evicted"]]
         write(table(("pod", "node", "what"), rows) if rows else "nothing to do")
         write("")
-    groups = simulation.pod_groups
-    if groups:
-        pending = simulation.pending
-        write(table(("podgroup", "phase", "why it waits"), _group_rows(groups, pending)))
+    pending = run.simulation.pending
+    if rows := _group_rows(run, pending):
+        write(table(("podgroup", "phase", "why it waits"), rows))
     else:
         write("no PodGroups")
     if explain:
-        for key, reason in simulation.pending.items():
-            write(f"\n{plain(f'{key}: {reason.reason}: {reason.summary}')}")
+        for key, reason in pending.items():
+            write(f"\n{plain(run.shown(f'{key}: {reason.reason}: {reason.summary}'))}")
             write(f"  {json_line(reason.details | {'numbers': reason.numbers})}")
 
 
-def _group_rows(groups: dict[str, Any], pending: "dict[str, Reason]") -> list[tuple[str, str, str]]:
+def _group_rows(run: _SimulateRun, pending: "dict[str, Reason]") -> list[tuple[str, str, str]]:
+    phases = {key: status.phase or "Pending" for key, status in run.simulation.pod_groups.items()}
     return [
-        (key, status.phase or "Pending", pending[key].message if key in pending else "")
-        for key, status in groups.items()
-    ] + [(key, "-", reason.message) for key, reason in pending.items() if key not in groups]
+        (
+            f"{run.jobs[key]} (Job)" if key in run.jobs else key,
+            phases.get(key, "-"),
+            run.shown(pending[key].message) if key in pending else "",
+        )
+        for key in [*phases, *(key for key in pending if key not in phases)]
+    ]

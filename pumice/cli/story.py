@@ -10,7 +10,7 @@ from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
 
-__all__ = ["is_waiting", "places", "sentence", "standing"]
+__all__ = ["is_waiting", "places", "sentence", "standing", "wait_reason"]
 
 
 def standing(group: PodGroup | None) -> PodGroupCondition | None:
@@ -40,7 +40,7 @@ def sentence(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
     state = job.status.state
     name = f"Job {job.metadata.namespace}/{job.metadata.name}"
     if is_waiting(job):
-        return f"{name} waits: {_why(job, group, pods)}"
+        return f"{name} waits: {wait_reason(job, group, pods)}"
     where = places(pods)
     if state.phase == "Running":
         reason = f"; {state.message}" if state.message else ""
@@ -50,7 +50,7 @@ def sentence(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
     return f"{name} is {state.phase}{because}{ran}"
 
 
-def _why(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
+def wait_reason(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
     """The nearest reason: what the controller says, else the scheduler, else what is missing."""
     if job.status.state.message:
         return job.status.state.message

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pumice.api.ages import UNKNOWN, human_duration
 from pumice.api.meta import parse_time
-from pumice.embedded.ages import UNKNOWN, human_duration
 from pumice.embedded.jsonpaths import PathError, compile_path
 from pumice.embedded.printers import AGE, NAME, PRINTERS, Cell, Printer
 from pumice.embedded.resources import PrinterColumn, Resource

@@ -250,12 +250,22 @@ class Simulation:
             queue: Name of the queue.
             now: The moment, in UNIX seconds.
         """
+        return self.lines(now).get(queue, [])
+
+    def lines(self, now: float) -> dict[str, list[str]]:
+        """Gangs that wait, by queue, in the order in which they are tried.
+
+        Args:
+            now: The moment, in UNIX seconds.
+        """
         self._state.settle(now)
         session = open_session(self._state, self._config, now)
-        waiting = [job for job in self._state.waiting.values() if job.queue == queue and job.group]
-        line = [job.key for job in sorted(waiting, key=session.job_key)]
+        waiting = [job for job in self._state.waiting.values() if job.group]
+        found: dict[str, list[str]] = {}
+        for job in sorted(waiting, key=session.job_key):
+            found.setdefault(job.queue, []).append(job.key)
         session.close()
-        return line
+        return found
 
     def gang_of(self, pod: str) -> str:
         """Key of the gang of a pod, empty for a pod without one."""

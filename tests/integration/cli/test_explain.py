@@ -2,79 +2,18 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp import web
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
-from pumice.embedded import EmbeddedCluster, NodeTimings
-from tests.integration.cli.running import pumice, running
+from tests.integration.cli.running import running
+from tests.integration.cli.servers import Server, ran
 from tests.kit.builders import job, node, pod, pod_group, queue
 
 _NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1)"
-
-
-class Server:
-    """An embedded cluster, and a way to it that lets only namespace `default` through."""
-
-    url: str
-    limited: str
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._ready, self._end = threading.Event(), asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
-
-    def __enter__(self) -> "Server":
-        self._thread.start()
-        assert self._ready.wait(30)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-        self._loop.close()
-
-    async def _run(self) -> None:
-        timings = NodeTimings(start=0.0, stop=0.0)
-        async with (
-            EmbeddedCluster(all_crds(), timings=timings) as cluster,
-            aiohttp.ClientSession(cluster.url) as self._session,
-        ):
-            cluster.add_node("node1", cpu="4")
-            self.url = cluster.url
-            runner = web.ServerRunner(web.Server(self._forward))
-            await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            self.limited = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            self._ready.set()
-            await self._end.wait()
-            await runner.cleanup()
-
-    async def _forward(self, request: web.BaseRequest) -> web.StreamResponse:
-        if "/namespaces/default/" not in request.path:
-            resource = request.path.rpartition("/")[2]
-            status = {
-                "kind": "Status",
-                "apiVersion": "v1",
-                "status": "Failure",
-                "reason": "Forbidden",
-                "message": f'{resource} is forbidden: User "ann" cannot list it at the cluster scope',
-                "code": 403,
-            }
-            return web.json_response(status, status=403)
-        async with self._session.get(
-            request.path_qs, headers={"Accept": "application/json"}
-        ) as got:
-            body = await got.read()
-            return web.Response(body=body, status=got.status, content_type="application/json")
 
 
 async def fill(url: str) -> None:
@@ -100,15 +39,15 @@ async def fill(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server() as found:
+    with Server("4") as found:
         asyncio.run(fill(found.url))
         yield found
 
 
 def explained(url: str, *arguments: str) -> dict[str, Any]:
-    ran = pumice("explain", *arguments, "--master", url, "-o", "json")
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout)
+    told = ran("explain", *arguments, "--master", url, "-o", "json")
+    assert told.code == 0, told.err
+    found: dict[str, Any] = told.json
     return found
 
 
@@ -127,9 +66,9 @@ def test_a_pod_with_the_rights_of_a_namespace(server: Server) -> None:
     assert (found["summary"], found["enough"]) == ("", [])
     assert "nodes" in found["notAllowed"]
     assert "queues" in found["notAllowed"]
-    ran = pumice("explain", "pod/big-0", "--master", server.limited)
-    assert ran.stdout.startswith("Pod default/big-0 waits")
-    assert "Not allowed to read: nodes, " in ran.stdout
+    told = ran("explain", "pod/big-0", "--master", server.limited)
+    assert told.out.startswith("Pod default/big-0 waits")
+    assert "Not allowed to read: nodes, " in told.out
 
 
 def test_waiting_gangs(server: Server) -> None:
@@ -137,10 +76,10 @@ def test_waiting_gangs(server: Server) -> None:
     assert (gang["podGroup"], gang["summary"]) == ("default/big", _NUMBERS)
     [limited] = explained(server.limited)["waiting"]
     assert limited["summary"] == "2/2 tasks in gang unschedulable"
-    refused = pumice("explain", "-A", "--master", server.limited)
-    assert refused.returncode == 2
-    assert "podgroups is forbidden" in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    refused = ran("explain", "-A", "--master", server.limited)
+    assert refused.code == 2
+    assert "not allowed: podgroups is forbidden" in refused.err
+    assert refused.err.count("\n") == 1
 
 
 def test_a_queue(server: Server) -> None:
@@ -148,11 +87,11 @@ def test_a_queue(server: Server) -> None:
     assert found["resources"]["cpu"]["asked"] == "6"
     assert found["resources"]["cpu"]["deserved"] == "4", "what proportion gives to the only queue"
     assert [each["podGroup"] for each in found["waiting"]] == ["default/big"]
-    missing = pumice("explain", "queue/none", "--master", server.url)
-    assert missing.returncode == 2
-    assert "queue/none: there is no such Queue" in missing.stderr
-    refused = pumice("explain", "queue", "default", "--master", server.limited)
-    assert "is forbidden" in refused.stderr
+    missing = ran("explain", "queue/none", "--master", server.url)
+    assert missing.code == 2
+    assert "queue/none: there is no such Queue" in missing.err
+    refused = ran("explain", "queue", "default", "--master", server.limited)
+    assert "is forbidden" in refused.err
 
 
 def test_a_job_flow(server: Server) -> None:
@@ -176,7 +115,7 @@ def test_a_job_flow(server: Server) -> None:
             ("f-c", "WaitingForTemplate"),
         ]
         assert found["notAllowed"] == []
-    text = pumice("explain", "jf/f", "--master", server.url).stdout
+    text = ran("explain", "jf/f", "--master", server.url).out
     assert "waits until a (not started) completes" in text
 
 
@@ -185,7 +124,7 @@ def test_it_prints_again_after_a_change() -> None:
         async with Client.connect(server=url) as client:
             await client.create(NODE, node("node2", "2"))
 
-    with Server() as own:
+    with Server("4") as own:
         asyncio.run(fill(own.url))
         with running(
             "explain", "pod", "big-0", "--watch", "-o", "json", "--master", own.url

@@ -75,7 +75,10 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespa
     text = await called.refused(
         "patch", "vcjob", "train", "--type=merge", "-p", '{"spec":{"maxRetry":7}}'
     )
-    assert "spec.maxRetry: job updates may not change fields other than priorityClassName and counts, found 3 → 7" in text
+    assert (
+        "spec.maxRetry: job updates may not change fields other than priorityClassName and counts, found 3 → 7"
+        in text
+    )
 
 
 async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
@@ -109,7 +112,9 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     ]
 
     text = await called.refused("delete", "--dry-run=server", "queue.scheduling.volcano.sh/default")
-    assert 'The Queue "default" is invalid: metadata.name: `default` queue can not be deleted' in text
+    assert (
+        'The Queue "default" is invalid: metadata.name: `default` queue can not be deleted' in text
+    )
     assert "NotFound" in await called.kubectl("get", "vcjob", "one", check=False)
 
 

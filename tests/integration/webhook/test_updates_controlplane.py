@@ -311,7 +311,10 @@ async def test_a_divided_task_is_scaled_by_partitions(judged: JudgedNamespace) -
     await judged.kubectl(*APPLY, obj=manifest)
     task["partitionPolicy"]["partitionSize"] = 3
     text = await judged.refused(*APPLY, obj=manifest)
-    assert "partitionPolicy.partitionSize: job updates may not change fields other than priorityClassName and counts, found 2 → 3" in text
+    assert (
+        "partitionPolicy.partitionSize: job updates may not change fields other than priorityClassName and counts, found 2 → 3"
+        in text
+    )
 
 
 async def test_every_frozen_field_that_changes_is_named(judged: JudgedNamespace) -> None:

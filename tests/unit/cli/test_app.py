@@ -1,10 +1,11 @@
 """The command as a whole: exit codes, one clear line for a mistake, quick to start."""
 
+import re
 
 import pytest
 
 import pumice as package
-from pumice.cli import app, exits, main
+from pumice.cli import app, completion, exits, job, kubectl_plugin, main, queue
 from tests.kit.counting import calls
 from tests.unit.cli.conftest import Pumice
 
@@ -15,8 +16,11 @@ VERBS = [
     "simulate",
     "dev",
     "explain",
+    "job",
+    "queue",
     "plugins",
     "rules",
+    "completion",
     "webhook",
     "controller",
     "scheduler",
@@ -36,12 +40,63 @@ def test_help_lists_every_verb(pumice: Pumice) -> None:
     assert "..." not in ran.out.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+OF_GROUPS = [
+    f"{group.__name__.rpartition('.')[2]} {each}" for group in (job, queue) for each in group.VERBS
+]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, *OF_GROUPS])
 def test_every_verb_has_help_with_examples(pumice: Pumice, verb: str) -> None:
-    ran = pumice(verb, "--help")
+    ran = pumice(*verb.split(), "--help")
     assert ran.code == 0
     assert f"Usage: pumice {verb}" in ran.out
     assert f"pumice {verb}" in ran.out.partition("Examples:")[2]
+    assert "..." not in ran.out.partition("Commands:")[2]
+
+
+def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kubectl_plugin(["job", "suspend", "--help"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Usage: kubectl pumice job suspend [OPTIONS]")
+    assert "    kubectl pumice job suspend mnist\n" in told
+    assert kubectl_plugin(["queue", "close"]) == 2
+    assert capsys.readouterr().err == (
+        "kubectl pumice queue close: Missing argument 'NAME'. (see `kubectl pumice queue close --help`)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pumice jo", ["job"]),
+        ("pumice job s", ["suspend"]),
+        ("pumice job list --sel", ["--selector"]),
+        ("pumice queue list -o ", ["text", "wide", "json", "yaml", "name"]),
+        ("pumice completion ", ["bash", "zsh", "fish"]),
+    ],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_verbs_options_and_values(
+    pumice: Pumice,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    shell: str,
+    line: str,
+    expected: list[str],
+) -> None:
+    script = pumice("completion", shell).out
+    assert f"{completion.VARIABLE}=complete_{shell}" in script
+    monkeypatch.setenv(completion.VARIABLE, f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert not ended.value.code
+    told = capsys.readouterr().out
+    found = re.findall(r'"([^"]+)"(?::"|$|\)|\n)', told) if shell == "zsh" else told.splitlines()
+    assert [each.split("\t")[0] for each in found] == expected
 
 
 def test_version(pumice: Pumice) -> None:
@@ -93,7 +148,16 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
         (["explain", "job/x", "--kubeconfig", "no-such"], "kubeconfig no-such"),
-        (["explain", "job/x", "--master", "http://127.0.0.1:1"], "127.0.0.1"),
+        (
+            ["explain", "job/x", "--master", "http://127.0.0.1:1"],
+            "pumice explain: cannot reach http://127.0.0.1:1: connection refused; is the cluster running? Otherwise",
+        ),
+        (["job", "list", "--master", "ftp://x"], "job list: cannot reach ftp://x: invalid address"),
+        (
+            ["queue", "list", "--context", "a", "--master", "http://x"],
+            "context 'a' is looked for in",
+        ),
+        (["job", "lst"], "pumice job: No such command 'lst'. Did you mean 'list'?"),
         (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "--port"),

@@ -53,6 +53,26 @@ def test_what_the_schema_finds_is_explained_too(pumice: Pumice) -> None:
     assert {code.removeprefix("SCHEMA-") for code in explained} == told
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("same  name", "JOB-DUP-TASK"),  # the title
+        ("duplicated task name", "JOB-DUP-TASK"),  # Volcano's phrase
+        (
+            "admission webhook denied: duplicated task name w [x]",
+            "JOB-DUP-TASK",
+        ),  # a message with it
+        ("DUP", "JOB-DUP-TASK"),  # within the code
+        ("a number is neither too small", "SCHEMA-BOUNDS"),
+    ],
+)
+def test_words_are_looked_for_in_rules_and_messages(pumice: Pumice, words: str, code: str) -> None:
+    ran = pumice("rules", words)
+    assert ran.code == 0
+    assert f"  {code} " in ran.out
+    assert len(ran.out.splitlines()) < len(ALL) / 4
+
+
 def test_rules_as_data(pumice: Pumice) -> None:
     ran = pumice("rules", "-o", "json")
     assert [each["code"] for each in ran.json] == [rule.code for rule in ALL]

@@ -298,3 +298,24 @@ def test_what_cannot_be_read_is_a_mistake(
     assert ran.code == 2
     assert message in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_rows_name_jobs_and_not_the_groups_that_the_controller_makes_of_them(
+    pumice: Pumice,
+) -> None:
+    wide = job("wide", [task("w", 3, cpu="3")], minAvailable=3)
+    stdin = texts(node("node1", cpu="4"), wide, pod_group("pg", 1))
+    ran = pumice("simulate", "--state", "-", "--explain", stdin=stdin)
+    rows = [line.split("  ")[0] for line in ran.out.splitlines() if line.startswith("default/")]
+    assert rows[:2] == ["default/pg", "default/wide (Job)"]
+    assert "00000000" not in ran.out
+    groups = pumice("simulate", "--state", "-", "-o", "json", stdin=stdin).json["podGroups"]
+    assert [each.get("job") for each in groups.values()] == [None, "default/wide"]
+
+
+def test_without_nodes_it_is_said_how_to_give_them(pumice: Pumice) -> None:
+    ran = pumice("simulate", "--state", "-", stdin=texts(pod_group("pg", 1)))
+    assert ran.err.startswith(
+        "no Nodes are given, so no pod is placed: add them to --state, for example "
+    )
+    assert ran.err.count("\n") == 1

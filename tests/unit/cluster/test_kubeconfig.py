@@ -22,10 +22,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pumice.certs.authority import Authority, Leaf, generate_key, pem
-from pumice.cluster import kubeconfig
+from pumice.cluster import kubeconfig, sources
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.errors import ApiError, Unavailable
+from pumice.cluster.failures import NOT_TRUSTED
 from pumice.cluster.official import OfficialCredentials
 from pumice.cluster.pem import load_pair
 from tests.kit.clocks import FastClock
@@ -155,8 +156,10 @@ async def test_a_server_of_another_ca_is_refused(file: Path, ca_pem: bytes) -> N
         cluster = {"tls-server-name": "api.test", "certificate-authority-data": encoded(ca_pem)}
         write(file, {**cluster, "server": url})
         async with Client.connect(file, clock=FastClock()) as client:
-            with pytest.raises(Unavailable, match="certificate verify failed"):
+            with pytest.raises(Unavailable, match="certificate verify failed") as caught:
                 await client.version()
+    assert caught.value.reason == NOT_TRUSTED
+    assert "_ssl" not in caught.value.message
 
 
 async def test_verification_can_be_switched_off(file: Path) -> None:
@@ -308,3 +311,36 @@ async def test_a_file_that_the_official_package_refuses_is_named(tmp_path: Path)
     second.write_text(json.dumps({"clusters": []}))
     with pytest.raises(ConfigurationError, match="current-context"):
         await kubeconfig.load(f"{first}{os.pathsep}{second}")
+
+
+@pytest.mark.parametrize("user", [{"token": "abc"}, {"exec": {}}])
+async def test_a_context_may_be_chosen_by_name(file: Path, user: dict[str, Any]) -> None:
+    """Also where the official package reads the file."""
+    if "exec" in user:
+        answer = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"abc"}}'
+        user["exec"] = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": "echo",
+            "args": [answer],
+            "interactiveMode": "Never",
+        }
+    other = {"cluster": "d", "user": "u", "namespace": "team"}
+    write(
+        file,
+        {"server": "http://first:1"},
+        user,
+        contexts=[
+            {"name": "here", "context": {"cluster": "c"}},
+            {"name": "there", "context": other},
+        ],
+        clusters=[
+            {"name": "c", "cluster": {"server": "http://first:1"}},
+            {"name": "d", "cluster": {"server": "http://second:2"}},
+        ],
+    )
+    found = await sources.load(file, context="there")
+    assert (found.server, found.namespace) == ("http://second:2", "team")
+    assert list((await found.credentials.headers()).values()) == ["Bearer abc"]
+    assert (await sources.load(file)).namespace == "default"
+    with pytest.raises(ConfigurationError, match="none"):
+        await sources.load(file, context="none")

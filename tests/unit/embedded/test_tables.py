@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pumice.api.ages import human_duration
 from pumice.api.meta import format_time
-from pumice.embedded.ages import human_duration
 from pumice.embedded.crds import resource_of
 from pumice.embedded.jsonpaths import PathError, compile_path
 from pumice.embedded.printers import PRINTERS

@@ -1,0 +1,263 @@
+"""`pumice job`: Jobs of a cluster with their position and the reason of each wait; suspend and resume them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pumice.api.fields import plain
+from pumice.cli.configuration import read_config
+from pumice.cli.listing import (
+    Form,
+    FormOption,
+    ListForm,
+    ListFormOption,
+    ListPrinter,
+    write_result,
+)
+from pumice.cli.live import ClusterOptions, get, listed, name_of, run
+from pumice.cli.options import (
+    AllNamespaces,
+    Context,
+    Kubeconfig,
+    LabelSelector,
+    Namespace,
+    SchedulerConfig,
+    Server,
+    Timeout,
+    Wait,
+    Watch,
+)
+from pumice.cli.output import note
+
+if TYPE_CHECKING:
+    from pumice.api.jobs import Job
+    from pumice.cli.observed import ObservedCluster
+    from pumice.cluster.client import Client
+    from pumice.scheduler import Config
+
+__all__ = ["HELP", "VERBS"]
+
+HELP = "List Jobs and why each waits; suspend and resume them."
+
+_WORDS = ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh")
+_RESOURCE = "job.batch.volcano.sh"
+
+_Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of Jobs.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the Job.")]
+
+
+def list_jobs(
+    namespace: Namespace = None,
+    everywhere: AllNamespaces = False,
+    selector: LabelSelector = None,
+    watch: Watch = False,
+    config: SchedulerConfig = None,
+    output: ListFormOption = ListForm.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """List Jobs: running pods, position in the queue, reason of a wait.
+
+    The position counts the gangs of all namespaces that wait in the queue, in the order in which the scheduler tries them. Reasons are those of
+    `pumice explain`. What you may not read is named on stderr.
+    """
+    cluster = ClusterOptions(kubeconfig, context, server)
+    listing = _Listing(namespace, everywhere, selector, read_config(config), output, watch)
+    run(listing.run(cluster))
+
+
+def get_job(
+    name: _Name,
+    namespace: Namespace = None,
+    config: SchedulerConfig = None,
+    output: FormOption = Form.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """Show one Job: phase, position, reason, and pods by task.
+
+    `pumice explain job NAME` adds what would be enough, pods and events; `kubectl get vcjob NAME -o yaml` shows the object itself.
+    """
+    cluster = ClusterOptions(kubeconfig, context, server)
+    run(_show(cluster, name_of(name, *_WORDS), namespace, read_config(config), output))
+
+
+def suspend(
+    names: _Names,
+    namespace: Namespace = None,
+    wait: Wait = False,
+    timeout: Timeout = "30s",
+    output: FormOption = Form.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """Suspend Jobs: remove their pods until they are resumed.
+
+    Creates a Command with action AbortJob, as `vcctl job suspend` does. With --wait until the phase is Aborted. Exit code 1: a Job has ended, or the
+    time is over.
+    """
+    _order("suspend", names, namespace, wait, timeout, output, (kubeconfig, context, server))
+
+
+def resume(
+    names: _Names,
+    namespace: Namespace = None,
+    wait: Wait = False,
+    timeout: Timeout = "30s",
+    output: FormOption = Form.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """Resume Jobs that were suspended; they wait in their queues.
+
+    Creates a Command with action ResumeJob, as `vcctl job resume` does. With --wait until the phase is Running. Exit code 1: a Job has ended, or the
+    time is over.
+    """
+    _order("resume", names, namespace, wait, timeout, output, (kubeconfig, context, server))
+
+
+VERBS = {
+    "list": (
+        list_jobs,
+        (
+            "pumice job list",
+            "pumice job list -A --watch",
+            "pumice job list -n research -l team=vision -o json",
+            "pumice job list -o name | xargs pumice job suspend",
+        ),
+    ),
+    "get": (get_job, ("pumice job get mnist", "pumice job get mnist -n research -o yaml")),
+    "suspend": (
+        suspend,
+        ("pumice job suspend mnist", "pumice job suspend mnist bert --wait --timeout 2m"),
+    ),
+    "resume": (resume, ("pumice job resume mnist", "pumice job resume mnist --wait")),
+}
+"""The commands: function and examples."""
+
+
+def _order(
+    operation: str,
+    names: list[str],
+    namespace: str | None,
+    wait: bool,
+    timeout: str,
+    output: Form,
+    cluster: "tuple[Any, str | None, str | None]",
+) -> None:
+    from pumice.api.kinds import JOB
+    from pumice.cli.orders import Orders
+
+    wanted = [name_of(each, *_WORDS) for each in names]
+    orders = Orders(operation, JOB, _RESOURCE, wait, timeout, output)
+    orders.run(ClusterOptions(*cluster), wanted, namespace)
+
+
+class _Listing:
+    """One list, or one after each change."""
+
+    def __init__(
+        self,
+        namespace: str | None,
+        everywhere: bool,
+        selector: str | None,
+        config: "Config",
+        output: ListForm,
+        watch: bool,
+    ) -> None:
+        self._namespace = namespace
+        self._everywhere = everywhere
+        self._selector = selector
+        self._config = config
+        self._output = output
+        self._watch = watch
+        self._printer = ListPrinter(output, watch)
+
+    async def run(self, cluster: ClusterOptions) -> None:
+        from pumice.cli.observed import change
+
+        async with cluster.connect() as client:
+            where = None if self._everywhere else self._namespace or client.connection.namespace
+            while True:
+                seen = await self._show(client, where)
+                if not self._watch:
+                    return
+                await change(client, seen)
+
+    async def _show(self, client: "Client", where: str | None) -> "ObservedCluster":
+        import time
+
+        from pumice.api.kinds import JOB, POD_GROUP
+        from pumice.cli.job_rows import job_rows, list_table
+        from pumice.cli.observed import ObservedCluster
+
+        found, version = await listed(client, JOB, where, self._selector)
+        jobs = _decoded(found)
+        seen = None
+        if self._output is not ListForm.NAME:
+            seen = await _context(client, jobs, where)
+        now = time.time()
+        rows = job_rows(jobs, seen, self._config, now)
+        forbidden = seen.forbidden if seen else []
+        wide = self._output is ListForm.WIDE
+        self._printer.show(
+            {"jobs": rows, "notAllowed": forbidden},
+            [f"{_RESOURCE}/{each['name']}" for each in rows],
+            lambda: list_table(rows, namespaces=where is None, wide=wide, now=now),
+            _remark(forbidden),
+        )
+        versions = [(JOB, where, version)]
+        # What PodGroups say changes with every scheduling cycle that matters; nodes and pods would change all the time.
+        versions += [each for each in (seen.versions if seen else ()) if each[0] is POD_GROUP]
+        return ObservedCluster(where, versions=versions)
+
+
+async def _show(
+    cluster: ClusterOptions, name: str, namespace: str | None, config: "Config", output: Form
+) -> None:
+    import time
+
+    from pumice.api.kinds import JOB
+    from pumice.cli.job_rows import details, details_text, job_rows
+
+    async with cluster.connect() as client:
+        where = namespace or client.connection.namespace
+        jobs = _decoded([await get(client, JOB, name, where)])
+        seen = None if output is Form.NAME else await _context(client, jobs, where)
+    now = time.time()
+    forbidden = seen.forbidden if seen else []
+    found = details(jobs[0], job_rows(jobs, seen, config, now)[0]) | {"notAllowed": forbidden}
+    write_result(output, found, [f"{_RESOURCE}/{name}"], lambda: details_text(found, now))
+    if output is Form.TEXT and forbidden:
+        note(plain(_remark(forbidden)))
+
+
+def _decoded(objects: list[Any]) -> "list[Job]":
+    import msgspec
+
+    from pumice.api.jobs import Job
+
+    return [msgspec.convert(each, Job) for each in objects]
+
+
+async def _context(
+    client: "Client", jobs: "list[Job]", where: str | None
+) -> "ObservedCluster | None":
+    """What positions and reasons follow from; nothing is read if no Job waits."""
+    from pumice.cli.observed import observe
+    from pumice.cli.story import is_waiting
+
+    if not any(is_waiting(job) for job in jobs):
+        return None
+    return await observe(client, where, events=False)
+
+
+def _remark(forbidden: list[str]) -> str:
+    if not forbidden:
+        return ""
+    named = ", ".join(forbidden)
+    return f"Not allowed to read: {named}. Positions are left out, and reasons are those on the PodGroups and Jobs."

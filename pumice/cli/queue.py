@@ -1,0 +1,162 @@
+"""`pumice queue`: the queues of a cluster; open and close them."""
+
+from typing import Annotated, Any
+
+import typer
+
+from pumice.cli.listing import Form, FormOption, ListForm, ListFormOption, ListPrinter, age
+from pumice.cli.live import ClusterOptions, listed, name_of, run
+from pumice.cli.options import Context, Kubeconfig, LabelSelector, Server, Timeout, Wait, Watch
+from pumice.cli.output import table
+
+__all__ = ["HELP", "VERBS"]
+
+HELP = "List queues, open and close them."
+
+_WORDS = ("queue", "queues", "q", "queue.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
+_RESOURCE = "queue.scheduling.volcano.sh"
+_COLOURS = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
+_COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
+
+_Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of queues.")]
+
+Row = dict[str, Any]
+
+
+def list_queues(
+    selector: LabelSelector = None,
+    watch: Watch = False,
+    output: ListFormOption = ListForm.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """List queues: state, PodGroups by phase, why one is closed.
+
+    `pumice explain queue NAME` shows what a queue holds, and the gangs that wait in it, in order.
+    """
+    run(_list(ClusterOptions(kubeconfig, context, server), selector, watch, output))
+
+
+def close(
+    names: _Names,
+    wait: Wait = False,
+    timeout: Timeout = "30s",
+    output: FormOption = Form.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """Close queues for new PodGroups; what runs in them goes on.
+
+    Creates a Command with action CloseQueue in namespace default, as `vcctl queue operate --action close` does. With --wait until the
+    last PodGroup is gone and the state is Closed. Exit code 1: a queue cannot be closed, or the time is over.
+    """
+    _order("close", names, wait, timeout, output, ClusterOptions(kubeconfig, context, server))
+
+
+def open_queue(
+    names: _Names,
+    wait: Wait = False,
+    timeout: Timeout = "30s",
+    output: FormOption = Form.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Server = None,
+) -> None:
+    """Open queues that were closed.
+
+    Creates a Command with action OpenQueue in namespace default, as `vcctl queue operate --action open` does. A queue below a closed one opens with
+    that one. Exit code 1: a queue stays closed, or the time is over.
+    """
+    _order("open", names, wait, timeout, output, ClusterOptions(kubeconfig, context, server))
+
+
+VERBS = {
+    "list": (
+        list_queues,
+        ("pumice queue list", "pumice queue list -o wide", "pumice queue list --watch"),
+    ),
+    "open": (open_queue, ("pumice queue open research",)),
+    "close": (
+        close,
+        ("pumice queue close research", "pumice queue close research --wait --timeout 1h"),
+    ),
+}
+"""The commands: function and examples."""
+
+
+def _order(
+    operation: str,
+    names: list[str],
+    wait: bool,
+    timeout: str,
+    output: Form,
+    cluster: ClusterOptions,
+) -> None:
+    from pumice.api.kinds import QUEUE
+    from pumice.cli.orders import Orders
+
+    wanted = [name_of(each, *_WORDS) for each in names]
+    orders = Orders(operation, QUEUE, _RESOURCE, wait, timeout, output)
+    orders.run(cluster, wanted, "default")
+
+
+async def _list(
+    cluster: ClusterOptions, selector: str | None, watch: bool, output: ListForm
+) -> None:
+    import time
+
+    from pumice.api.kinds import QUEUE
+    from pumice.cli.observed import ObservedCluster, change
+
+    printer = ListPrinter(output, watch)
+    async with cluster.connect() as client:
+        while True:
+            found, version = await listed(client, QUEUE, None, selector)
+            rows = sorted(map(_row, found), key=lambda each: str(each["name"]))
+            names = [f"{_RESOURCE}/{each['name']}" for each in rows]
+            wide, now = output is ListForm.WIDE, time.time()
+            printer.show({"queues": rows}, names, lambda: _table(rows, wide, now))  # noqa: B023
+            if not watch:
+                return
+            await change(client, ObservedCluster(None, versions=[(QUEUE, None, version)]))
+
+
+def _row(raw: Row) -> Row:
+    import msgspec
+
+    from pumice.api.queues import Queue
+
+    queue = msgspec.convert(raw, Queue)
+    spec, status = queue.spec, queue.status
+    return {
+        "name": queue.metadata.name,
+        "parent": spec.parent,
+        "state": status.state or "Open",
+        **{name: getattr(status, name) for name in _COUNTS},
+        "weight": 1 if spec.weight is None else spec.weight,
+        "priority": spec.priority,
+        "capability": spec.capability or {},
+        "allocated": status.allocated or {},
+        "creationTimestamp": queue.metadata.creation_timestamp,
+        "reason": status.message,
+    }
+
+
+def _table(rows: list[Row], wide: bool, now: float) -> str:
+    if not rows:
+        return "no queues"
+    columns = ["name", "parent", "state", *_COUNTS[: len(_COUNTS) if wide else 3]]
+    columns += ["weight", "priority"] if wide else []
+    lines = []
+    for row in rows:
+        cells = [str(row[name]) if row[name] != "" else "-" for name in columns]
+        cells += [_amounts(row[name]) for name in ("allocated", "capability")] if wide else []
+        lines.append([*cells, age(row["creationTimestamp"], now), " ".join(row["reason"].split())])
+    columns += ["allocated", "capability"] if wide else []
+    return table([*columns, "age", "reason"], lines, _COLOURS)
+
+
+def _amounts(resources: Row) -> str:
+    return ",".join(f"{name}={amount}" for name, amount in sorted(resources.items())) or "-"
