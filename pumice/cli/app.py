@@ -110,7 +110,7 @@ def _name(module: ModuleType) -> str:
 
 
 def _register(module: ModuleType, **settings: object) -> None:
-    """Add a verb: the function that bears its module's name with the module's examples, or a group of commands."""
+    """Add a command: the function with the name of its module, or a group of commands, with the module's examples."""
     name = _name(module)
     if not hasattr(module, "VERBS"):
         _add(app, name, getattr(module, name), module.EXAMPLES, settings)
