@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pumice.cli.positions import Positions
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
-    from pumice.webhook.settings import AdmissionSettings
+    from pumice.webhook.rules.terms import Terms
 
 __all__ = ["EXAMPLES", "lint"]
 
@@ -125,7 +125,7 @@ def _say_nothing(_: str) -> None:
 def _findings(
     judged: list[Manifest],
     state: list[Manifest],
-    settings: "AdmissionSettings",
+    settings: "Terms",
     groups: "ResourceGroups",
 ) -> list[LintFinding]:
     """What admission says about each manifest."""
