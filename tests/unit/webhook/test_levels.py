@@ -56,7 +56,7 @@ def test_levels_are_set_one_by_one() -> None:
         ("rule.JOB-ZERO=", 'rules.JOB-ZERO: must be enforce, warn or off, found ""'),
         ("rule.JOB-ZERO=true", 'found "true" (YAML reads on and yes as true)'),
         ("rule.SCHEMA-TYPE=off", 'rule "SCHEMA-TYPE" cannot be set: the object does not decode'),
-        ("rule.JOBS-VALIDATE=off", '"JOBS-VALIDATE" cannot be set: it stands for a defect'),
+        ("rule.JOBS-VALIDATE=off", '"JOBS-VALIDATE" cannot be set: it reports a defect'),
         ("namespace.dev.JOB-ZERO=off", "is no setting, expected namespace.NAME.rule.CODE"),
         (
             "namespace.dev.rule.JOB-ZER=off",
