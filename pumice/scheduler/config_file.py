@@ -105,7 +105,7 @@ PluginEntry: Any = create_model(
 )
 
 
-class Tier(FilePart):
+class TierEntry(FilePart):
     """Plugins that decide together; those of later tiers decide what these leave open."""
 
     plugins: list[PluginEntry] = Field(default=[])
@@ -129,7 +129,9 @@ class SchedulerFile(FilePart):
     actions: Annotated[str, AfterValidator(_actions)] = Field(
         description='actions of a cycle, separated by commas, such as "enqueue, allocate"'
     )
-    tiers: list[Tier] = Field(default=[], description="Tiers of plugins, the first decides first.")
+    tiers: list[TierEntry] = Field(
+        default=[], description="Tiers of plugins, the first decides first."
+    )
     configurations: list[ActionEntry] = Field(default=[], description="Arguments of actions.")
     metrics: Any = Field(default=None, description="Volcano's; it has no effect.")
 

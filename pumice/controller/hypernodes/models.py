@@ -1,17 +1,17 @@
 """The part of `volcano-controller.conf` that is about network topology, as pydantic models."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
 
 from pumice.api.json_words import quoted
 from pumice.api.names import qualified_name_problem
 from pumice.settings import FilePart, checked, refuse
 
-__all__ = ["DiscoveryFile", "LabelSource", "Levels", "Source"]
+__all__ = ["DiscoveryFile", "DiscoverySource", "LabelSource", "Levels"]
 
 
-class Level(FilePart):
+class TopologyLevel(FilePart):
     """A level of a topology."""
 
     node_label: Annotated[str, checked(qualified_name_problem)] = Field(
@@ -19,7 +19,7 @@ class Level(FilePart):
     )
 
 
-def _distinct(levels: list[Level]) -> list[Level]:
+def _distinct(levels: list[TopologyLevel]) -> list[TopologyLevel]:
     keys = [each.node_label for each in levels]
     if len(keys) < 2:
         message = (
@@ -36,14 +36,14 @@ def _distinct(levels: list[Level]) -> list[Level]:
     return levels
 
 
-Levels = Annotated[list[Level], AfterValidator(_distinct)]
+Levels = Annotated[list[TopologyLevel], AfterValidator(_distinct)]
 """Levels of a topology, the widest first; the last one stands for the Node."""
 
 
 class LabelConfig(FilePart):
     """How HyperNodes follow from labels of Nodes."""
 
-    network_topology_types: dict[str, Any] = Field(
+    network_topology_types: dict[str, SkipValidation[Levels]] = Field(  # read one by one
         default={}, description="Topologies by name, each a list of levels."
     )
 
@@ -56,13 +56,14 @@ class LabelSource(FilePart):
     config: LabelConfig = Field(default=LabelConfig())
 
 
-class Source(FilePart):
+class DiscoverySource(FilePart):
     """A way to discover HyperNodes; what Volcano has beside these keys belongs to other sources."""
 
     model_config = ConfigDict(extra="ignore")
 
     source: str = Field(description="label, the only source that Pumice has")
     enabled: bool = Field(default=False, description="Whether it is used.")
+    config: SkipValidation[LabelConfig] = Field(default=LabelConfig())
 
 
 class DiscoveryFile(FilePart):
@@ -70,4 +71,6 @@ class DiscoveryFile(FilePart):
 
     model_config = ConfigDict(extra="ignore")
 
-    network_topology_discovery: list[Any] = Field(default=[], description="Ways of discovery.")
+    network_topology_discovery: list[SkipValidation[DiscoverySource]] = Field(  # read one by one
+        default=[], description="Ways of discovery."
+    )

@@ -24,7 +24,7 @@ from pumice.api.documents import DocumentError, parse
 from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.setting_errors import SettingError, path_of
-from pumice.controller.hypernodes.models import DiscoveryFile, LabelSource, Levels, Source
+from pumice.controller.hypernodes.models import DiscoveryFile, DiscoverySource, LabelSource, Levels
 from pumice.controller.hypernodes.settings import OFF, Discovery, TopologyType
 from pumice.settings import Location
 from pumice.settings import read as read_model
@@ -57,7 +57,7 @@ def read(text: str | None, before: Discovery = OFF) -> Discovery:
     for index, entry in enumerate(entries):
         where = (_ROOT, index)
         try:
-            source = read_model(Source, entry, at=where)
+            source = read_model(DiscoverySource, entry, at=where)
         except SettingError as error:
             problems += map(str, error.problems)
             unclear |= not isinstance(entry, dict) or entry.get("source") not in NOT_BUILT
