@@ -64,7 +64,7 @@ def test_levels_are_set_one_by_one() -> None:
         ),
         (
             "namespace.Dev.rule.JOB-ZERO=off",
-            "namespaces.Dev: the name of a namespace must consist of lower case",
+            "namespaces.Dev: the name of a namespace: a lowercase RFC 1123 label must consist of",
         ),
         (
             "namespace.dev.rule.Q-NEG=off",

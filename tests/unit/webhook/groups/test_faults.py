@@ -51,8 +51,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         'line 12: resourceGroups[2].object.value[0]: must be an annotation such as "key: value", found "key:value"',
         'line 12: resourceGroups[2].object.value[1]: must be an annotation such as "key: value", found "5"',
         "line 13: resourceGroups[2].affinity.nodeAffinity: json: cannot unmarshal the integer 5 into an object",
-        "line 16: resourceGroups[3].labels.x: must be a text, found a list",
-        "line 17: resourceGroups[4]: must be a mapping with a name (resourceGroup)",
+        "line 16: resourceGroups[3].labels.x: must be a string, found a list",
+        'line 17: resourceGroups[4]: must be an object, found the string "e"',
     ]
 
 
