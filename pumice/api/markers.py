@@ -20,7 +20,7 @@ class Validation:
 
     Attributes:
         rule: CEL over `self`, the value that carries the rule.
-        message: What the user is told when it does not hold.
+        message: The error message if the rule does not hold.
     """
 
     rule: str

@@ -39,7 +39,7 @@ class ServingCertificate:
     """A TLS server context and the pair that it presents now.
 
     Attributes:
-        context: Give it to the server; it stays the same object for ever.
+        context: Give it to the server; it stays the same object forever.
         chain: What is presented, as PEM; empty before the first `use`.
         swaps: How often another pair was put in, the first time included.
         expires: UNIX seconds at which what is presented ends; 0 when nothing is.

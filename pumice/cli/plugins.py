@@ -59,7 +59,7 @@ def plugins(
         ),
     ] = 100,
 ) -> None:
-    """List the job plugins with their arguments, show one, or check one.
+    """List the job plugins, show one, or check one.
 
     Those of installed packages are included. `check` exits with 1 where a plugin breaks the contract.
     """

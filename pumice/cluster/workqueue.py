@@ -194,6 +194,6 @@ class WorkQueue(Generic[K]):
 
 
 def _is_cancelled() -> bool:
-    """Whether the current task is told to end; something that it awaited may have been cancelled instead."""
+    """True if the current task itself is cancelled, and not only something that it awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -76,7 +76,7 @@ class DeleteObject:
         namespace: Its namespace; empty for kinds that have none.
         name: Its name.
         uid: Which incarnation.
-        propagation: What becomes of its dependents, the kind's default when None.
+        propagation: Deletion propagation of its dependents; the default of the kind if None.
         resource_version: Only while it is in this state; whatever its state when None.
     """
 

@@ -51,7 +51,7 @@ def patched(media: str, obj: Obj, patch: Any) -> Obj:
         try:
             return strategic_merge(obj, patch)
         except (AttributeError, TypeError) as error:
-            # Directives and keyed lists have a form; what has another one is told apart by failing.
+            # Directives and keyed lists have a fixed form; other values fail and are treated as plain values.
             raise statuses.bad_request(f"the patch has the wrong form: {error}") from error
     merged: Obj = merge(obj, patch)
     return merged

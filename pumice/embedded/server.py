@@ -59,7 +59,7 @@ class ApiServer:
         self._bookmark_interval = bookmark_interval
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request, whatever happens."""
+        """Answer one request; an exception becomes a response with status 500."""
         try:
             if self._access is not None:
                 self._access.check(request.headers)

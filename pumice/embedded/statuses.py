@@ -44,7 +44,7 @@ class ApiStatusError(Exception):
         reason: Kubernetes' one-word reason; may be empty.
         message: What kubectl prints.
         details: `status.details`, if any.
-        warnings: What the caller is to be told besides; filled in by who answers.
+        warnings: Warnings for the client; filled in by the handler.
     """
 
     def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:

@@ -77,7 +77,7 @@ def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[Field
     Args:
         job: The Job.
         tasks: Tasks in whose pods accelerators are counted.
-        outcome: What comes of it, and what to do about it.
+        outcome: The consequence, and what to do about it.
     """
     return [
         FieldError(

@@ -231,7 +231,7 @@ class ArgumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What became of a plugin's words."""
+    """Result of parsing the arguments of a plugin."""
 
     values: Values
     problems: tuple[ArgumentProblem, ...] = ()

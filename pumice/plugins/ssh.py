@@ -187,7 +187,7 @@ def _directory(values: Values) -> str:
 
 
 def _paths(values: Values) -> tuple[str, ...]:
-    """Where something is mounted."""
+    """Paths at which the containers mount a volume."""
     if values.strict_upstream:
         return (values["ssh-key-file-path"],)
     stem = _directory(values).rstrip("/")

@@ -1,4 +1,4 @@
-"""The end of a session: what became of each gang is written down, and what is due to be told.
+"""The end of a session: the outcome of each gang is recorded, and reports that are due are emitted.
 
 Only gangs that changed, were tried, or have something due are looked at; the others are as they were.
 """

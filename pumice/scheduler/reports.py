@@ -20,7 +20,7 @@ class Pace:
     """How long to wait before something is written, in seconds; zero writes at once.
 
     Attributes:
-        cause: For which a cause must stand before it is written on the PodGroup and told as an event.
+        cause: Seconds for which a cause must last before it is written to the PodGroup and recorded as an event.
         pods: For which it must stand before it is written on pods.
         numbers: Between two writes of reasons that differ in numbers only.
         arrival: Since the newest pod of a gang arrived, before it is said that the gang lacks pods.
@@ -51,7 +51,7 @@ class Report:
         Args:
             cause: The cause.
             now: The moment, UNIX seconds.
-            told: Whether it is written already, by an earlier scheduler.
+            told: An earlier scheduler has already reported it.
         """
         self.cause = cause
         self.since = now

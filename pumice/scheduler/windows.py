@@ -31,7 +31,7 @@ class Window:
     end: time
 
     def is_open(self, now: float, zone: ZoneInfo) -> bool:
-        """Whether it is open at a moment, UNIX seconds."""
+        """True if the window is open at a time in UNIX seconds."""
         return any(start <= now < end for start, end in self._around(now, zone))
 
     def next_change(self, now: float, zone: ZoneInfo) -> float:

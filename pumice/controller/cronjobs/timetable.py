@@ -66,7 +66,7 @@ def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> 
     """Read schedule and time zone of a CronJob.
 
     Args:
-        meta: Its metadata; an annotation says what becomes of changes of the clock.
+        meta: Its metadata; an annotation says how changes of the clock are handled.
         spec: Its spec.
         local: Time zone of the process, for CronJobs that name none.
 

@@ -1,4 +1,4 @@
-"""What preempt and reclaim have in common: which gangs look for victims, and what becomes of what they find.
+"""What preempt and reclaim have in common: which gangs look for victims, and when victims are evicted.
 
 A gang that found no node is not tried again before something changes that makes room. What makes victims of pods can be
 any change, so such gangs look for them again after any change, but once a second at most. Those of them for which no running

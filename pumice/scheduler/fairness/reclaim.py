@@ -4,7 +4,7 @@ A pod may go if its queue holds more than it deserves of a resource that is aske
 the pod. Pods that hold nothing of what their queue deserves may go as well.
 
 A queue may hold more than it deserves of one resource and less of another. Two such queues could evict each other's pods
-for ever, so a pod stays if its queue could then take its place back.
+forever, so a pod stays if its queue could then take its place back.
 """
 
 from typing import NamedTuple

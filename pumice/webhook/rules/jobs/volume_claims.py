@@ -35,7 +35,7 @@ class _DataSource(ApiStruct, frozen=True):
 
 
 def _origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a claim's origin the API server would refuse: where, and what."""
+    """Find what the API server would refuse in the data source of a claim: path and problem."""
     found: dict[str, Any] = {}
     fields = {"selector": LabelSelector, "dataSource": _DataSource, "dataSourceRef": _DataSource}
     for field, wanted in fields.items():
@@ -76,8 +76,8 @@ Raw = dict[str, Any]
 
 VOL_CLAIM = Rule(
     "VOL-CLAIM",
-    "a claim that a Job brings along can be made: it says how it is accessed and how large it is",
-    "Volcano finds out when it makes the claim; the Job then waits for ever.",
+    "a claim in a Job is valid: it has access modes and a size",
+    "Volcano fails when it creates the claim; the Job then waits forever.",
     "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
     stricter=True,
 )

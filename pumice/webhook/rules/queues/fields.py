@@ -14,7 +14,7 @@ __all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "clusters", "fields"]
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
     "weight is from 1 to 65535",
-    "Shares are divided by weight; what has none gets nothing.",
+    "Shares are divided by weight; a queue without a weight gets nothing.",
     "weight: -1",
 )
 Q_PRIORITY = Rule(
@@ -56,7 +56,7 @@ def fields(case: Case, queue: Queue) -> None:
 Q_CLUSTER_NAME = Rule(
     "Q-CLUSTER-NAME",
     "a cluster in extendClusters has a name",
-    "It would be unknown where its Jobs go.",
+    "Jobs could not be assigned to the cluster.",
     "extendClusters: [{weight: 1}]",
     reason="FieldValueRequired",
     stricter=True,
@@ -64,7 +64,7 @@ Q_CLUSTER_NAME = Rule(
 Q_CLUSTER_DUP = Rule(
     "Q-CLUSTER-DUP",
     "no cluster is twice in extendClusters",
-    "Which of the two weights and capacities counts would be a guess.",
+    "The two entries could contradict each other.",
     "extendClusters: [{name: east}, {name: east}]",
     reason="FieldValueDuplicate",
     stricter=True,
@@ -72,14 +72,14 @@ Q_CLUSTER_DUP = Rule(
 Q_CLUSTER_WEIGHT = Rule(
     "Q-CLUSTER-WEIGHT",
     "weights in extendClusters are not negative",
-    "There is no share smaller than none.",
+    "A negative share has no meaning.",
     "extendClusters: [{name: east, weight: -1}]",
     stricter=True,
 )
 Q_CLUSTER_CAPACITY = Rule(
     "Q-CLUSTER-CAPACITY",
     "capacities in extendClusters are not negative",
-    "No cluster takes less than nothing.",
+    "A negative capacity has no meaning.",
     "extendClusters: [{name: east, capacity: {cpu: -1}}]",
     stricter=True,
 )

@@ -55,7 +55,7 @@ TPL_PREEMPTION = refused(
 TPL_PRIORITY = Rule(
     "TPL-PRIORITY",
     "priority and preemptionPolicy are left to the priority class",
-    "Kubernetes refuses a pod whose own ones differ from those of its class.",
+    "Kubernetes refuses a pod whose values differ from those of its class.",
     "priority: 1000",
     level="warn",
 )
@@ -69,7 +69,7 @@ TPL_OVERHEAD = refused(
 )
 TPL_PROBE = refused(
     "TPL-PROBE",
-    "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
+    "numbers of probes are 0 or more; successThreshold of liveness and startup probes is 1",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
     phrases=(
         "must not be set for readinessProbes",
@@ -78,7 +78,7 @@ TPL_PROBE = refused(
 )
 TPL_HANDLER = refused(
     "TPL-HANDLER",
-    "a probe or a hook does exactly one thing, and says all that it takes",
+    "a probe or a hook has exactly one handler, with all fields that the handler needs",
     "livenessProbe: {httpGet: {path: /healthz}}",
     phrases=(
         "must be between 1 and 65535, inclusive",

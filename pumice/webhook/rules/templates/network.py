@@ -32,7 +32,7 @@ __all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
     "dnsPolicy is ClusterFirst, ClusterFirstWithHostNet, Default or None, and None comes with nameservers",
-    "Without any server no name could be resolved.",
+    "Without a nameserver no name could be resolved.",
     "dnsPolicy: None",
     phrases=(
         "must provide `dnsConfig` when `dnsPolicy` is None",
@@ -90,7 +90,7 @@ TPL_PORT_DUP = refused(
 TPL_HOST_PORT = Rule(
     "TPL-HOST-PORT",
     "in the network of the node, hostPort is containerPort",
-    "There is but one network, so there is but one number.",
+    "The container shares the node's network, so both ports are the same.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
     phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
