@@ -37,7 +37,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     jobs: dict[str, Line[JobInfo]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
-        with session.turn(job):
+        try:
             queue = admitted(session, job)
             if queue is None:
                 continue
@@ -48,6 +48,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             if job.queue not in jobs:
                 jobs[job.queue] = session.job_line()
             jobs[job.queue].push(job)
+        except Exception as error:  # nothing is placed here, so that there is nothing to undo
+            session.fail(job.key, error)
     for name, line in jobs.items():
         if line:
             queues.push(session.state.queues[name])
