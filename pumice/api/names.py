@@ -59,7 +59,7 @@ def service_name_problem(name: str) -> str | None:
         return f"must be at most {LABEL_LENGTH} characters, found {len(name)}"
     if not _SERVICE.fullmatch(name):
         return (
-            "must consist of lower case letters, digits and '-', start with a letter and end with "
+            "must consist of lowercase letters, digits and '-', start with a letter and end with "
             f'a letter or digit, found "{name}"'
         )
     return None

@@ -33,7 +33,7 @@ def kept_warnings(
     return [
         FieldError(
             f"spec.tasks[{position}].template.spec.{place}",
-            f"{name} is set here and stays so; leave it out to get the generated one",
+            f"{name} is set here and kept; leave it out to get the generated value",
             "JOB-PLUGIN-KEPT",
         )
         for position, task in enumerate(job.tasks)

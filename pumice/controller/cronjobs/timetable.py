@@ -92,7 +92,7 @@ def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> 
     except ScheduleError as error:
         raise _unreadable(str(error)) from None
     if not schedule.possible:
-        message = f'spec.schedule "{text}" is never due: no day of any year is one of these'
+        message = f'spec.schedule "{text}" is never due: no date matches these'
         raise TimetableError("InvalidSchedule", message)
     once = parse_bool(meta.annotation(keys.ONCE_PER_LOCAL_DAY)) is True
     return Timetable(schedule, zone, shown, once, doubt)

@@ -144,8 +144,11 @@ def test_keys_may_stand_in_a_secret_of_the_users_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
-        (["--ssh-private-key=P", "--ssh-public-key=Q"], "name that with --ssh-key-secret=<secret>"),
-        (["--ssh-private-key=P"], "no pod lets another one in"),
+        (
+            ["--ssh-private-key=P", "--ssh-public-key=Q"],
+            "name the Secret with --ssh-key-secret=<secret>",
+        ),
+        (["--ssh-private-key=P"], "no pod accepts a connection of another one"),
         (["--ssh-public-key=Q"], "a new pair is made"),
     ],
 )

@@ -230,7 +230,7 @@ def test_a_cluster_lists_no_name_twice() -> None:
         "spec.tasks[0].template.spec.hostname",
         "JOB-PLUGIN-HOSTNAME",
     )
-    assert "plugin tensorflow needs an address of a single one" in error.message
+    assert "plugin tensorflow needs the address of a single pod" in error.message
     own = [{"name": "c", "env": [{"name": "TF_CONFIG", "value": "{}"}]}]
     assert judged(containers=own).errors == ()
 

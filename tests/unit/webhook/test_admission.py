@@ -233,7 +233,7 @@ def test_a_warning_is_told_once_with_its_path_and_code() -> None:
     assert response["allowed"]
     assert response["warnings"] == [
         (
-            "spec.minSuccess: cannot be reached, since it is more than the replicas of all tasks (1), "
+            "spec.minSuccess: cannot be reached: it is greater than the replicas of all tasks (1), "
             "found 5 [JOB-MIN-SUCCESS]"
         )
     ]

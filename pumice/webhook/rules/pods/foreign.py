@@ -137,7 +137,7 @@ def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
         return wired
     what = f'{found.kind.kind} "{found.owner}"'
     if owner is None:
-        message = f"cannot be wired: there is no {what} that says how many pods there are"
+        message = f"cannot be wired: there is no {what}, which has the number of pods"
     else:
         case.missing_owners.append(key)  # it may have changed a moment ago
         message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"

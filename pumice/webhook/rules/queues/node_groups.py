@@ -104,7 +104,7 @@ def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms
     never = f"is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it"
     for index, group in enumerate(unwanted.required):
         if group in required:
-            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it must be used and must not'
+            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it is required and forbidden'
             case.report(Q_GROUP_BOTH, f"{_UNWANTED}.{_REQUIRED}[{index}]", message)
     for index, group in enumerate(wanted.preferred):
         if group in forbidden:

@@ -252,9 +252,7 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
         if called:
             owner = pod.port_names.setdefault(called, here)
             if owner[0] != site.path:
-                message = (
-                    f"{quoted(called)} is already the name of {_place(owner)}, for which it stands"
-                )
+                message = f"{quoted(called)} is already the name of {_place(owner)}, which the name refers to"
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
 
 
