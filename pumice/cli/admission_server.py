@@ -10,6 +10,7 @@ from pumice.cli.serving import CertificateNames, compared, from_files, of_our_ow
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server import (
     Certificates,
     InsecureAddressError,
@@ -17,7 +18,6 @@ from pumice.webhook.server import (
     StateSource,
     WebhookWorker,
 )
-from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 
 __all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
@@ -41,7 +41,7 @@ class AdmissionServer:
         names: What certificates of Pumice's own are made for.
     """
 
-    admission: AdmissionSettings
+    admission: Terms
     plugin_settings: PluginSettings
     paths: tuple[str, ...] | None
     files: tuple[Path | None, Path | None]

@@ -1,7 +1,7 @@
 """The extension points of a session: what plugins may decide, each a typed list.
 
 Plugins register functions when a session opens. The order of tiers, and of plugins in a tier, is the
-order of the lists; how several answers are combined is the session's business (`session.py`).
+order of the lists; `answers.py` combines several answers.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -41,10 +41,10 @@ def hungry_jobs(
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
+        if not job.counts[SchedulingStatus.PENDING] or job.group is None:
+            continue
         queue = queues.get(job.queue)
         if queue is None or not queue.is_open or session.is_pending(job):
-            continue
-        if job.group is None or not job.counts[SchedulingStatus.PENDING]:
             continue
         try:
             if leaves_out and _may_be_left_out(session, queue, job):

@@ -3,6 +3,8 @@
 Terms of pods are interned and counted by their users. Labels matter as far as selectors of these terms name their keys: pods
 of a namespace with equal values of these keys are of one kind, and only kinds are matched against terms. While no pod says
 anything about other pods, nothing is kept.
+
+Terms, kinds and their counts are in one file because each of them changes with the others.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping

@@ -15,6 +15,7 @@ from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.rules.resource_groups import ResourceGroups
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
@@ -23,7 +24,6 @@ from pumice.webhook.server.lookup import LiveOwners, LiveQueues, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
-from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["StateSource", "WebhookWorker"]
@@ -78,7 +78,7 @@ class WebhookWorker:
         self,
         source: StateSource,
         plugins: Registry,
-        admission: AdmissionSettings | None = None,
+        admission: Terms | None = None,
         settings: ServerSettings | None = None,
         certificates: Certificates | None = None,
         *,
@@ -107,7 +107,7 @@ class WebhookWorker:
         self._certificates = certificates
         settings = settings or ServerSettings()
         judging = Admission(
-            admission or AdmissionSettings(),
+            admission or Terms(),
             source.view,
             plugins,
             plugin_settings=plugin_settings,

@@ -129,8 +129,7 @@ def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
         None,
     ]
     assert ran.err == (
-        f"{conf}: line 3: resourceGroups[0].lables: is no field and has no effect "
-        '(did you mean "labels"?)\n'
+        f'{conf}: line 3: resourceGroups[0].lables: unknown key, ignored (did you mean "labels"?)\n'
     )
     conf.write_text("")
     assert pumice("lint", "-", "--admission-conf", conf, stdin=texts(job())).code == 0
@@ -139,16 +138,16 @@ def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found "3"']),
+        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found the string "3"']),
         (
             "other: []",
-            ["line 1: other: is no field", "line 1: must hold a list resourceGroups"],
+            ["line 1: other: unknown key, ignored", "line 1: resourceGroups: must be set"],
         ),
-        ("[]", ["line 1: must be a mapping, found a list"]),
+        ("[]", ["line 1: must be an object, found a list"]),
         (
             "resourceGroups:\n- {}\n- resourceGroup: g\n  schedulerName: A\n  lables: {}\n",
             [
-                "line 5: resourceGroups[1].lables: is no field and has no effect",
+                "line 5: resourceGroups[1].lables: unknown key, ignored",
                 "line 2: resourceGroups[0]: needs a name",
                 "line 4: resourceGroups[1].schedulerName: a lowercase RFC 1123 subdomain must consist",
                 "2 problems, the first in line 2: resourceGroups[0]: needs a name",
