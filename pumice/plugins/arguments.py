@@ -276,7 +276,7 @@ def _read(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A word that cannot be used, before it is known what is: a later word may still set it.
+    """An invalid argument, before the value that is used is known: a later argument may still set the flag.
 
     Attributes:
         position: Index of the word.
@@ -284,7 +284,7 @@ class _Fault:
         name: Name of the flag as it was written.
         found: The word or value.
         text: What is wrong.
-        keeps: How to say what is used, with `{used}` and the flag's `{name}`.
+        keeps: Text about the value that is used, with placeholders `{used}` and the flag's `{name}`.
     """
 
     position: int

@@ -115,7 +115,7 @@ def role_warnings(
 
 
 def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
-    """Warn about several pods of a role of which the others know the first alone.
+    """Warn about a role with several pods if the other roles address its first pod only.
 
     Args:
         job: The Job.

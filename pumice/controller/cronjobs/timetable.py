@@ -57,7 +57,7 @@ class Timetable:
         return Occurrences(self.schedule, self.zone, anchor=anchor, once=self.once)
 
     def show(self, instant: float) -> str:
-        """An instant as RFC 3339, in the time zone of the CronJob."""
+        """A time in RFC 3339, in the time zone of the CronJob."""
         text = datetime.fromtimestamp(instant, self.shown).isoformat(timespec="seconds")
         return text.replace("+00:00", "Z")
 

@@ -231,7 +231,7 @@ class PeerTable:
         return kind.terms if kind is not None else ()
 
     def signature(self, task: TaskInfo) -> tuple[int, ...]:
-        """Equal for pods that match the same terms."""
+        """A key that is equal for pods that match the same terms."""
         return tuple([term.number for term in self.terms_of(task)])
 
     # -- before a session ------------------------------------------------------------------------

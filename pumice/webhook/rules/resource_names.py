@@ -76,7 +76,7 @@ def is_integer(name: str) -> bool:
 
 
 def amount_problem(value: object, name: str = "") -> str | None:
-    """Say why a value is no amount of a resource, or None when it is; without a name it may be a part of one."""
+    """Explain why a value is not a valid quantity of a resource; None if it is. Without a name, fractions are valid."""
     try:
         amount = parse_milli(value)
     except QuantityError as error:

@@ -71,9 +71,9 @@ def wants_plugins(pod: DraftPod) -> bool:
 
 
 def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
-    """Write what plugins do to a pod that names them into the case's patch.
+    """Add the edits of plugins to the case's patch, for a pod that names plugins.
 
-    Its namespace may stand in the review only.
+    The namespace may be in the review only.
     """
     if _is_volcanos(pod):
         case.report(POD_PLUGINS_VOLCANO, _PATH, _IN_VAIN)

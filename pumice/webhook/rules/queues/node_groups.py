@@ -65,7 +65,7 @@ _UNWANTED = "spec.affinity.nodeGroupAntiAffinity"
 
 
 def group_name_problem(name: str) -> str | None:
-    """Say why a text is no name of a node group, or None when it is."""
+    """Explain why a string is not a valid name of a node group; None if it is."""
     return label_value_problem(name) if name else "must not be empty"
 
 

@@ -111,7 +111,7 @@ _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
 
 
 def address_problem(text: str) -> str | None:
-    """Say why a text is no IP address, or None when it is."""
+    """Explain why a string is not a valid IP address; None if it is."""
     try:
         found = ip_address(text)
     except ValueError:
