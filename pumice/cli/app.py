@@ -29,6 +29,7 @@ from pumice.cli import (
     review,
     rules,
     scheduler,
+    schema,
     simulate,
     webhook,
 )
@@ -87,7 +88,20 @@ app = typer.Typer(
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
 
-_VERBS = (lint, review, render, simulate, dev, explain, job, queue, plugins, rules, completion)
+_VERBS = (
+    lint,
+    review,
+    render,
+    simulate,
+    dev,
+    explain,
+    job,
+    queue,
+    plugins,
+    rules,
+    schema,
+    completion,
+)
 _COMPONENTS = (webhook, controller, scheduler, certs)
 
 

@@ -95,4 +95,11 @@ SCHEMA_CODES = (
         "plugins: {pytorch: }",
         level="warn",
     ),
+    Rule(
+        "SCHEMA-TWICE",
+        "an object is in the files once",
+        "If both are applied, the last one replaces the first. Only `pumice lint` reports this: an API server gets one object at a time.",
+        "two Jobs with metadata: {name: train, namespace: default}",
+        level="warn",
+    ),
 )

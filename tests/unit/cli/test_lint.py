@@ -15,7 +15,8 @@ def test_a_good_job_is_admitted_and_what_would_change_is_told(pumice: Pumice) ->
     ran = pumice("lint", EXAMPLES / "tensorflow.yaml", "-o", "json")
     assert ran.code == 0
     [found] = ran.json
-    assert list(found) == ["object", "allowed", "errors", "warnings", "patched"]
+    keys = ["object", "allowed", "errors", "warnings", "patched", "file", "line", "problems"]
+    assert list(found) == keys
     assert found["object"] == "Job/default/train"
     assert found["allowed"] is True
     assert found["errors"] == []
@@ -31,7 +32,7 @@ def test_a_bad_job_is_refused_for_all_its_mistakes(pumice: Pumice) -> None:
     assert {"JOB-DUP-TASK", "JOB-PLUGIN", "POL-BAD-ACTION", "VOL-DUP"} <= {
         error["code"] for error in found["errors"]
     }
-    assert all(set(error) == {"code", "path", "message"} for error in found["errors"])
+    assert all({"code", "path", "message"} < set(error) for error in found["errors"])
     assert any("publish-not-ready-adresses" in warning for warning in found["warnings"])
 
 
@@ -39,9 +40,10 @@ def test_text_for_people(pumice: Pumice) -> None:
     ran = pumice("lint", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
     assert ran.code == 1
     assert "Job/default/bad: refused" in ran.out
-    assert '  error    spec.plugins.tensorbaord: unable to find job plugin "tensorbaord"' in ran.out
+    place = f"{EXAMPLES / 'bad-job.yaml'}:13: spec.plugins.tensorbaord"
+    assert f'  error    {place}: unable to find job plugin "tensorbaord"' in ran.out
     assert "Job/default/train: admitted" in ran.out
-    assert "  change   spec.plugins.svc: [] added" in ran.out
+    assert "change" not in ran.out
     assert ran.out.endswith("2 objects: 1 admitted, 1 refused\n")
     assert "\x1b" not in ran.out
 
@@ -247,7 +249,7 @@ def test_names_do_nothing_to_a_terminal(pumice: Pumice) -> None:
     ran = pumice("lint", "-", stdin=texts_of_both)
     shown = r"a\x1b[31m\nJob/default/b: admitted"
     assert ran.out.startswith(f"Job/default/{shown}: refused  (stdin")
-    assert ran.err == f"skipped {shown}/default: v1 is not judged\n"
+    assert ran.err == f"skipped {shown}/default: v1 is not validated\n"
 
 
 def test_a_directory_is_linted_file_by_file(pumice: Pumice, tmp_path: Path) -> None:
