@@ -141,11 +141,11 @@ class Argument:
     """One flag of a plugin.
 
     Attributes:
-        name: Without the dashes.
-        kind: What its value may be. A boolean may stand without a value and never takes the next word.
+        name: Name without the dashes.
+        kind: Type of the value. A boolean may have no value and never uses the next argument as its value.
         default: Value when the Job does not set it.
         help: One line for the documentation, without a full stop.
-        ours: Whether a plugin that Volcano has too takes this flag with Pumice only.
+        ours: The flag exists in Pumice only, although Volcano has the plugin too.
     """
 
     name: str

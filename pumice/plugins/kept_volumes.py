@@ -29,15 +29,15 @@ def kept_volume_warnings(
     tasks: Collection[str] | None = None,
     of_job: bool = True,
 ) -> list[FieldError]:
-    """Warn about each volume and mount that stays in a plugin's place, or in its way.
+    """Warn about each volume and mount of the template that replaces a plugin's, or conflicts with it.
 
     Args:
         job: The Job.
         plugin: Name of the plugin.
         volume: Name of the plugin's volume.
-        paths: Where it is mounted.
-        tasks: Tasks in which it is; None for all.
-        of_job: Whether to look at `spec.volumes` too.
+        paths: Paths at which it is mounted.
+        tasks: Tasks that mount it; None for all.
+        of_job: Check `spec.volumes` too.
     """
     places = _places(paths)
     warnings = []

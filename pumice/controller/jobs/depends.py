@@ -22,7 +22,7 @@ class HeldTask:
     Attributes:
         task: Its name.
         message: What it waits for, for the user.
-        started: Whether it has pods already.
+        started: The task already has pods.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""Resources: which are counted in whole numbers, which names look misspelt, and what is an amount."""
+"""Resources: which quantities are integers, which names look misspelt, and which quantities are valid."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -69,7 +69,7 @@ It is the same whether the answer is remembered or not, so that answers do not d
 
 
 def is_integer(name: str) -> bool:
-    """Whether amounts of a resource are whole numbers: counted objects and extended resources."""
+    """True if quantities of a resource are integers: counted objects and extended resources."""
     if name in COUNTED or name.startswith("count/"):
         return True
     return "/" in name and "kubernetes.io/" not in name

@@ -65,7 +65,7 @@ _IN_VAIN = "has no effect here: name plugins in spec.plugins of the Job"
 
 
 def wants_plugins(pod: DraftPod) -> bool:
-    """Whether a pod names plugins that have not been applied yet."""
+    """True if a pod names plugins that are not applied yet."""
     annotations = pod.metadata.annotations
     return annotations is not None and keys.PLUGINS in annotations and keys.WIRED not in annotations
 

@@ -125,7 +125,7 @@ def address_problem(text: str) -> str | None:
 
 
 def _address(rule: Rule) -> Check:
-    """An address, which had better be written as all others write it."""
+    """An IP address; an unusual notation is a warning."""
 
     def check(site: Site, found: str, field: str, _: Raw) -> None:
         if problem := address_problem(found):
