@@ -29,7 +29,7 @@ def elastic(minimum: int | None, *, worker: int | None = None) -> Job:
     ("minimum", "worker", "found"),
     [(None, None, 6), (6, None, 6), (5, None, 5), (None, 2, 5), (0, 2, 5)],
 )
-def test_a_gang_that_leaves_nothing_of_the_range_is_told(
+def test_a_gang_that_leaves_nothing_of_the_range_is_reported(
     minimum: int | None, worker: int | None, found: int
 ) -> None:
     text = (

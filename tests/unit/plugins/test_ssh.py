@@ -152,7 +152,9 @@ def test_keys_may_stand_in_a_secret_of_the_users_own() -> None:
         (["--ssh-public-key=Q"], "a new pair is made"),
     ],
 )
-def test_keys_that_everybody_can_read_are_warned_about(arguments: list[str], fragment: str) -> None:
+def test_keys_that_every_user_can_read_are_warned_about(
+    arguments: list[str], fragment: str
+) -> None:
     found = problems(job("j", task("w"), plugins={"ssh": arguments}), builtin())
 
     assert found.errors == ()
