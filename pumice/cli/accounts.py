@@ -199,7 +199,7 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Accou
 def _gang(
     group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster, config: Config, now: float
 ) -> Account:
-    """Numbers of a gang of which pods have no node."""
+    """Counts of a gang that has pods without a node."""
     waits = any(not pod.spec.node_name for pod in pods)
     if group is None or not (waits or group.status.phase in _NOT_STARTED) or not seen.sees_cluster:
         return _no_numbers()

@@ -168,7 +168,7 @@ class ClusterState(ClusterTables):
     # -- refusals ----------------------------------------------------------------------------
 
     def forget(self, key: str, uid: str) -> bool:
-        """Take back what is assumed of a pod, because the API server refused it: it counts as it is shown.
+        """Drop the assumptions about a pod after the API server refused a write; the watched state counts again.
 
         Args:
             key: `namespace/name` of the pod.

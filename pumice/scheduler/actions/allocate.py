@@ -194,7 +194,7 @@ class _Tasks:
         return self._tasks.pop()
 
     def defer(self, task: TaskInfo) -> bool:
-        """Have a pod that found no node tried again after the others; False if they have not changed anything."""
+        """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
         rules = task.shape.peers
         if rules is None or not rules.may_gain or self._is_last_round:
             return False

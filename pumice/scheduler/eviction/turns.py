@@ -29,7 +29,7 @@ INTERVAL = 1.0
 def hungry_jobs(
     session: Session, search: Search, action: str, rules_for: Callable[[JobInfo, Queue], Rules]
 ) -> dict[str, Line[JobInfo]]:
-    """Gangs that are below what they need, by the open queue that they are in.
+    """Gangs with fewer pods than their minimum, by open queue.
 
     Args:
         session: The session.
