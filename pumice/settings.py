@@ -41,7 +41,6 @@ UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 """Codes of a key that a model, or a dataclass, does not have."""
 
 _EXPECTED = {
-    "missing": "must be set",
     "invalid_key": "must have strings as keys",
     "string": "must be a string",
     "int": "must be an integer",
@@ -54,7 +53,7 @@ _EXPECTED = {
     "too_short": "must have at least {min_length}",
     **dict.fromkeys(("dict", "mapping", "model", "dataclass"), "must be an object"),
 }
-"""What is expected, by pydantic's code (`missing`) or its first word (`int_parsing`)."""
+"""What is expected, by pydantic's code (`invalid_key`) or its first word (`int_parsing`)."""
 
 
 class FilePart(BaseModel):
@@ -196,9 +195,14 @@ def _problems(
             location = location[:-1]
         if each["type"] in UNKNOWN:
             schema = schema or adapter.json_schema()
-            known = _keys(schema, location[:-1])
+            known = list(_at(schema, location[:-1]).get("properties", ()))
             hint = suggestions.did_you_mean(str(location[-1]), known)
-            message = f"unknown key{hint or ', known are ' + ', '.join(known)}"
+            rest = ", …" if len(known) > _MOST_KEYS else ""
+            message = f"unknown key{hint or ', known are ' + ', '.join(known[:_MOST_KEYS]) + rest}"
+        elif each["type"] == "missing":
+            schema = schema or adapter.json_schema()
+            what = _at(schema, location).get("description")
+            message = f"must be set{f' ({what})' if what else ''}"
         else:
             message = _message(each, suggestions)
         found.append(SettingProblem((*at, *location), message, each["type"]))
@@ -209,8 +213,6 @@ def _message(error: ErrorDetails, suggestions: Suggestions) -> str:
     kind, context, value = error["type"], error.get("ctx", {}), error["input"]
     if own := context.get("text") or context.get("error"):
         return str(own)
-    if kind == "missing":
-        return _EXPECTED[kind]
     if kind == "literal_error":
         known = [each.strip("'") for each in context["expected"].replace(" or ", ", ").split(", ")]
         hint = suggestions.did_you_mean(value, known) if isinstance(value, str) else ""
@@ -233,11 +235,11 @@ def _found(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-_LONGEST = 120
+_LONGEST, _MOST_KEYS = 120, 12
 
 
-def _keys(schema: Schema, location: Location) -> list[str]:
-    """The keys that a schema knows at a place."""
+def _at(schema: Schema, location: Location) -> Schema:
+    """What a schema says of a place."""
     definitions = schema.get("$defs", {})
 
     def resolved(part: Schema) -> Schema:
@@ -247,7 +249,7 @@ def _keys(schema: Schema, location: Location) -> list[str]:
     for step in location:
         below = part.get("items") if isinstance(step, int) else part.get("properties", {}).get(step)
         part = resolved(below or part.get("additionalProperties") or {})
-    return list(part.get("properties", {}))
+    return part
 
 
 def _without(value: Any, location: Location) -> Any:

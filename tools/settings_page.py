@@ -86,7 +86,14 @@ The file behind `--config` of `pumice scheduler` and `pumice simulate`, in Volca
 `kubectl get configmap -o yaml` prints it; `scheduler.config` of the chart. `pumice scheduler --config FILE --check-config` says whether it can be used.
 
 A running scheduler takes up a change within two seconds. A file that cannot be used leaves the last good one in force; the log says so, the metric
-`pumice_scheduler_config_unusable`, `/readyz?verbose`, and an event of the Lease. Without a file:
+`pumice_scheduler_config_unusable`, `/readyz?verbose`, and an event of the Lease.
+
+Editors that know JSON schemas check the file and complete its keys: [scheduler.json](schemas/scheduler.json). There are schemas of the
+[resource groups](resource-groups.md) and of the [discovery of HyperNodes](hypernodes.md), too:
+[resource-groups.json](schemas/resource-groups.json), [hypernode-discovery.json](schemas/hypernode-discovery.json). With the YAML language
+server, the first line of a file names its schema: `# yaml-language-server: $schema=PATH`.
+
+Without a file:
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pumice.plugins.settings import PluginSettings
 from pumice.settings import json_schema
-from pumice.webhook.groups.models import DOMAIN, KEYS, LABEL, LABELS, GroupsFile
+from pumice.webhook.groups.models import DOMAIN, KEYS, LABEL, LABELS, ResourceGroupsFile
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["SHAPES", "Schema", "settings"]
@@ -93,7 +93,7 @@ def _plugin_settings() -> Schema:
 
 
 def _resource_groups() -> Schema:
-    groups: Schema = json_schema(GroupsFile)["properties"]["resourceGroups"]
+    groups: Schema = json_schema(ResourceGroupsFile)["properties"]["resourceGroups"]
     return groups
 
 

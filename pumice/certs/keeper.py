@@ -135,7 +135,7 @@ class CertificateManager:
                 self.started.set()
 
     async def run(self) -> None:
-        """Look forever: every poll, and whenever the injector sees a change."""
+        """Check the certificates forever: at every poll interval, and when the injector sees a change."""
         while True:
             self.injector.changed.clear()
             try:

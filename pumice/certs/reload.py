@@ -46,10 +46,10 @@ class ServingCertificate:
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """Present nothing yet.
+        """Create a context without a certificate.
 
         Args:
-            clock: Tells when what is presented has ended.
+            clock: Tells the time, to detect an expired certificate.
         """
         self.context = _server_context()
         self.context.sni_callback = self._greet

@@ -32,7 +32,7 @@ from pumice.cli.output import note
 if TYPE_CHECKING:
     from pumice.api.jobs import Job
     from pumice.api.kinds import Kind
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -197,7 +197,7 @@ class _Listing:
                     return
                 from pumice.cli import observed
 
-                seen = observed.ObservedCluster(where, versions=versions)
+                seen = observed.ReadableCluster(where, versions=versions)
                 await observed.change(client, seen)
 
     async def _show(
@@ -260,7 +260,7 @@ def _decoded(objects: list[Any]) -> "list[Job]":
 
 async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
-) -> "ObservedCluster | None":
+) -> "ReadableCluster | None":
     """What positions and reasons follow from; nothing is read if no Job waits."""
     from pumice.cli.story import is_waiting
 

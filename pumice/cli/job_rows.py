@@ -15,7 +15,7 @@ from pumice.cli.output import table
 from pumice.cli.story import is_waiting, wait_reason
 
 if TYPE_CHECKING:
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.scheduler import Config
 
 __all__ = ["details", "details_text", "job_rows", "list_table"]
@@ -27,7 +27,7 @@ COLOURS |= {"Aborted": "yellow", "Aborting": "yellow", "Failed": "red", "Termina
 
 
 def job_rows(
-    jobs: Sequence[Job], seen: "ObservedCluster | None", config: "Config | None", now: float
+    jobs: Sequence[Job], seen: "ReadableCluster | None", config: "Config | None", now: float
 ) -> list[Row]:
     """Jobs as data, by namespace and name.
 
@@ -55,7 +55,7 @@ def _row(
     job: Job,
     gangs: Mapping[str, Mapping[str, Any]],
     pods: Mapping[tuple[str, str], Sequence[Pod]],
-    seen: "ObservedCluster | None",
+    seen: "ReadableCluster | None",
 ) -> Row:
     meta, spec, status = job.metadata, job.spec, job.status
     waits = is_waiting(job)

@@ -254,7 +254,7 @@ def _with_jobs(
 
 
 def _next_runs(found: "ManifestResult") -> str:
-    """What an admitted CronJob does next; empty for everything else."""
+    """The next runs of an admitted CronJob; empty for other kinds."""
     import time
 
     from pumice.api.kinds import CRON_JOB, of_object

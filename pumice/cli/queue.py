@@ -121,7 +121,7 @@ async def _list(
                 return
             from pumice.cli import observed
 
-            seen = observed.ObservedCluster(None, versions=[(QUEUE, None, version)])
+            seen = observed.ReadableCluster(None, versions=[(QUEUE, None, version)])
             await observed.change(client, seen)
 
 

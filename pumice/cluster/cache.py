@@ -333,7 +333,7 @@ async def wait_settled(*caches: WatchCache[Any]) -> None:
 
 
 async def _one_ahead(items: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The same items; the next one is asked for while the last one is in use."""
+    """Iterate with one item of read-ahead."""
     async with aclosing(items):
         following = asyncio.ensure_future(anext(items, None))
         try:

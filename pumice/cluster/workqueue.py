@@ -150,7 +150,7 @@ class WorkQueue(Generic[K]):
                 group.create_task(self._worker(handler))
 
     async def settled(self) -> None:
-        """Wait until nothing is ready or worked on; what is delayed does not count."""
+        """Wait until no key is ready or being processed; delayed keys do not count."""
         await self._idle.wait()
 
     def close(self) -> None:

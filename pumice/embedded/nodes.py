@@ -255,7 +255,7 @@ class SimulatedNodes:
 
 
 def _stage(pod: Obj) -> tuple[Any, ...]:
-    """What the next step depends on."""
+    """The conditions that decide the next step of a pod."""
     metadata = pod["metadata"]
     return (
         pod["spec"].get("nodeName"),

@@ -41,7 +41,7 @@ def patched(media: str, obj: Obj, patch: Any) -> Obj:
     """Apply a patch to a private copy of an object.
 
     Raises:
-        ApiStatusError: 400 for a patch of the wrong shape, 422 for one that does not fit.
+        ApiStatusError: 400 for a malformed patch, 422 for a patch that cannot be applied.
     """
     if media == JSON_PATCH:
         return _json_patched(obj, patch)

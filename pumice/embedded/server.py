@@ -38,7 +38,7 @@ class ApiServer:
         handlers: Answers requests for objects.
         renderer: Renders objects in watches.
         bookmark_interval: Seconds between two bookmarks of a watch that asks for them.
-        access: What a request must show; everyone may ask when None.
+        access: Checks the credentials of a request; None to allow all requests.
     """
 
     def __init__(

@@ -191,7 +191,7 @@ def forbidden(kind: Kind, name: str, why: str, **details: Any) -> ApiStatusError
 
 
 def expired(message: str) -> ApiStatusError:
-    """410: the history does not reach back so far."""
+    """410 Gone: the requested resourceVersion is too old."""
     return ApiStatusError(410, "Expired", message)
 
 

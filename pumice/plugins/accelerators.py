@@ -91,7 +91,7 @@ def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[Field
 
 
 def _amounts(owner: Any) -> Iterator[tuple[str, int]]:
-    """Amounts of a container or a pod, in thousandths: requests, where they lack limits."""
+    """Quantities of a container or a pod in milli-units: requests, completed by limits."""
     resources = owner.get("resources") if isinstance(owner, dict) else None
     if not isinstance(resources, dict):
         return

@@ -306,7 +306,7 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
         return ()
     text = (
         f"plugin svc would write {size} bytes of addresses for {job.replicas} pods, and every pod would mount "
-        f"them; {DATA_LIMIT} is the most: use shorter names or fewer pods"
+        f"them; the limit is {DATA_LIMIT}: use shorter names or fewer pods"
     )
     return (FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE"),)
 
@@ -322,8 +322,8 @@ def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldErr
             warnings.append(
                 FieldError(
                     f"{spec}.hostname",
-                    f'"{fixed_hostname(task)}" becomes the name of all {task.size} pods, which cannot '
-                    "be told apart; leave it out, so that each pod is named after itself",
+                    f'"{fixed_hostname(task)}" becomes the host name of all {task.size} pods, which then '
+                    "share one address; leave it out, so that each pod has its own host name",
                     "JOB-PLUGIN-HOSTNAME",
                 )
             )

@@ -83,7 +83,7 @@ class PluginAnswers:
             raise JobError(job.key, error) from error
 
     def task_key(self, task: TaskInfo) -> SortKey:
-        """Place of a pod among the pods of its job."""
+        """Sort key of a pod among the pods of its job."""
         keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
         return (*keys, task.order)
 
@@ -125,7 +125,7 @@ class PluginAnswers:
         return None
 
     def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
-        """Why a job may not enter its queue, by votes; what no node and no pod has named, the cluster lacks."""
+        """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
         if self.extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")

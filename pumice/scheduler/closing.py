@@ -108,7 +108,7 @@ class Closing:
             self._write(job, finding)
 
     def _shortage(self, job: JobInfo) -> Shortage | None:
-        """What `JobInfo.shortage` is to be until the job is looked at again."""
+        """The value of `JobInfo.shortage` until the job is considered again."""
         if not job.is_waiting:
             return None
         outcome = self._session.outcomes.get(job.key) or JobOutcome()

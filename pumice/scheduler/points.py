@@ -113,7 +113,7 @@ class NodeChoice(Protocol):
 
 
 class RowFilter(Protocol):
-    """Which of these rows a class of pods may use; None when there is nothing to object to."""
+    """Which of these rows a class of pods may use; None for all of them."""
 
     def __call__(self, pods: PodClass, rows: Rows, /) -> FilterResult | None:
         """Judge rows."""

@@ -64,12 +64,12 @@ class Report:
             self.cause, self.since = cause, now
 
     def due(self, message: str, standing: str | None, patience: float, numbers: float) -> float:
-        """When a message is to be written, UNIX seconds; `NEVER` when it stands already.
+        """Time at which a message is to be written, in UNIX seconds; `NEVER` if the object already has it.
 
         Args:
             message: The message.
-            standing: The message that the object carries; None for none.
-            patience: Seconds for which the cause must have stood.
+            standing: The message that the object has; None if it has none.
+            patience: Seconds for which the cause must have lasted.
             numbers: Seconds between two messages of one cause.
         """
         if standing is None or self._told != self.cause:

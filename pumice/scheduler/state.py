@@ -1,6 +1,6 @@
 """The state of the cluster from one cycle to the next; nothing is copied for a cycle.
 
-It is the cluster as its objects show it (`observed`), what cycles have decided about it, and what they remember.
+It is the cluster as its objects show it (`tables`), what cycles have decided about it, and what they remember.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,15 +10,15 @@ from pumice.api.podgroups import PodGroupStatus
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PLACED, SchedulingStatus
-from pumice.scheduler.observed import ObservedCluster
 from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
+from pumice.scheduler.tables import ClusterTables
 
 __all__ = ["ClusterState"]
 
 
-class ClusterState(ObservedCluster):
+class ClusterState(ClusterTables):
     """The cluster, and what cycles have decided and remember.
 
     What a cycle decides is assumed at once, see `assumptions`.
@@ -168,7 +168,7 @@ class ClusterState(ObservedCluster):
     # -- refusals ----------------------------------------------------------------------------
 
     def forget(self, key: str, uid: str) -> bool:
-        """Take back what is assumed of a pod, because the API server refused it: it counts as it is shown.
+        """Drop the assumptions about a pod after the API server refused a write; the watched state counts again.
 
         Args:
             key: `namespace/name` of the pod.

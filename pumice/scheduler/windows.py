@@ -63,7 +63,7 @@ def read_window(text: str) -> Window | None:
 
 
 def window_problem(text: str) -> str | None:
-    """Say why a text is no window, or None when it is."""
+    """Explain why a string is not a valid window; None if it is."""
     if read_window(text) is not None:
         return None
     return (

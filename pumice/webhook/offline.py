@@ -126,7 +126,7 @@ _ENTRIES = ("metadata.labels", "metadata.annotations")
 
 @dataclass(frozen=True, slots=True)
 class _EndpointReviewer:
-    """Asks the endpoints of a kind as an API server would."""
+    """Calls the endpoints of a kind in the order in which an API server does."""
 
     admission: Admission
     kind: Kind

@@ -51,7 +51,8 @@ class PodNames:
         task = self._tasks.get(prefix)
         if task is None or not is_index(last):
             return None
-        return task, int(last)
+        known = self._known[name] = task, int(last)
+        return known
 
     def name(self, task: str, index: int) -> str:
         """Name of a pod."""

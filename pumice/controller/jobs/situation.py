@@ -222,12 +222,12 @@ def _in_order(job: Job, pods: list[Pod]) -> tuple[Pod, ...]:
     positions = {task.name: position for position, task in enumerate(job.tasks)}
 
     def key(pod: Pod) -> tuple[int, int, str]:
-        meta = pod.metadata
-        index = meta.annotation(keys.TASK_INDEX)
+        notes = pod.metadata.annotations or {}
+        index = notes.get(keys.TASK_INDEX, "")
         return (
-            positions.get(meta.annotation(keys.TASK_SPEC), len(positions)),
+            positions.get(notes.get(keys.TASK_SPEC, ""), len(positions)),
             int(index) if index.isascii() and index.isdigit() else 0,
-            meta.name,
+            pod.metadata.name,
         )
 
     return tuple(sorted(pods, key=key))

@@ -256,8 +256,8 @@ def _unit(
         for name, _ in parts:
             if name in places_of:
                 raise RequestError(
-                    f'{keys.TASKS}: task "{name}" stands in two replicated jobs, {places_of[name]} and '
-                    f"{group.name}; a pod's rank goes by its task, so each needs a task of its own"
+                    f'{keys.TASKS}: task "{name}" is in two replicated jobs, {places_of[name]} and '
+                    f"{group.name}; the rank of a pod depends on its task, so each replicated job needs its own task"
                 )
             places_of[name] = group.name
         divided[group.name] = _tasks(group, parts)

@@ -183,7 +183,7 @@ class PeerTable:
             self._of[task.key] = kind
 
     def part(self, task: TaskInfo) -> None:
-        """Forget a pod that is not on a node any more."""
+        """Remove a pod that is no longer on a node."""
         kind = self._of.pop(task.key, None)
         if kind is None:
             return
@@ -214,7 +214,7 @@ class PeerTable:
                 term.tally.add(row, status, sign)
 
     def reorder(self, moved: Ints) -> None:
-        """Follow the node table: for each row the one where it is now, -1 for one that is gone."""
+        """Apply a new order of the node table: the new row of each old row, -1 for a removed one."""
         for term in self.terms.values():
             for tally in term.tallies():
                 tally.reorder(moved)
@@ -231,7 +231,7 @@ class PeerTable:
         return kind.terms if kind is not None else ()
 
     def signature(self, task: TaskInfo) -> tuple[int, ...]:
-        """Equal for pods that match the same terms."""
+        """A key that is equal for pods that match the same terms."""
         return tuple([term.number for term in self.terms_of(task)])
 
     # -- before a session ------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from pumice.webhook.groups.pod_fields import as_affinity, as_json, mapping_in, r
 from pumice.webhook.rules.labels import label_problems
 from pumice.webhook.rules.resource_groups import ResourceGroup
 
-__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "Group", "GroupsFile"]
+__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile"]
 
 DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -94,7 +94,7 @@ def _values_by_key(schema: dict[str, Any]) -> None:
     schema["else"] = {"properties": {"value": {"items": annotation}}}
 
 
-class Claim(FilePart):
+class GroupClaim(FilePart):
     """Which pods belong to a group: those of namespaces, or those with one of the annotations."""
 
     model_config = ConfigDict(json_schema_extra=_values_by_key)
@@ -113,7 +113,7 @@ class Claim(FilePart):
         return _ANNOTATIONS.validate_python(found)
 
 
-class Toleration(FilePart):
+class GroupToleration(FilePart):
     """A toleration of a group's pods."""
 
     key: str = ""
@@ -132,15 +132,15 @@ class Toleration(FilePart):
         return {key: each for key, each in found.items() if each not in (None, "")}
 
 
-class Group(FilePart):
+class GroupEntry(FilePart):
     """Pods that get the same: labels of nodes, an affinity, tolerations and a scheduler."""
 
     resource_group: str = ""
-    object: Claim = Field(default=Claim())
+    object: GroupClaim = Field(default=GroupClaim())
     scheduler_name: _SchedulerName = Field(
         "", json_schema_extra={"maxLength": 63, "pattern": f"^({DOMAIN})?$"}
     )
-    tolerations: list[Toleration] = Field(default=[])
+    tolerations: list[GroupToleration] = Field(default=[])
     labels: Annotated[dict[str, Text], WithJsonSchema(LABELS)] = Field(default={})
     affinity: Annotated[
         Any, BeforeValidator(as_affinity), WithJsonSchema({"type": ["object", "string"]})
@@ -148,7 +148,7 @@ class Group(FilePart):
 
     @field_validator("tolerations")
     @classmethod
-    def _tolerations_of_pods(cls, found: list[Toleration]) -> list[Toleration]:
+    def _tolerations_of_pods(cls, found: list[GroupToleration]) -> list[GroupToleration]:
         refuse_unfit("tolerations", [each.of_pods() for each in found])
         return found
 
@@ -165,7 +165,7 @@ class Group(FilePart):
         return found
 
     @model_validator(mode="after")
-    def _has_pods(self) -> "Group":
+    def _has_pods(self) -> "GroupEntry":
         if self.object.key == "" and not self.resource_group and not self.object.value:
             refuse(
                 [((), "needs a name (resourceGroup), or an object that says which pods are its")]
@@ -196,9 +196,9 @@ class Group(FilePart):
         )
 
 
-class GroupsFile(FilePart):
+class ResourceGroupsFile(FilePart):
     """The file that `pumice webhook --admission-conf` names."""
 
     resource_groups: Annotated[
-        list[Group], BeforeValidator(lambda found: [] if is_null(found) else found)
+        list[GroupEntry], BeforeValidator(lambda found: [] if is_null(found) else found)
     ]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from pumice.api.documents import DocumentError, written
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.settings import read_leniently
-from pumice.webhook.groups.models import GroupsFile
+from pumice.webhook.groups.models import ResourceGroupsFile
 from pumice.webhook.groups.pod_fields import judged
 from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 
@@ -42,7 +42,7 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
         return replace(found, line=_line(document, found.location))
 
     try:
-        file, unknown = read_leniently(GroupsFile, document)
+        file, unknown = read_leniently(ResourceGroupsFile, document)
     except SettingError as error:
         problems = sorted(map(with_line, error.problems), key=lambda each: each.line or 0)
         raise SettingError(problems, map(with_line, error.warnings)) from None

@@ -163,7 +163,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
         case.report(HN_SELECTOR, path, f"{NO_SELECTOR}, found none", "FieldValueRequired")
     of_hyper_nodes = member.type == _HYPER_NODE
     if of_hyper_nodes and ways and ways != ("exactMatch",):
-        message = "Volcano looks at members of type HyperNode only if they have exactMatch"
+        message = "Volcano ignores members of type HyperNode without exactMatch"
         case.report(HN_INEXACT, path, message)
     exact = selector.exact_match
     if of_hyper_nodes and exact is not None and name and exact.name == name:

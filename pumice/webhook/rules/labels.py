@@ -49,7 +49,7 @@ def _requirement_problems(
         yield ".key", problem
     if operator in _WITH_VALUES:
         if not values:
-            yield ".values", f"must name a value for operator {operator}"
+            yield ".values", f"must have a value for operator {operator}"
         for index, value in enumerate(values):
             if problem := label_value_problem(value):
                 yield f".values[{index}]", problem

@@ -197,7 +197,7 @@ def priority_class(case: Case, rules: References, path: str, name: str) -> None:
     if not name or view.priority_class(name) is not None or not view.knows(PRIORITY_CLASS):
         return
     hint = case.did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
-    case.report(rules.priority, path, f'there is no priority class "{name}"{hint}')
+    case.report(rules.priority, path, f'there is no PriorityClass "{name}"{hint}')
 
 
 def job_priorities(case: Case, job: Job) -> None:

@@ -93,7 +93,7 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     doubtful = job("one", namespace=space, queue="gone", minSuccess=9)
     text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=doubtful)
     warning = (
-        "spec.minSuccess: cannot be reached, since it is more than the replicas of all tasks (1), found 9 "
+        "spec.minSuccess: cannot be reached: it is greater than the replicas of all tasks (1), found 9 "
         "[JOB-MIN-SUCCESS]"
     )
     assert text.splitlines() == [f"Warning: {warning}", f'The Job "one" is invalid: {line}']

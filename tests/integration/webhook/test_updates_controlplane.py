@@ -158,7 +158,7 @@ async def state(stage: JudgedNamespace, kind: str, name: str) -> tuple[str, Raw]
     return found["metadata"]["resourceVersion"], found["spec"]
 
 
-async def test_a_job_applied_again_is_no_change_whoever_applies_it(judged: JudgedNamespace) -> None:
+async def test_a_job_applied_again_is_no_change_by_any_client(judged: JudgedNamespace) -> None:
     manifest = undefaulted("again")
     await judged.kubectl(*APPLY, obj=manifest)
     stored = await judged.get("vcjob", "again")

@@ -11,7 +11,7 @@ from tests.unit.cli.conftest import Pumice, texts
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def test_a_good_job_is_admitted_and_what_would_change_is_told(pumice: Pumice) -> None:
+def test_a_good_job_is_admitted_and_what_would_change_is_reported(pumice: Pumice) -> None:
     ran = pumice("lint", EXAMPLES / "tensorflow.yaml", "-o", "json")
     assert ran.code == 0
     [found] = ran.json
@@ -67,7 +67,7 @@ def test_objects_in_the_files_are_state_for_each_other(pumice: Pumice) -> None:
     assert elsewhere.code == 1
 
 
-def test_where_no_queue_is_given_nobody_can_tell_which_exist(pumice: Pumice) -> None:
+def test_where_no_queue_is_given_it_is_unknown_which_exist(pumice: Pumice) -> None:
     ran = pumice("lint", "-", "-o", "json", stdin=texts(job(queue="research")))
     assert ran.code == 0
     assert any("JOB-QUEUE-UNKNOWN" in warning for warning in ran.json[0]["warnings"])
@@ -221,7 +221,7 @@ def test_plugins_of_an_indexed_job_are_judged(
     assert word in ran.out + ran.err
 
 
-def test_misspelt_fields_are_told_with_what_was_meant(pumice: Pumice) -> None:
+def test_misspelt_fields_are_reported_with_what_was_meant(pumice: Pumice) -> None:
     misspelt = job("train", [task("worker", 1)])
     misspelt["spec"]["minAvalable"] = 1
 
@@ -235,7 +235,7 @@ def test_misspelt_fields_are_told_with_what_was_meant(pumice: Pumice) -> None:
     assert ran.out.count("spec.minAvalable") == 1  # and not once more as a change
 
 
-def test_a_null_that_goes_is_told_once(pumice: Pumice) -> None:
+def test_a_null_that_goes_is_reported_once(pumice: Pumice) -> None:
     manifest = job()
     manifest["spec"]["plugins"] = {"svc": None}
     ran = pumice("lint", "-", stdin=texts(manifest))
@@ -284,7 +284,7 @@ def test_foreign_files_of_a_folder_are_skipped(pumice: Pumice, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("output", ["json", "text"])
-def test_what_cannot_be_read_is_told_after_the_results(
+def test_what_cannot_be_read_is_reported_after_the_results(
     pumice: Pumice, tmp_path: Path, output: str
 ) -> None:
     file = tmp_path / "jobs.yaml"

@@ -64,7 +64,7 @@ def test_levels_are_set_one_by_one() -> None:
         ),
         (
             "namespace.Dev.rule.JOB-ZERO=off",
-            "namespaces.Dev: the name of a namespace must consist of lower case",
+            "namespaces.Dev: the name of a namespace: a lowercase RFC 1123 label must consist of",
         ),
         (
             "namespace.dev.rule.Q-NEG=off",
@@ -256,7 +256,7 @@ def test_the_longest_prefix_decides_the_section(code: str, title: str) -> None:
     assert section_of(code).title == title
 
 
-def test_a_section_nobody_has_named_comes_last() -> None:
+def test_a_section_without_a_name_comes_last() -> None:
     rules = [Rule("NEW-THING", "a", "b.", "c"), Rule("Q-NEG", "a", "b.", "c")]
     assert [section.title for section, _ in sections(rules)] == ["Queues", "NEW"]
 

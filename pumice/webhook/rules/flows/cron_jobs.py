@@ -144,10 +144,12 @@ def _schedule(case: Case, cron_job: CronJob) -> None:
         for oddity in schedule.oddities:
             case.report(CRON_SCHEDULE_ODD, path, oddity)
         if isinstance(schedule, Interval) and schedule.seconds < MINUTE and not schedule.oddities:
-            message = f'makes several Jobs a minute, found "{text}"; Volcano makes one of them'
+            message = (
+                f'creates several Jobs a minute, found "{text}"; Volcano creates only one of them'
+            )
             case.report(CRON_SHORT, path, message)
         if not schedule.possible:
-            case.report(CRON_NEVER, path, f'no day of any year is one of "{text}"')
+            case.report(CRON_NEVER, path, f'no date matches "{text}"')
 
 
 def _time_zone(case: Case, cron_job: CronJob) -> None:

@@ -102,7 +102,7 @@ FLOW_UPDATE = Rule(
 
 def _names(case: Case, job_flow: JobFlow) -> None:
     if not job_flow.flows:
-        case.report(FLOW_EMPTY, "spec.flows", "is empty, so that no Job is made")
+        case.report(FLOW_EMPTY, "spec.flows", "is empty, so no Job is created")
     whole = expected_name(job_flow.metadata)
     seen: dict[str, int] = {}
     for index, flow in enumerate(job_flow.flows):

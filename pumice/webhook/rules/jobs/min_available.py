@@ -150,7 +150,7 @@ def _totals(case: Case, job: Job, total: int, least: int, *, has_minimum: bool) 
         excess = abs(minimum - least)
         case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
     if success > max(total, 0):
-        message = f"cannot be reached, since it is more than the replicas of all tasks ({total}), found {success}"
+        message = f"cannot be reached: it is greater than the replicas of all tasks ({total}), found {success}"
         case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message, excess=success - max(total, 0))
 
 

@@ -170,7 +170,7 @@ POL_PARTITION = Rule(
 def lifecycle_policies(case: Case, job: Job) -> None:
     """Check the policies of the Job and of each task, each list on its own."""
     if job.spec.running_estimate is not None:
-        _duration(case, "spec.runningEstimate", job.spec.running_estimate, "no time at all")
+        _duration(case, "spec.runningEstimate", job.spec.running_estimate, "a time of 0")
     if job.spec.policies and not _plain(job.spec.policies):
         divided = any(task.partition_policy is not None for task in job.tasks)
         _List(case, "spec.policies", partitioned=divided).judge(job.spec.policies)
@@ -238,7 +238,7 @@ class _List:
     def _policy(self, policy: LifecyclePolicy, path: str) -> None:
         named = dict(_events(policy, path))
         if policy.timeout is not None:
-            _duration(self._case, f"{path}.timeout", policy.timeout, "acting at once")
+            _duration(self._case, f"{path}.timeout", policy.timeout, "acting immediately")
         if policy.action == "RestartPartition" and not self._partitioned:
             message = "RestartPartition has no effect here: no partitionPolicy divides the pods"
             self._report(POL_PARTITION, f"{path}.action", message)
@@ -277,7 +277,9 @@ class _List:
                 message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
                 self._report(POL_PENDING, where, message)
             elif event == _NEVER:
-                self._report(POL_NEVER, where, f'"{event}" is never raised, so nothing is done')
+                self._report(
+                    POL_NEVER, where, f'"{event}" is never raised, so the policy has no effect'
+                )
             self._events.setdefault(event, where)
 
     def _action(self, rule: Rule, action: str, path: str) -> None:
@@ -299,13 +301,11 @@ class _List:
         elif not -MAX_INT32 - 1 <= code <= MAX_INT32:
             self._report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
         elif not 0 < code < 256:
-            message = f"{code} is no exit code of a process, those are 1 to 255"
+            message = f"{code} is not an exit code of a process; exit codes are 1 to 255"
             self._report(POL_CODE_RANGE, where, message)
         self._codes.setdefault(code, where)
         if not policy.action:
-            message = (
-                f"nothing will be done on exit code {code}, expected one of {', '.join(ACTIONS)}"
-            )
+            message = f"has no effect on exit code {code}, expected one of {', '.join(ACTIONS)}"
             self._report(POL_NO_ACTION, f"{path}.action", message)
         else:
             self._action(POL_BAD_CODE_ACTION, policy.action, path)

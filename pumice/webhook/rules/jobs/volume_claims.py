@@ -115,14 +115,16 @@ def _access_modes(case: Case, modes: object, path: str) -> None:
             case.report(VOL_CLAIM, f"{path}[{index}]", _unknown(case, mode, _MODES))
     others = [mode for mode in modes if mode != _ALONE]
     if _ALONE in modes and others:
-        case.report(VOL_CLAIM, path, f"{_ALONE} must stand alone, also found: {others[0]}")
+        case.report(
+            VOL_CLAIM, path, f"{_ALONE} must be the only access mode, also found: {others[0]}"
+        )
 
 
 def _storage(case: Case, resources: object, path: str) -> None:
     requests = resources.get("requests") if isinstance(resources, dict) else None
     storage = requests.get("storage") if isinstance(requests, dict) else None
     if storage is None:
-        message = "must say how large the volume is, such as 10Gi, found none"
+        message = "must be the size of the volume, such as 10Gi, found none"
         case.report(VOL_CLAIM, path, message, "FieldValueRequired")
         return
     try:

@@ -129,16 +129,16 @@ def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, 
     if problem := dns_subdomain_problem(name):
         case.report(VOL_NAME, f"{path}.volumeClaimName", f"invalid VolumeClaimName: {problem}")
     if (first := claims.setdefault(name, index)) != index:
-        message = f'"{name}" is mounted by spec.volumes[{first}] too; both show the same files'
+        message = (
+            f'"{name}" is already mounted by spec.volumes[{first}]; both paths show the same files'
+        )
         case.report(VOL_TWICE, f"{path}.volumeClaimName", message)
 
 
 def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
     """Warn if a container or a plugin uses the path of a volume for something else."""
     if "svc" in (job.spec.plugins or ()) and MOUNT_PATH in mounted:
-        message = (
-            f'"{MOUNT_PATH}" is where plugin svc mounts its hosts files, which are left out then'
-        )
+        message = f'"{MOUNT_PATH}" is the path of the hosts files of plugin svc, which are not mounted then'
         case.report(VOL_TAKEN, f"spec.volumes[{mounted[MOUNT_PATH]}].mountPath", message)
     for index, task in enumerate(job.tasks):
         spec = task.pod_spec()
@@ -146,7 +146,7 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
             for place, path in _mounts(spec.get(field)):
                 if path in mounted:
                     where = f"spec.tasks[{index}].template.spec.{field}{place}"
-                    message = f'"{path}" stays what it is here: spec.volumes[{mounted[path]}] is not mounted'
+                    message = f'"{path}" is mounted here by the container: spec.volumes[{mounted[path]}] is not mounted'
                     case.report(VOL_TAKEN, where, message)
 
 

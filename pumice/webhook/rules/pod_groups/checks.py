@@ -138,8 +138,8 @@ def _members(case: Case, group: PodGroup) -> None:
             readable = False
     if readable and 0 <= spec.min_member < total:
         message = (
-            f"{spec.min_member} is less than the {total} pods that minTaskMember asks for in all, "
-            "so the single tasks are not looked at"
+            f"{spec.min_member} is less than the {total} pods of minTaskMember in all, "
+            "so minTaskMember is ignored"
         )
         case.report(PG_MIN_SUM, "spec.minMember", message, excess=total - spec.min_member)
 
@@ -196,7 +196,7 @@ def _selector(case: Case, path: str, policy: SubGroupPolicy) -> None:
         if wrong := qualified_name_problem(key):
             case.report(PG_PART_KEYS, where, wrong)
         elif key in seen:
-            case.report(PG_PART_KEYS, where, f'"{key}" is there twice', "FieldValueDuplicate")
+            case.report(PG_PART_KEYS, where, f'"{key}" is listed twice', "FieldValueDuplicate")
         seen.add(key)
 
 

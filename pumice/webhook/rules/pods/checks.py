@@ -88,7 +88,7 @@ def _budget(case: Case, key: str, value: str) -> None:
         case.report(POD_JDB_PERCENT, path, message)
     elif not _PLAIN.fullmatch(value):
         plain = f"{number}{'%' if '%' in value else ''}"
-        case.report(POD_JDB_FORM, path, f'must be written plainly, as "{plain}", found "{value}"')
+        case.report(POD_JDB_FORM, path, f'must be written as "{plain}", found "{value}"')
 
 
 def _integer(text: str) -> int | None:

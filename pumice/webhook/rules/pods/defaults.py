@@ -52,9 +52,7 @@ def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> 
     if scheduler not in case.settings.scheduler_names:
         path = f"metadata.annotations[{QUEUE_ALLOCATION_GATE}]"
         ours = ", ".join(case.settings.scheduler_names)
-        message = (
-            f'holds a pod of scheduler "{scheduler}", which does not take gates away; ours: {ours}'
-        )
+        message = f'holds a pod of scheduler "{scheduler}", which does not remove gates; configured schedulers: {ours}'
         case.report(POD_GATE_SCHEDULER, path, message)
 
 

@@ -65,15 +65,15 @@ _IN_VAIN = "has no effect here: name plugins in spec.plugins of the Job"
 
 
 def wants_plugins(pod: DraftPod) -> bool:
-    """Whether a pod names plugins that have not been applied yet."""
+    """True if a pod names plugins that are not applied yet."""
     annotations = pod.metadata.annotations
     return annotations is not None and keys.PLUGINS in annotations and keys.WIRED not in annotations
 
 
 def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
-    """Write what plugins do to a pod that names them into the case's patch.
+    """Add the edits of plugins to the case's patch, for a pod that names plugins.
 
-    Its namespace may stand in the review only.
+    The namespace may be in the review only.
     """
     if _is_volcanos(pod):
         case.report(POD_PLUGINS_VOLCANO, _PATH, _IN_VAIN)
@@ -137,7 +137,7 @@ def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
         return wired
     what = f'{found.kind.kind} "{found.owner}"'
     if owner is None:
-        message = f"cannot be wired: there is no {what} that says how many pods there are"
+        message = f"cannot be wired: there is no {what}, which has the number of pods"
     else:
         case.missing_owners.append(key)  # it may have changed a moment ago
         message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"

@@ -126,7 +126,7 @@ def amounts(case: Case, queue: Queue) -> None:
         _each(case, path, found)
     for name, amount in sorted(readable(queue.spec.capability).items()):
         if amount == 0:
-            message = "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if that is meant"
+            message = "0 means none; Volcano treats 0 cpu or memory as unlimited, so leave it out if that is meant"
             case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
 
 

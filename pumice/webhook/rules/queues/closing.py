@@ -52,8 +52,8 @@ def _closing(case: Case, queue: Queue) -> None:
     if open_:
         below = counted(len(open_), "open queue")
         message = (
-            f"{below} below it will be closed too and take no new PodGroups until it opens again; "
-            f"those that run go on: {listed(open_)}"
+            f"{below} below it will be closed too and accept no new PodGroups until it opens again; "
+            f"running PodGroups continue: {listed(open_)}"
         )
         case.report(Q_CLOSE_CHILDREN, "status.state", message)
 

@@ -41,15 +41,17 @@ def fields(case: Case, queue: Queue) -> None:
     """Check the plain fields."""
     spec = queue.spec
     if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
-        message = f"must be from 1 to {_LARGEST_WEIGHT}, found {spec.weight}"
+        message = f"must be between 1 and {_LARGEST_WEIGHT}, inclusive, found {spec.weight}"
         case.report(Q_WEIGHT, "spec.weight", message)
     if not 0 <= spec.priority <= _LARGEST_PRIORITY:
-        message = f"must be from 0 to {_LARGEST_PRIORITY}, found {spec.priority}"
+        message = f"must be between 0 and {_LARGEST_PRIORITY}, inclusive, found {spec.priority}"
         case.report(Q_PRIORITY, "spec.priority", message)
     strategy = spec.dequeue_strategy
     if strategy and strategy not in _STRATEGIES:
         hint = case.did_you_mean(strategy, _STRATEGIES)
-        message = f'"{strategy}" is not a strategy{hint}, expected one of {", ".join(_STRATEGIES)}'
+        message = (
+            f'"{strategy}" is not a dequeueStrategy{hint}; expected one of {", ".join(_STRATEGIES)}'
+        )
         case.report(Q_DEQUEUE, "spec.dequeueStrategy", message)
 
 

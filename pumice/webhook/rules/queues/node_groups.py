@@ -65,7 +65,7 @@ _UNWANTED = "spec.affinity.nodeGroupAntiAffinity"
 
 
 def group_name_problem(name: str) -> str | None:
-    """Say why a text is no name of a node group, or None when it is."""
+    """Explain why a string is not a valid name of a node group; None if it is."""
     return label_value_problem(name) if name else "must not be empty"
 
 
@@ -104,7 +104,7 @@ def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms
     never = f"is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it"
     for index, group in enumerate(unwanted.required):
         if group in required:
-            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it must be used and must not'
+            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it is required and forbidden'
             case.report(Q_GROUP_BOTH, f"{_UNWANTED}.{_REQUIRED}[{index}]", message)
     for index, group in enumerate(wanted.preferred):
         if group in forbidden:

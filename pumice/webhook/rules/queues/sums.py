@@ -85,7 +85,7 @@ class _Share(NamedTuple):
     of_root: tuple[tuple[str, Callable[[Queue], Amounts]], ...]
 
     def over(self, total: int) -> str:
-        """The beginning of the message about a sum that is too large; the limit follows."""
+        """The first part of the message about a sum that is too large; the caller appends the limit."""
         return (
             f"sum of children's {self.noun}, {format_milli(total)}, "
             f"exceeds parent's {self.noun} limit"

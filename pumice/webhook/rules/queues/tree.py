@@ -106,7 +106,7 @@ def place(case: Case, queue: Queue) -> None:
     name, parent = queue.metadata.name, queue.spec.parent
     if name == keys.ROOT_QUEUE:
         if parent:
-            case.report(Q_ROOT_PARENT, _PATH, f'root has no parent, found "{parent}"')
+            case.report(Q_ROOT_PARENT, _PATH, f'root must not have a parent, found "{parent}"')
     elif name and parent == name:
         case.report(Q_SELF_PARENT, _PATH, f'queue "{name}" cannot use itself as parent')
     elif parent not in ("", keys.ROOT_QUEUE):
@@ -198,7 +198,9 @@ def _parent(case: Case, name: str, parent: str) -> None:
     if queue is None:
         return
     if not queue.is_open:
-        message = f'queue "{parent}" is {queue.status.state}, so nothing below it gets anything new'
+        message = (
+            f'queue "{parent}" is {queue.status.state}, so the queues below it get no new resources'
+        )
         case.report(Q_PARENT_CLOSED, _PATH, message)
     has_others = any(each.metadata.name != name for each in case.view.children(parent))
     if has_others:
@@ -212,5 +214,5 @@ def _parent(case: Case, name: str, parent: str) -> None:
         case.report(Q_PARENT_BUSY, _PATH, message)
     elif groups := case.view.pod_groups_in(parent):
         waiting = counted(groups, "PodGroup")
-        message = f'queue "{parent}" has {waiting} of its own, which will not be placed any more'
+        message = f'queue "{parent}" has {waiting} of its own, which will no longer be placed'
         case.report(Q_PARENT_GROUPS, _PATH, message)

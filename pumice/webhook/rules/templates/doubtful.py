@@ -70,7 +70,7 @@ def node_label(site: Site, key: str, field: str, _: Raw) -> None:
     """Say that a label of nodes is deprecated, if it is."""
     if key in NODE_LABELS:
         successor = NODE_LABELS[key]
-        message = f"{key} is deprecated as a label of nodes"
+        message = f"{key} is a deprecated node label"
         message += f"; use {successor} instead" if successor else ""
         site.report(TPL_DEPRECATED, message, field)
 

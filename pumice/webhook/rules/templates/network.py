@@ -111,7 +111,7 @@ _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
 
 
 def address_problem(text: str) -> str | None:
-    """Say why a text is no IP address, or None when it is."""
+    """Explain why a string is not a valid IP address; None if it is."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -125,7 +125,7 @@ def address_problem(text: str) -> str | None:
 
 
 def _address(rule: Rule) -> Check:
-    """An address, which had better be written as all others write it."""
+    """An IP address; an unusual notation is a warning."""
 
     def check(site: Site, found: str, field: str, _: Raw) -> None:
         if problem := address_problem(found):
@@ -252,9 +252,7 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
         if called:
             owner = pod.port_names.setdefault(called, here)
             if owner[0] != site.path:
-                message = (
-                    f"{quoted(called)} is already the name of {_place(owner)}, for which it stands"
-                )
+                message = f"{quoted(called)} is already the name of {_place(owner)}, which the name refers to"
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
 
 

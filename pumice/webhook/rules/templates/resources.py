@@ -240,10 +240,10 @@ def requirements(
 
 @lru_cache(maxsize=1024)
 def are_plain(limits: Written, requests: Written) -> bool:
-    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge.
+    """True if limits and requests of a container have no problems and all resource names are known.
 
     Raises:
-        ValueError: A value is no quantity.
+        ValueError: A value is not a quantity.
     """
     readable: list[Amounts] = []
     for written in (limits, requests):

@@ -275,7 +275,7 @@ ROWS = (
     Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
     Row(
         "imagePullSecrets[].name",
-        required(TPL_DOUBTFUL, message="names no secret", reason=None),
+        required(TPL_DOUBTFUL, message="must name a Secret, found none", reason=None),
         "",
     ),
 )

@@ -221,7 +221,7 @@ class _TypeReader:
 
 
 def _problem(found: Any, expected: str) -> str:
-    """What is wrong about a value, and what would be right."""
+    """The message about a value of a wrong type: what is wrong and what is expected."""
     if expected in _RANGES and type(found) is int:
         low, high = _RANGES[expected]
         return f"must be between {low} and {high}, found {found}"

@@ -86,7 +86,7 @@ _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
 _CLONE = "is deprecated; use an init container that clones into an emptyDir"
 _CSI = "is deprecated; use the CSI driver "
-_GONE = "is no longer in Kubernetes, so no node can mount it; use a CSI driver"
+_GONE = "was removed from Kubernetes, so no node can mount it; use a CSI driver"
 _REPLACED = {
     "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
     "azureDisk": f"{_CSI}disk.csi.azure.com",

@@ -33,10 +33,10 @@ from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.retries import Gains
 
-__all__ = ["ObservedCluster"]
+__all__ = ["ClusterTables"]
 
 
-class ObservedCluster:
+class ClusterTables:
     """Nodes, pods, gangs, queues, priorities, volumes, quotas and budgets.
 
     Versions of an object that are older than the one known are ignored.
