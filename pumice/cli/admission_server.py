@@ -51,7 +51,7 @@ class AdmissionServer:
     names: CertificateNames
 
     def check(self) -> None:
-        """Read the files, and no more.
+        """Read the files and start nothing.
 
         Raises:
             UserError: One of them cannot be used.
@@ -60,7 +60,7 @@ class AdmissionServer:
         from_files(*self.files)
 
     async def run(self, kubeconfig: Path | None, server: str | None) -> None:
-        """Answer until told to stop.
+        """Serve until a signal to stop.
 
         Raises:
             UserError: It cannot listen, its certificate cannot be used, or others could overhear it.
@@ -121,7 +121,7 @@ def paired(certificate: Path | None, key: Path | None) -> tuple[Path | None, Pat
 def listening_at(
     host: str | None, port: int, metrics_port: int | None, drain_seconds: float | None
 ) -> ServerSettings:
-    """Where to listen and how to end, where nothing was said: for everybody in a pod, else for this machine.
+    """Defaults for listening and shutdown: all addresses in a pod, loopback otherwise.
 
     Raises:
         UserError: It would never end, or both ports are the same.

@@ -224,7 +224,7 @@ class ManifestChecker:
         self._admission = admission(self._visible(""), settings, self._groups)
 
     def judge(self, manifest: Manifest) -> "ManifestResult":
-        """What becomes of a manifest, all at once."""
+        """Result of validating a manifest, with every problem."""
         from pumice.webhook.offline import judge
 
         rules = self._admission

@@ -148,7 +148,7 @@ class SimulationInput:
 
 
 def _phase(job: Raw) -> object:
-    """`status.state.phase`, whatever stands there."""
+    """The value of `status.state.phase`, of any type."""
     here: object = job
     for name in ("status", "state", "phase"):
         here = here.get(name) if isinstance(here, dict) else None

@@ -140,7 +140,7 @@ class Admission:
     def case(
         self, question: Question[Any], view: AdmissionView | None = None, most: int | None = None
     ) -> Case:
-        """A case to judge a question's object in, up to so many errors."""
+        """Create the case for the object of a review, with a maximum number of errors."""
         return Case(
             self.settings,
             view or self.view,

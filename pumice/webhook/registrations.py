@@ -42,15 +42,15 @@ Conditions = Callable[[Terms, ResourceGroups], tuple[MatchCondition, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One endpoint.
+    """A webhook endpoint and its registration with the API server.
 
     Attributes:
-        kind: What it is asked about.
-        mutating: Whether it may change the object; otherwise it validates.
-        operations: When it is asked.
+        kind: Kind of the objects.
+        mutating: The webhook may change the object; if false it validates.
+        operations: Operations on which it is called.
         conditions: Match conditions, by settings and resource groups.
-        failure_policy: What the API server does without an answer.
-        lenient: Whether other operations are admitted.
+        failure_policy: What the API server does if the webhook does not respond.
+        lenient: Reviews of other operations are admitted.
     """
 
     kind: Kind

@@ -63,7 +63,7 @@ def _code_problem(code: str) -> str | None:
     if code.startswith("SCHEMA-"):
         return f"rule {quoted(code)} cannot be set: the object does not decode, or the schema of its kind refuses it"
     if _DEFECT.fullmatch(code):
-        return f"rule {quoted(code)} cannot be set: it stands for a defect of Pumice"
+        return f"rule {quoted(code)} cannot be set: it reports a defect of Pumice"
     known = (rule.code for rule in catalogue.ALL)
     return f"there is no rule {quoted(code)}{did_you_mean(code, known) or '; `pumice rules` lists them'}"
 

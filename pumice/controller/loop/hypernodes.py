@@ -106,7 +106,7 @@ class HyperNodeTerm(PlannedTerm[str]):
             stack.callback(await cache.replay(self._changed))
 
     def look(self, key: str) -> PlannedObject | None:
-        """A HyperNode, or the configuration."""
+        """Read a HyperNode or, for the configuration's key, the ConfigMap."""
         if key == _ALL:
             return PlannedObject(CONFIG_MAP, self._caches.config_map())
         found = self._caches.hyper_nodes.get(key)

@@ -128,6 +128,11 @@ class ClaimUses(ClaimObjects):
         """Keys of the pods that name a claim and have not ended."""
         return list(self._mentions.get(key, ()))
 
+    @property
+    def are_mounted(self) -> bool:
+        """True if a pod that has not ended refers to a claim."""
+        return bool(self._mentions)
+
     def occupy(self, task: TaskInfo) -> None:
         """Count a pod that has been put on a node; one that waits for volumes gets its choices."""
         status = task.status

@@ -41,9 +41,9 @@ class NodeOrder:
             register.node_score(self._taint_toleration, by_rules=True)
         if self._least or self._most or self._balanced:
             register.node_score(self._load, scope="row", by_amounts=True)
-        if self._pods:
+        if self._pods and session.peers.is_live:
             register.domain_score(self._by_pods)
-        if self._spread:
+        if self._spread and session.peers.is_live:
             register.domain_score(self._by_spread)
 
     def _by_pods(self, pods: PodClass) -> DomainScore | None:

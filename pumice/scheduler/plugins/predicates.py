@@ -61,14 +61,28 @@ class Predicates:
         }
 
     def open(self, session: SessionView, register: Registrar) -> None:
-        """Register the filters."""
+        """Register the filters; those about claims and other pods only while pods have such rules."""
         self._session = session
         register.alike_queues()
         if self._unsupported:
             register.pod_check(self._why_unsupported)
         if self._topology:
             register.job_valid(_why_not_near)
-        volumes = VolumeFilters(session)
+        if session.claims.are_mounted:
+            self._look_at_volumes(VolumeFilters(session), register)
+        register.node_filter(self._unschedulable, by_rules=True)
+        if self._affinity:
+            register.node_filter(self._node_affinity, by_rules=True)
+        if self._taints:
+            register.node_filter(self._untolerated, by_rules=True)
+        if self._ports:
+            register.node_filter(self._port_conflicts, scope="row")
+        if self._pod_affinity and session.peers.is_live:
+            register.domain_filter(self._by_pods)
+        if self._spread and session.peers.is_live:
+            register.domain_filter(self._by_spread)
+
+    def _look_at_volumes(self, volumes: VolumeFilters, register: Registrar) -> None:
         if self._claims:
             register.pod_check(volumes.why_unbound)
             register.node_filter(volumes.out_of_reach, by_rules=True)
@@ -81,17 +95,6 @@ class Predicates:
             register.node_filter(volumes.other_zones, by_rules=True)
         if self._limits:
             register.node_filter(volumes.too_many, scope="row")
-        register.node_filter(self._unschedulable, by_rules=True)
-        if self._affinity:
-            register.node_filter(self._node_affinity, by_rules=True)
-        if self._taints:
-            register.node_filter(self._untolerated, by_rules=True)
-        if self._ports:
-            register.node_filter(self._port_conflicts, scope="row")
-        if self._pod_affinity:
-            register.domain_filter(self._by_pods)
-        if self._spread:
-            register.domain_filter(self._by_spread)
 
     def _why_unsupported(self, shape: PodShape) -> Reason | None:
         found = [field for field in shape.hard_rules if field in self._unsupported]

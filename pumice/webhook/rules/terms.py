@@ -1,4 +1,4 @@
-"""What rules take for granted: the settings that they read, each described for users.
+"""The settings that rules read, each with a description for users.
 
 Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings`
 adds how strict each rule is, and reads all of them by pydantic; without a setting that differs from its default these
@@ -23,7 +23,7 @@ def _setting(default: object, description: str, **limits: int) -> Any:
 
 @dataclass(frozen=True)
 class Terms:
-    """The settings that rules read; alone, every rule is as strict as it says itself."""
+    """The settings that rules read. The levels are those of the rules themselves."""
 
     scheduler_names: tuple[str, ...] = _setting(
         (keys.DEFAULT_SCHEDULER,),
@@ -61,7 +61,7 @@ class Terms:
         False,
         "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
         "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
-        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
+        "counts pods that are held back, as Volcano's does, would wait for them forever.",
     )
 
     @classmethod

@@ -34,12 +34,12 @@ class StateSource:
     """Where the webhook finds objects: in caches of a cluster and its API server, or in files.
 
     Attributes:
-        view: What exists.
-        metrics: What is counted.
+        view: The objects.
+        metrics: Metrics of the webhook.
         queues: Finds queues that the view lacks; None without an API server.
         owners: The same for owners of pods.
         caches: Watch caches that keep the view current.
-        checks: What must hold before reviews are answered from the view, by name.
+        checks: Readiness checks before reviews are answered from the view, by name.
     """
 
     view: AdmissionView
@@ -70,7 +70,7 @@ class WebhookWorker:
 
     Attributes:
         source: What exists.
-        metrics: What is counted.
+        metrics: Metrics of the webhook.
         listener: The ports.
     """
 

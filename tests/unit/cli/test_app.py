@@ -20,6 +20,7 @@ VERBS = [
     "queue",
     "plugins",
     "rules",
+    "schema",
     "completion",
     "webhook",
     "controller",

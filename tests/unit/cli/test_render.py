@@ -84,7 +84,7 @@ def test_other_objects_are_state(pumice: Pumice, tmp_path: Path) -> None:
     assert kinds(ran.json["items"]) == {"PodGroup": 1, "Pod": 1}
 
 
-def test_warnings_are_told_beside_the_objects(pumice: Pumice) -> None:
+def test_warnings_are_reported_beside_the_objects(pumice: Pumice) -> None:
     wanted = job(tasks=[task()], plugins={"svc": ["--nonsense"]})
     ran = pumice("render", "-", stdin=json.dumps(wanted))
     assert ran.code == 0

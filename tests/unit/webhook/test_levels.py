@@ -56,7 +56,7 @@ def test_levels_are_set_one_by_one() -> None:
         ("rule.JOB-ZERO=", 'rules.JOB-ZERO: must be enforce, warn or off, found ""'),
         ("rule.JOB-ZERO=true", 'found "true" (YAML reads on and yes as true)'),
         ("rule.SCHEMA-TYPE=off", 'rule "SCHEMA-TYPE" cannot be set: the object does not decode'),
-        ("rule.JOBS-VALIDATE=off", '"JOBS-VALIDATE" cannot be set: it stands for a defect'),
+        ("rule.JOBS-VALIDATE=off", '"JOBS-VALIDATE" cannot be set: it reports a defect'),
         ("namespace.dev.JOB-ZERO=off", "is no setting, expected namespace.NAME.rule.CODE"),
         (
             "namespace.dev.rule.JOB-ZER=off",
@@ -256,7 +256,7 @@ def test_the_longest_prefix_decides_the_section(code: str, title: str) -> None:
     assert section_of(code).title == title
 
 
-def test_a_section_nobody_has_named_comes_last() -> None:
+def test_a_section_without_a_name_comes_last() -> None:
     rules = [Rule("NEW-THING", "a", "b.", "c"), Rule("Q-NEG", "a", "b.", "c")]
     assert [section.title for section, _ in sections(rules)] == ["Queues", "NEW"]
 

@@ -65,14 +65,22 @@ def test_percent_are_those_of_whole_numbers(has: int) -> None:
     assert percent(left, rows, 0).tolist() == [part * 100 // has for part in left.tolist()]
 
 
+SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+WITH_A_RULE = {"spec": {"topologySpreadConstraints": [SPREAD]}}
+
+
 def test_weights_of_zero_register_nothing() -> None:
-    case: dict[str, Any] = {"nodes": [["n1", 2, "4Gi"]], "args": {}}
+    case: dict[str, Any] = {"nodes": [["n1", 2, "4Gi"]], "args": {}, "pod": WITH_A_RULE}
     extensions = open_session(_scene(case)).extensions
     assert (extensions.scores, extensions.domain_scores) == ([], [])
 
 
 def test_default_weights_register_load_affinity_taints_and_other_pods() -> None:
-    """Of the reference's row NO-8 only image locality is left out."""
-    scene = Scene({"nodes": [["n1", 2, "4Gi"]]}, config_text([["nodeorder"]]))
-    extensions = open_session(scene).extensions
-    assert (len(extensions.scores), len(extensions.domain_scores)) == (3, 2)
+    """Of the reference's row NO-8 only image locality is left out; other pods are while no pod has rules about them."""
+    for pod, about_pods in ({}, 0), (WITH_A_RULE, 2):
+        scene = Scene(
+            {"nodes": [["n1", 2, "4Gi"]], "pods": [["c1", "p", "", "Pending", 1, "1Gi", "", pod]]},
+            config_text([["nodeorder"]]),
+        )
+        extensions = open_session(scene).extensions
+        assert (len(extensions.scores), len(extensions.domain_scores)) == (3, about_pods)

@@ -18,7 +18,7 @@ def warnings(text: str) -> list[str]:
     return [str(each) for each in parse(text.encode())[1]]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     assert problems(
         """resourceGroups:
 - resourceGroup: a
@@ -153,7 +153,7 @@ def test_what_cannot_be_used_has_a_line_and_a_path(text: str, problem: str) -> N
         ),
     ],
 )
-def test_it_is_told_once_and_with_the_line_of_the_file(text: str, told: str) -> None:
+def test_it_is_reported_once_and_with_the_line_of_the_file(text: str, told: str) -> None:
     assert problems(text) == [told]
 
 
