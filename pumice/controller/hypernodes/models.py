@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
 
-from pumice.api.json_words import quoted
 from pumice.api.names import qualified_name_problem
 from pumice.settings import FilePart, checked, refuse
 
@@ -29,7 +28,7 @@ def _distinct(levels: list[TopologyLevel]) -> list[TopologyLevel]:
         refuse([((), message)])
     message = "is listed twice; a key can be one level only"
     refuse(
-        ((index, "nodeLabel"), f"{quoted(key)} {message}")
+        ((index, "nodeLabel"), f"{key!r} {message}")
         for index, key in enumerate(keys)
         if key in keys[:index]
     )

@@ -86,6 +86,25 @@ def test_help_is_there_at_once() -> None:
     assert count < 200_000  # 127,000 were counted
 
 
+UNSET = """
+import sys
+from pumice.cli import main
+codes = main(["lint", "examples/pytorch.yaml", "-o", "json"]), main(["webhook", "--check-config"])
+print((codes, "pydantic" in sys.modules))
+"""
+
+
+def test_without_settings_nothing_brings_pydantic() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", UNSET],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ast.literal_eval(ran.stdout.splitlines()[-1]) == ((0, 0), False)
+
+
 def test_the_installed_command_is_the_same() -> None:
     script = Path(sys.executable).with_name("pumice")
     ran = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
