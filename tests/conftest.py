@@ -38,7 +38,10 @@ SLOW = (
     "tests/integration/controller/test_queues.py::test_the_end_is_the_same_wherever_a_controller_dies",
     "tests/integration/controller/test_stopped.py",
     "tests/integration/controller/test_workloads.py::test_the_end_is_the_same_if_the_controller_is_killed_at_a_write",
+    "tests/integration/controller/test_workloads.py::test_many_pods_that_come_one_by_one_are_few_passes",
+    "tests/integration/controller/test_writes.py::test_after_a_restart_nothing_is_written_about_pods_that_did_not_change",
     "tests/integration/embedded/test_official_client.py",
+    "tests/integration/embedded/test_server.py::test_a_thousand_pods_are_written_and_watched_in_a_second_or_two",
     "tests/integration/webhook/test_broken_off.py",
     "tests/integration/webhook/test_cached_view.py",
     "tests/integration/webhook/test_connections.py",
@@ -46,6 +49,7 @@ SLOW = (
     "tests/integration/webhook/test_resource_groups.py::test_a_process_reads_the_file_again_within_seconds",
     "tests/integration/webhook/test_rolling_restart.py",
     "tests/packaging/",
+    "tests/unit/api/test_occurrences.py::test_any_schedule_in_odd_zones",
     "tests/unit/api/test_occurrences.py::test_every_minute_of_three_years",
     "tests/unit/certs/test_rotation.py::test_for_ten_years_every_leaf_in_use_is_trusted",
     "tests/unit/certs/test_strange_secrets.py",
@@ -63,7 +67,7 @@ SLOW = (
     "tests/unit/webhook/test_hostile_sizes.py",
     "tests/unit/webhook/test_standing.py",
 )
-"""Tests that start whole processes, count what large objects cost, or tell a story or a table once for each of its steps."""
+"""Tests that start whole processes, have many or large objects, or tell a story or a table once for each of its steps."""
 
 ALONE = (
     "tests/e2e/test_footprint.py",

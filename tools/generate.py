@@ -16,6 +16,7 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("tools.dashboard", "charts/pumice/files/dashboard.json"),
     ("tools.values_schema", "charts/pumice"),
     ("tools.settings_page", "docs/settings.md"),
+    ("tools.setting_schemas", "docs/schemas"),
     ("tools.rules_page", "docs/rules.md"),
     ("tools.phrases_page", "docs/phrases.md"),
     ("tools.metrics_page", "docs/metrics.md"),

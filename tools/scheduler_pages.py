@@ -19,7 +19,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from pumice.plugins.arguments import shown
 from pumice.scheduler.arguments import SchedulerArgument
@@ -143,12 +143,23 @@ def registered(spec: PluginSpec) -> list[str]:
     called = [
         node for node in nodes if isinstance(node, ast.Attribute) and _is_registrar(node.value)
     ]
-    if len(called) != sum(map(_is_registrar, nodes)):
+    own = [part for node in nodes if _is_own_method(node) for part in node.args]
+    if len(called) + sum(map(_is_registrar, own)) != sum(map(_is_registrar, nodes)):
         raise ValueError(
             f"plugin {spec.name}: call functions of `register` in the plugin's own module only"
         )
     names = {node.attr for node in called}
     return [name for name in FUNCTIONS if name in names]
+
+
+def _is_own_method(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a method of the plugin is called, whose source is here."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
+    )
 
 
 def _is_registrar(node: ast.AST) -> bool:

@@ -13,10 +13,10 @@ import typer
 from pumice.cli.app import app
 from pumice.plugins import builtin
 from pumice.plugins.arguments import shown
-from pumice.plugins.settings import DESCRIPTIONS, PluginSettings
+from pumice.plugins.settings import PluginSettings
 from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.registry import builtin_registry
-from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
+from pumice.webhook.settings import LEVELS_BY
 from tools.generated import run, table
 from tools.scheduler_pages import argument_rows
 from tools.values_shapes import settings
@@ -86,7 +86,14 @@ The file behind `--config` of `pumice scheduler` and `pumice simulate`, in Volca
 `kubectl get configmap -o yaml` prints it; `scheduler.config` of the chart. `pumice scheduler --config FILE --check-config` says whether it can be used.
 
 A running scheduler takes up a change within two seconds. A file that cannot be used leaves the last good one in force; the log says so, the metric
-`pumice_scheduler_config_unusable`, `/readyz?verbose`, and an event of the Lease. Without a file:
+`pumice_scheduler_config_unusable`, `/readyz?verbose`, and an event of the Lease.
+
+Editors that know JSON schemas check the file and complete its keys: [scheduler.json](schemas/scheduler.json). There are schemas of the
+[resource groups](resource-groups.md) and of the [discovery of HyperNodes](hypernodes.md), too:
+[resource-groups.json](schemas/resource-groups.json), [hypernode-discovery.json](schemas/hypernode-discovery.json). With the YAML language
+server, the first line of a file names its schema: `# yaml-language-server: $schema=PATH`.
+
+Without a file:
 """
 
 
@@ -99,14 +106,10 @@ def page() -> str:
 def _admission() -> Iterator[str]:
     yield ADMISSION
     rows = [
-        (f"`{name}`", f"`{shown(schema['default'])}`", schema["description"])
-        for name, schema in settings()
-        if name not in LEVELS_BY
-    ]
-    fields = AdmissionSettings.declared()
-    rows += [
-        (f"`{spelt}`", "the rule's own", f"{fields[name].metadata['description']}")
-        for name, spelt in LEVELS_BY.items()
+        (f"`{LEVELS_BY[name]}`", "the rule's own", schema["description"])
+        if name in LEVELS_BY
+        else (f"`{name}`", f"`{shown(schema['default'])}`", schema["description"])
+        for name, schema in settings().items()
     ]
     yield table(("setting", "default", "what it does"), rows)
     yield LEVELS
@@ -139,9 +142,9 @@ def _as_given(value: Any) -> str:
 
 def _job_plugins() -> Iterator[str]:
     yield PLUGINS
-    defaults = PluginSettings().as_defaults()
     cluster_wide = [
-        (f"`{name}`", f"`{_as_given(defaults[name])}`", text) for name, text in DESCRIPTIONS.items()
+        (f"`{name}`", f"`{_as_given(default)}`", text)
+        for name, (text, default) in PluginSettings.described().items()
     ]
     yield table(("setting", "default", "what it does"), cluster_wide)
     for plugin in builtin().plugins:

@@ -5,14 +5,13 @@ every place that names them: Helm's messages about a reference are harder to rea
 thing itself.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from pumice.plugins.settings import DESCRIPTIONS, PluginSettings
-from pumice.webhook.rules.catalogue import ALL
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.sections import section_of
-from pumice.webhook.settings import LEVELS, AdmissionSettings
+from pumice.plugins.settings import PluginSettings
+from pumice.settings import json_schema
+from pumice.webhook.groups.models import DOMAIN, KEYS, LABEL, LABELS, ResourceGroupsFile
+from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["SHAPES", "Schema", "settings"]
 
@@ -26,18 +25,9 @@ NAME: Schema = {
     "maxLength": 63,
     "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
 }
-_WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
-_KEY = f"({_DOMAIN}/)?{_WORD}"
-KEY: Schema = {"type": "string", "pattern": f"^{_KEY}$"}
-LABEL: Schema = {"type": "string", "pattern": f"^({_WORD})?$"}
-LABELS: Schema = {
-    "type": "object",
-    "additionalProperties": False,
-    "patternProperties": {f"^{_KEY}$": LABEL},
-}
-ANNOTATIONS: Schema = {**LABELS, "patternProperties": {f"^{_KEY}$": TEXT}}
-OBJECT_NAME: Schema = {"type": "string", "maxLength": 253, "pattern": f"^{_DOMAIN}$"}
+KEY: Schema = {"type": "string", "pattern": f"^{KEYS}$"}
+ANNOTATIONS: Schema = {**LABELS, "patternProperties": {f"^{KEYS}$": TEXT}}
+OBJECT_NAME: Schema = {"type": "string", "maxLength": 253, "pattern": f"^{DOMAIN}$"}
 AMOUNTS: Schema = {
     "type": "object",
     "additionalProperties": {
@@ -87,114 +77,29 @@ OF_PODS_AND_CONTAINERS: Schema = {
 """What the security contexts of pods and of containers both have."""
 
 
-def _resource_group() -> Schema:
-    """A group as Volcano's admission configuration has it, in Volcano's or Kubernetes' spelling."""
-    scalar: Schema = {"type": ["string", "number", "boolean"]}
-    seconds: Schema = {"type": "integer"}
-    toleration = _object(
-        key=TEXT,
-        operator=_enum("Exists", "Equal", ""),
-        value=scalar,
-        effect=_enum("NoSchedule", "PreferNoSchedule", "NoExecute", ""),
-        tolerationSeconds=seconds,
-        tolerationseconds=seconds,
-    )
-    return _object(
-        resourceGroup=TEXT,
-        object=_claim(),
-        schedulerName={**NAME, "minLength": 0, "pattern": f"^({_DOMAIN})?$"},
-        tolerations=_array(toleration),
-        labels=LABELS,
-        affinity={"type": ["object", "string"]},
-    )
-
-
-def _claim() -> Schema:
-    """Which pods belong to a group: those of namespaces, or those with one of the annotations."""
-    namespace: Schema = {
-        "type": "string",
-        "maxLength": 63,
-        "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-    }
-    # A text is YAML itself: a line such as `key: value`, or a map in braces.
-    written = rf"""^\s*(\{{|["']?{_KEY}["']?\s*:(\s|$))"""
-    annotation: Schema = {
-        "type": ["string", "object"],
-        "pattern": written,
-        "additionalProperties": False,
-        "patternProperties": {f"^{_KEY}$": {"type": ["string", "number", "boolean"]}},
-    }
-    return {
-        **_object(key=_enum("namespace", "annotation", ""), value={"type": "array"}),
-        "if": {"properties": {"key": {"const": "namespace"}}, "required": ["key"]},
-        "then": {"properties": {"value": {"items": namespace}}},
-        "else": {"properties": {"value": {"items": annotation}}},
-    }
-
-
-def _levels(rules: Iterable[Rule]) -> Schema:
-    """Levels by code; YAML reads `off` as false."""
-    # One pattern for all codes: a list of them would make each message about a misspelt one endless.
-    codes = "|".join(sorted(rule.code for rule in rules))
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "patternProperties": {f"^({codes})$": {"enum": [*LEVELS, False]}},
-    }
-
-
-def _levels_in_namespaces() -> Schema:
-    namespaced = [rule for rule in ALL if section_of(rule.code).namespaced]
-    # Helm gives the wrong place for what `propertyNames` refuses.
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "patternProperties": {"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$": _levels(namespaced)},
-    }
-
-
-def settings() -> Iterator[tuple[str, Schema]]:
+def settings() -> dict[str, Schema]:
     """Settings of admission by their name on the command line, each with its schema."""
-    defaults = AdmissionSettings()
-    for name, setting in AdmissionSettings.declared().items():
-        if name != "scheduler_names":  # these follow from `schedulerName`
-            default = getattr(defaults, name)
-            schema = {"default": default, **setting.metadata, "type": _JSON_TYPES[type(default)]}
-            yield name.replace("_", "-"), schema
-
-
-def _admission_settings() -> Schema:
-    shapes = {"rules": _levels(ALL), "namespaces": _levels_in_namespaces()}
-    return _object(**{name: _shaped(field, shapes.get(name)) for name, field in settings()})
+    found: dict[str, Schema] = json_schema(AdmissionSettings)["properties"]
+    del found["scheduler-names"]  # these follow from `schedulerName`
+    return found
 
 
 def _plugin_settings() -> Schema:
-    defaults = PluginSettings().as_defaults()
-    return _object(
-        **{
-            name: {"description": text, "type": _JSON_TYPES[type(defaults[name])]}
-            for name, text in DESCRIPTIONS.items()
-        }
-    )
+    """Settings of job plugins; their defaults are the code's, so that the chart passes only what is set."""
+    properties = json_schema(PluginSettings)["properties"]
+    for each in properties.values():
+        each.pop("default", None)
+    return _object(**properties)
 
 
-_JSON_TYPES: dict[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    dict: "object",
-}
-
-
-def _shaped(field: Schema, shape: Schema | None) -> Schema:
-    if shape is None:
-        return field
-    return {"description": field["description"], **shape, "default": field["default"]}
+def _resource_groups() -> Schema:
+    groups: Schema = json_schema(ResourceGroupsFile)["properties"]["resourceGroups"]
+    return groups
 
 
 SHAPES: dict[str, Callable[[], Schema]] = {
     "port": lambda: {"minimum": 1, "maximum": 65535},
-    "name": lambda: {"maxLength": 253, "pattern": f"^({_DOMAIN})?$"},
+    "name": lambda: {"maxLength": 253, "pattern": f"^({DOMAIN})?$"},
     "names": lambda: _array(OBJECT_NAME),
     "pluginNames": lambda: _array(KEY),
     "schedulerName": lambda: NAME,
@@ -222,7 +127,7 @@ SHAPES: dict[str, Callable[[], Schema]] = {
     ),
     "labels": lambda: LABELS,
     "annotations": lambda: ANNOTATIONS,
-    "resourceGroups": lambda: _array(_resource_group()),
+    "resourceGroups": _resource_groups,
     "resources": lambda: _object(requests=AMOUNTS, limits=AMOUNTS),
     "tolerations": lambda: _array(
         _object(
@@ -253,7 +158,7 @@ SHAPES: dict[str, Callable[[], Schema]] = {
             resources={**_array(NAME), "minItems": 1},
         )
     ),
-    "admissionSettings": _admission_settings,
+    "admissionSettings": lambda: _object(**settings()),
     "pluginSettings": _plugin_settings,
 }
 """The shapes by name; what is not given there comes from the default's own type."""

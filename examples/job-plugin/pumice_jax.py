@@ -35,7 +35,7 @@ class Jax(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse a Job without the task, whose processes would wait for ever."""
+        """Refuse a Job without the task, whose processes would wait forever."""
         if job.task(values["task"]) is not None:
             return Findings()
         hint = did_you_mean(values["task"], [task.name for task in job.tasks])

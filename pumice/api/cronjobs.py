@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
-"""What becomes of a Job that still runs when the next one is due."""
+"""What happens if a Job still runs when the next one is due."""
 
 
 class EmbeddedMeta(ApiStruct, frozen=True):
@@ -65,7 +65,7 @@ class CronJobSpec(ApiStruct, frozen=True):
             left out.
         starting_deadline_seconds: Seconds after which a Job that was due is not made any more; less than
             one counts as one.
-        concurrency_policy: What becomes of a Job that still runs when the next one is due: `Allow`
+        concurrency_policy: What happens if a Job still runs when the next one is due: `Allow`
             lets both run, `Forbid` skips the next one, `Replace` deletes the one that runs.
         suspend: Makes no Jobs for the time being.
         job_template: The Jobs that are made.
@@ -106,7 +106,7 @@ class ObjectReference(ApiStruct, frozen=True):
 
 
 class CronJobStatus(ApiStruct, frozen=True):
-    """What has become of the schedule.
+    """Status of a CronJob.
 
     Attributes:
         active: Jobs that run.
@@ -124,7 +124,7 @@ class CronJob(ApiStruct, frozen=True):
 
     Attributes:
         spec: When, and which.
-        status: What has become of it.
+        status: Its observed state.
     """
 
     api_version: str = ""

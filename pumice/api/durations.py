@@ -59,7 +59,7 @@ def format_duration(seconds: float) -> str:
 
 
 def duration_problem(text: str) -> str | None:
-    """Say why a text is no duration, or None when it is."""
+    """Explain why a string is not a valid duration; None if it is."""
     if parse_nanoseconds(text) is not None:
         return None
     return f"{_duration_fault(text)}; write a duration such as 90s, 10m or 1h30m"

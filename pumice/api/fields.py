@@ -59,7 +59,7 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
 
 
 def plain(text: str) -> str:
-    r"""A text as one line that does nothing to a terminal: control characters become `\n`, `\x1b`."""
+    r"""A string as one line that is safe to print on a terminal: control characters become `\n`, `\x1b`."""
     if text.isprintable():
         return text
     return "".join(

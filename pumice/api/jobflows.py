@@ -32,7 +32,7 @@ PHASES = ("Succeed", "Terminating", "Failed", "Running", "Pending")
 """Phases of a JobFlow, in Volcano's order."""
 
 RETAIN_POLICIES = ("retain", "delete")
-"""What becomes of the Jobs when all have completed."""
+"""What happens to the Jobs when all have completed."""
 
 
 class HttpHeader(ApiStruct, frozen=True):
@@ -142,7 +142,7 @@ class JobFlowSpec(ApiStruct, frozen=True):
 
     Attributes:
         flows: The Jobs.
-        job_retain_policy: What becomes of them when all have completed: `retain` or `delete`.
+        job_retain_policy: What happens to them when all have completed: `retain` or `delete`.
     """
 
     flows: list[Flow] | None = None
@@ -210,7 +210,7 @@ class JobFlowState(ApiStruct, frozen=True):
 
 
 class JobFlowStatus(ApiStruct, frozen=True):
-    """What has become of the Jobs.
+    """Status of a JobFlow.
 
     Attributes:
         pending_jobs: Jobs that wait.
@@ -240,7 +240,7 @@ class JobFlow(ApiStruct, frozen=True):
 
     Attributes:
         spec: Which Jobs, in what order.
-        status: What has become of them.
+        status: The observed state of its Jobs.
     """
 
     api_version: str = ""

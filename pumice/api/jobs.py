@@ -278,7 +278,7 @@ class JobCondition(ApiStruct, frozen=True):
 
 
 class JobStatus(ApiStruct, frozen=True):
-    """What has become of the Job.
+    """Status of a Job.
 
     Attributes:
         state: Phase and reason.
@@ -318,7 +318,7 @@ class Job(ApiStruct, frozen=True, weakref=True, gc=True):
 
     Attributes:
         spec: What the user asks for.
-        status: What has become of it.
+        status: Its observed state.
     """
 
     api_version: str = ""

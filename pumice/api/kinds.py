@@ -191,7 +191,7 @@ def by_kind(api_version: str, kind: str) -> Kind | None:
 
 
 def by_resource(group: str, version: str, plural: str) -> Kind | None:
-    """Find a kind as a path or an admission request spells it."""
+    """Find a kind by its resource name, as in paths and admission requests."""
     return _BY_RESOURCE.get((group, version, plural))
 
 

@@ -16,11 +16,11 @@ DNS_SUBDOMAIN_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """A rule over several fields, which the API server judges by.
+    """A CEL rule over several fields, which the API server enforces.
 
     Attributes:
-        rule: CEL over `self`, the value that carries the rule.
-        message: What the user is told when it does not hold.
+        rule: CEL expression over `self`, the value with the rule.
+        message: The error message if the rule does not hold.
     """
 
     rule: str

@@ -82,7 +82,7 @@ class LabelSelector(ApiStruct, frozen=True):
     match_expressions: list[LabelSelectorRequirement] | None = None
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a set of labels is selected; an unknown operator selects nothing."""
+        """True if the selector matches a set of labels; an unknown operator matches nothing."""
         if any(labels.get(key) != value for key, value in (self.match_labels or {}).items()):
             return False
         return all(_holds(each, labels) for each in self.match_expressions or ())

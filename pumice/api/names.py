@@ -42,7 +42,7 @@ _HEADER_NAME = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 
 @lru_cache(maxsize=4096)
 def dns_label_problem(name: str) -> str | None:
-    """Say why a text is no DNS-1123 label (pod, container and task names), or None when it is."""
+    """Explain why a string is not a valid DNS-1123 label (pod, container and task names); None if it is."""
     if len(name) > LABEL_LENGTH:
         return f"must be at most {LABEL_LENGTH} characters, found {len(name)}"
     if not _LABEL.fullmatch(name):
@@ -54,19 +54,19 @@ def dns_label_problem(name: str) -> str | None:
 
 
 def service_name_problem(name: str) -> str | None:
-    """Say why a text is no DNS-1035 label (Service names), or None when it is."""
+    """Explain why a string is not a valid DNS-1035 label (Service names); None if it is."""
     if len(name) > LABEL_LENGTH:
         return f"must be at most {LABEL_LENGTH} characters, found {len(name)}"
     if not _SERVICE.fullmatch(name):
         return (
-            "must consist of lower case letters, digits and '-', start with a letter and end with "
+            "must consist of lowercase letters, digits and '-', start with a letter and end with "
             f'a letter or digit, found "{name}"'
         )
     return None
 
 
 def dns_subdomain_problem(name: str) -> str | None:
-    """Say why a text is no DNS-1123 subdomain (object names), or None when it is."""
+    """Explain why a string is not a valid DNS-1123 subdomain (object names); None if it is."""
     if len(name) > SUBDOMAIN_LENGTH:
         return f"must be at most {SUBDOMAIN_LENGTH} characters, found {len(name)}"
     if not _SUBDOMAIN.fullmatch(name):
@@ -78,7 +78,7 @@ def dns_subdomain_problem(name: str) -> str | None:
 
 
 def qualified_name_problem(name: str) -> str | None:
-    """Say why a text is no qualified name (`prefix/name`; label and annotation keys), or None."""
+    """Explain why a string is not a valid qualified name (`prefix/name`; label and annotation keys); None if it is."""
     prefix, slash, base = name.rpartition("/")
     if "/" in prefix:
         return f'must have at most one "/", between a domain and a name, found "{name}"'
@@ -96,7 +96,7 @@ def qualified_name_problem(name: str) -> str | None:
 
 
 def label_value_problem(value: str) -> str | None:
-    """Say why a text is no label value, or None when it is (the empty text is one)."""
+    """Explain why a string is not a valid label value; None if it is (the empty string is valid)."""
     if not value:
         return None
     if len(value) > LABEL_LENGTH:
@@ -110,7 +110,7 @@ def label_value_problem(value: str) -> str | None:
 
 
 def env_name_problem(name: str) -> str | None:
-    """Say why a text names no environment variable, or None when it does.
+    """Explain why a string does not name a valid environment variable; None if it does.
 
     Since version 1.34 Kubernetes takes all printable ASCII but `=`.
     """
@@ -122,7 +122,7 @@ def env_name_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def port_name_problem(name: str) -> str | None:
-    """Say why a text is no IANA service name (names of container ports), or None when it is."""
+    """Explain why a string is not a valid IANA service name (names of container ports); None if it is."""
     if len(name) > _PORT_NAME_LENGTH:
         return f'must be at most {_PORT_NAME_LENGTH} characters, found {len(name)} in "{name}"'
     if _PORT_NAME.fullmatch(name):
@@ -139,7 +139,7 @@ def port_name_problem(name: str) -> str | None:
 
 
 def config_key_problem(key: str) -> str | None:
-    """Say why a text is no key of a ConfigMap or a Secret, or None when it is."""
+    """Explain why a string is not a valid key of a ConfigMap or a Secret; None if it is."""
     if len(key) > SUBDOMAIN_LENGTH:
         return f"must be at most {SUBDOMAIN_LENGTH} characters, found {len(key)}"
     if not _CONFIG_KEY.fullmatch(key):
@@ -150,7 +150,7 @@ def config_key_problem(key: str) -> str | None:
 
 
 def header_name_problem(name: str) -> str | None:
-    """Say why a text names no HTTP header of a probe, or None when it does."""
+    """Explain why a string does not name a valid HTTP header of a probe; None if it does."""
     if not _HEADER_NAME.fullmatch(name):
         return f"must consist of letters, digits and '-', found \"{name}\""
     return None

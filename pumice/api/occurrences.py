@@ -152,7 +152,7 @@ def _listed(calendar: Calendar, begin: int, end: int) -> Iterator[int]:
 
 @lru_cache(maxsize=256)
 def _times(hours: frozenset[int], minutes: frozenset[int]) -> tuple[int, ...]:
-    """Seconds of a day, in order."""
+    """The scheduled seconds of a day, ascending."""
     return tuple(hour * 3600 + minute * 60 for hour in sorted(hours) for minute in sorted(minutes))
 
 

@@ -172,7 +172,7 @@ class PodVolume(ApiStruct, frozen=True):
 
 
 class PodSpec(ApiStruct, frozen=True):
-    """What a pod asks of a node."""
+    """Requirements of a pod on its node."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -220,7 +220,7 @@ class ContainerState(ApiStruct, frozen=True):
 
 
 class ContainerStatus(ApiStruct, frozen=True):
-    """What has become of a container; `resources` are those that it runs with, and may differ from what it asks for."""
+    """Status of a container; `resources` are those that it runs with, which may differ from its requests."""
 
     name: str = ""
     ready: bool = False
@@ -231,7 +231,7 @@ class ContainerStatus(ApiStruct, frozen=True):
 
 
 class PodStatus(ApiStruct, frozen=True):
-    """What has become of a pod."""
+    """Status of a pod."""
 
     phase: str = ""
     reason: str = ""

@@ -73,11 +73,11 @@ def parse_milli(value: object) -> int:
         value: Text such as `250m`, `1.5`, `2Gi`, `1e3`, or a number as YAML and JSON give it.
 
     Returns:
-        The amount in thousandths of a unit, rounded away from zero, so that what is below zero
-        stays so however little it is.
+        The quantity in thousandths of a unit, rounded away from zero, so that a negative quantity
+        never becomes 0.
 
     Raises:
-        QuantityError: The value is no quantity.
+        QuantityError: The value is not a quantity.
     """
     if isinstance(value, str):
         return _parse_text(value)

@@ -39,7 +39,7 @@ class Regex:
 
 
 def regex_problem(pattern: str) -> str | None:
-    """Say why a text is no regular expression, or None when it is."""
+    """Explain why a string is not a valid regular expression; None if it is."""
     return judge_regex(pattern).problem
 
 

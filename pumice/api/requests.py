@@ -38,7 +38,7 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Amounts:
         status: What its node reports about it; None for a pod that is on no node.
 
     Raises:
-        QuantityError: A quantity cannot be read.
+        QuantityError: A quantity cannot be parsed.
 
     Source: Kubernetes documentation, "Init Containers" and "Sidecar Containers", resource sharing within containers; "Resize CPU
     and Memory Resources assigned to Containers"; `PodRequests` of k8s.io/component-helpers/resource.
@@ -56,12 +56,12 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Amounts:
 
 
 def quota_usage(spec: PodSpec) -> Amounts:
-    """Milli-units that a pod counts in a quota: plain names, `requests.*`, `limits.*`, `pods`.
+    """Usage of a pod in a ResourceQuota, in milli-units by name: plain names, `requests.*`, `limits.*` and `pods`.
 
     Limits without requests count as requests, as the API server defaults them on pods.
 
     Raises:
-        QuantityError: A quantity cannot be read.
+        QuantityError: A quantity cannot be parsed.
     """
     requests = _effective(spec, "requests")
     limits = _effective(spec, "limits")

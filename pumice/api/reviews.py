@@ -113,7 +113,7 @@ class PatchOperation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Status(ApiStruct, frozen=True):
-    """The parts of `metav1.Status` that a denial carries."""
+    """The fields of `metav1.Status` that a denial has."""
 
     code: int = 0
     status: str = ""

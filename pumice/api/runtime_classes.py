@@ -28,7 +28,7 @@ class RuntimeClassScheduling(ApiStruct, frozen=True):
 
 
 class RuntimeClass(ApiStruct, frozen=True):
-    """A container runtime that pods can name."""
+    """A RuntimeClass: a container runtime that pods refer to by name."""
 
     metadata: ObjectMeta = ObjectMeta()
     overhead: PodOverhead | None = None

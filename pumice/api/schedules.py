@@ -65,7 +65,7 @@ class Interval:
 
     @property
     def possible(self) -> bool:
-        """Whether it is ever due."""
+        """True if the schedule has at least one run."""
         return True
 
 

@@ -347,7 +347,7 @@ def compile(schema: dict[str, Any]) -> Structural:  # noqa: A001 - the word of t
     `apiVersion`, `kind` and `metadata` are known without being named in the schema.
 
     Raises:
-        SchemaError: The schema is none.
+        SchemaError: The schema is not a structural schema.
     """
     return Structural(schema, root=True)
 

@@ -1,7 +1,7 @@
 """Names of time zones, as the IANA database has them.
 
-Which names there are is told by the database that Pumice brings along, not by the machine's, so that
-a manifest is judged the same at every desk and in every image.
+The names are those of the database in Pumice's package `tzdata`, not of the machine, so that a manifest
+gets the same result on every machine and in every image.
 """
 
 import re
@@ -38,7 +38,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def time_zone_problem(name: str) -> str | None:
-    """Say why a text is no name of a time zone, or None when it is."""
+    """Explain why a string is not the name of a time zone; None if it is one."""
     if not name:
         return "timeZone must be nil or non-empty string; leave it out for the time zone of the controller"
     if name.lower() == "local":

@@ -32,6 +32,7 @@ __all__ = [
     "begins",
     "check_expansion",
     "reworded",
+    "value_of",
 ]
 
 LARGEST_EXPANSION = 5_000_000
@@ -248,6 +249,19 @@ class WrittenReader(YamlReader):
 
     def _key(self, event: Any) -> str:
         return str(self._scalar(event))
+
+
+def value_of(found: Any) -> Any:
+    """What was written, as JSON has it.
+
+    Raises:
+        ScalarError: JSON cannot hold it.
+    """
+    if isinstance(found, WrittenScalar):
+        return found.value()
+    if isinstance(found, dict):
+        return {key: value_of(each) for key, each in found.items()}
+    return [value_of(each) for each in found] if isinstance(found, list) else found
 
 
 def begins(event: Any) -> int:

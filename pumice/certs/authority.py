@@ -207,7 +207,7 @@ class Authority(_Pair):
 
     @property
     def end(self) -> float:
-        """UNIX seconds until which it is valid."""
+        """End of validity in UNIX seconds."""
         return not_after(self.certificate)
 
 

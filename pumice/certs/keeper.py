@@ -104,7 +104,7 @@ class CertificateManager:
 
     @property
     def ready(self) -> bool:
-        """Whether the API server would accept what is served now, in every configuration."""
+        """True if the API server accepts the served certificate by the CA bundle of every webhook configuration."""
         return self.problem is None
 
     @property
@@ -135,7 +135,7 @@ class CertificateManager:
                 self.started.set()
 
     async def run(self) -> None:
-        """Look for ever: every poll, and whenever the injector sees a change."""
+        """Check the certificates forever: at every poll interval, and when the injector sees a change."""
         while True:
             self.injector.changed.clear()
             try:

@@ -39,17 +39,17 @@ class ServingCertificate:
     """A TLS server context and the pair that it presents now.
 
     Attributes:
-        context: Give it to the server; it stays the same object for ever.
+        context: Give it to the server; it stays the same object forever.
         chain: What is presented, as PEM; empty before the first `use`.
         swaps: How often another pair was put in, the first time included.
         expires: UNIX seconds at which what is presented ends; 0 when nothing is.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """Present nothing yet.
+        """Create a context without a certificate.
 
         Args:
-            clock: Tells when what is presented has ended.
+            clock: Tells the time, to detect an expired certificate.
         """
         self.context = _server_context()
         self.context.sni_callback = self._greet

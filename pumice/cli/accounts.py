@@ -15,7 +15,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
-from pumice.cli.observed import ObservedCluster
+from pumice.cli.observed import ReadableCluster
 from pumice.cli.story import is_waiting, sentence, standing
 from pumice.plugins.native.places import number_in
 from pumice.scheduler import Config
@@ -31,7 +31,7 @@ _NEXT = "it fits now; the next scheduling cycle places it"
 Account = dict[str, Any]
 
 
-def of_job(job: Job, seen: ObservedCluster, config: Config, now: float) -> Account:
+def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Account:
     """A Job: its state, its gang, its pods and what was reported about them."""
     namespace, name = job.metadata.namespace, job.metadata.name
     group = seen.group(namespace, pod_group_name(name, job.metadata.uid))
@@ -57,7 +57,7 @@ def of_job(job: Job, seen: ObservedCluster, config: Config, now: float) -> Accou
     }
 
 
-def of_pod(pod: Pod, seen: ObservedCluster, config: Config, now: float) -> Account:
+def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Account:
     """A pod: its node, or why it has none; its gang."""
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
     name = _group_of(pod)
@@ -94,7 +94,7 @@ def of_pod(pod: Pod, seen: ObservedCluster, config: Config, now: float) -> Accou
     }
 
 
-def of_queue(queue: Queue, seen: ObservedCluster, config: Config, now: float) -> Account:
+def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Account:
     """A queue: its state, what it holds by resource, and its gangs that wait, in order."""
     name = queue.metadata.name
     simulation, error = _simulated(seen, config, now, before=True)
@@ -135,13 +135,13 @@ def of_queue(queue: Queue, seen: ObservedCluster, config: Config, now: float) ->
     }
 
 
-def waiting_gangs(seen: ObservedCluster, config: Config, now: float) -> list[Account]:
+def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Account]:
     """Gangs that wait, by namespace and name; those of all namespaces where the user asked for all."""
     simulation, _ = _simulated(seen, config, now)
     return _waiting(seen, simulation)
 
 
-def positioned_gangs(seen: ObservedCluster, config: Config, now: float) -> dict[str, Account]:
+def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[str, Account]:
     """Gangs that wait, by `namespace/name`, each with its position in its queue.
 
     An account has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None where the user may not
@@ -163,7 +163,7 @@ def positioned_gangs(seen: ObservedCluster, config: Config, now: float) -> dict[
     return gangs
 
 
-def _waiting(seen: ObservedCluster, simulation: Simulation | None) -> list[Account]:
+def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Account]:
     """Gangs that wait, given a simulation after a cycle."""
     pending = simulation.pending if simulation else {}
     found = []
@@ -197,9 +197,9 @@ def _waiting(seen: ObservedCluster, simulation: Simulation | None) -> list[Accou
 
 
 def _gang(
-    group: PodGroup | None, pods: Sequence[Pod], seen: ObservedCluster, config: Config, now: float
+    group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster, config: Config, now: float
 ) -> Account:
-    """Numbers of a gang of which pods have no node."""
+    """Counts of a gang that has pods without a node."""
     waits = any(not pod.spec.node_name for pod in pods)
     if group is None or not (waits or group.status.phase in _NOT_STARTED) or not seen.sees_cluster:
         return _no_numbers()
@@ -233,7 +233,7 @@ def _no_numbers() -> Account:
 
 
 def _simulated(
-    seen: ObservedCluster, config: Config, now: float, *, before: bool = False
+    seen: ReadableCluster, config: Config, now: float, *, before: bool = False
 ) -> tuple[Simulation | None, str | None]:
     """A simulation after one cycle, or before it; None without the rights for it, or with the fault in an object."""
     if not seen.sees_cluster:

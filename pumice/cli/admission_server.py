@@ -10,6 +10,7 @@ from pumice.cli.serving import CertificateNames, compared, from_files, of_our_ow
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server import (
     Certificates,
     InsecureAddressError,
@@ -17,7 +18,6 @@ from pumice.webhook.server import (
     StateSource,
     WebhookWorker,
 )
-from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 
 __all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
@@ -41,7 +41,7 @@ class AdmissionServer:
         names: What certificates of Pumice's own are made for.
     """
 
-    admission: AdmissionSettings
+    admission: Terms
     plugin_settings: PluginSettings
     paths: tuple[str, ...] | None
     files: tuple[Path | None, Path | None]
@@ -51,7 +51,7 @@ class AdmissionServer:
     names: CertificateNames
 
     def check(self) -> None:
-        """Read the files, and no more.
+        """Read the files and start nothing.
 
         Raises:
             UserError: One of them cannot be used.
@@ -60,7 +60,7 @@ class AdmissionServer:
         from_files(*self.files)
 
     async def run(self, kubeconfig: Path | None, server: str | None) -> None:
-        """Answer until told to stop.
+        """Serve until a signal to stop.
 
         Raises:
             UserError: It cannot listen, its certificate cannot be used, or others could overhear it.
@@ -121,7 +121,7 @@ def paired(certificate: Path | None, key: Path | None) -> tuple[Path | None, Pat
 def listening_at(
     host: str | None, port: int, metrics_port: int | None, drain_seconds: float | None
 ) -> ServerSettings:
-    """Where to listen and how to end, where nothing was said: for everybody in a pod, else for this machine.
+    """Defaults for listening and shutdown: all addresses in a pod, loopback otherwise.
 
     Raises:
         UserError: It would never end, or both ports are the same.

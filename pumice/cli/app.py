@@ -29,6 +29,7 @@ from pumice.cli import (
     review,
     rules,
     scheduler,
+    schema,
     simulate,
     webhook,
 )
@@ -87,7 +88,20 @@ app = typer.Typer(
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
 
-_VERBS = (lint, review, render, simulate, dev, explain, job, queue, plugins, rules, completion)
+_VERBS = (
+    lint,
+    review,
+    render,
+    simulate,
+    dev,
+    explain,
+    job,
+    queue,
+    plugins,
+    rules,
+    schema,
+    completion,
+)
 _COMPONENTS = (webhook, controller, scheduler, certs)
 
 
@@ -96,7 +110,7 @@ def _name(module: ModuleType) -> str:
 
 
 def _register(module: ModuleType, **settings: object) -> None:
-    """Add a verb: the function that bears its module's name with the module's examples, or a group of commands."""
+    """Add a command: the function with the name of its module, or a group of commands, with the module's examples."""
     name = _name(module)
     if not hasattr(module, "VERBS"):
         _add(app, name, getattr(module, name), module.EXAMPLES, settings)

@@ -13,7 +13,7 @@ WIDTH = 60
 
 
 class _Absent:
-    """What stands for a field that is not there."""
+    """Placeholder for a missing field."""
 
 
 ABSENT: Final = _Absent()

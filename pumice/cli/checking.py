@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import kinds
+from pumice.api.setting_errors import SettingError
 from pumice.cli.exits import UserError
 from pumice.cli.manifests import Manifest, Raw, read_bytes
 from pumice.cli.output import note
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pumice.webhook.admission import Admission
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
-    from pumice.webhook.settings import AdmissionSettings
+    from pumice.webhook.rules.terms import Terms
     from pumice.webhook.view import Snapshot
 
 __all__ = [
@@ -51,18 +52,22 @@ def registry() -> "Registry":
         raise UserError(str(error)) from None
 
 
-def read_settings(assignments: Sequence[str] | None) -> "AdmissionSettings":
+def read_settings(assignments: Sequence[str] | None) -> "Terms":
     """Settings of admission from `--set NAME=VALUE`.
 
     Raises:
         UserError: There is no such setting or it has no such value.
     """
-    from pumice.webhook.settings import AdmissionSettings, SettingError
+    from pumice.webhook.rules.terms import Terms
+
+    if not assignments:
+        return Terms()
+    from pumice.webhook.settings import AdmissionSettings
 
     try:
-        return AdmissionSettings.from_assignments(assignments or ())
+        return AdmissionSettings.from_assignments(assignments)
     except SettingError as error:
-        raise UserError(f"--set: {error}") from None
+        raise UserError(*(f"--set: {each}" for each in error.problems)) from None
 
 
 def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "PluginSettings":
@@ -76,12 +81,11 @@ def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "Plugi
         UserError: There is no such setting or it has no such value.
     """
     from pumice.plugins import PluginSettings
-    from pumice.plugins.settings import PluginSettingError
 
     try:
         return PluginSettings.from_assignments(assignments or ())
-    except PluginSettingError as error:
-        raise UserError(f"{flag}: {error}") from None
+    except SettingError as error:
+        raise UserError(*(f"{flag}: {each}" for each in error.problems)) from None
 
 
 def read_groups(file: str | None) -> "ResourceGroups":
@@ -90,14 +94,15 @@ def read_groups(file: str | None) -> "ResourceGroups":
     Raises:
         UserError: The file cannot be read or used.
     """
-    from pumice.webhook.groups.parsing import ConfError, parse
     from pumice.webhook.rules.resource_groups import NO_GROUPS
 
     if file is None:
         return NO_GROUPS
+    from pumice.webhook.groups.parsing import parse
+
     try:
         groups, warnings = parse(read_bytes(file))
-    except ConfError as error:
+    except SettingError as error:
         first, *more = error.problems
         for problem in (*error.warnings, *(error.problems if more else ())):
             note(f"{file}: {problem}")
@@ -132,7 +137,7 @@ def snapshot(state: Iterable[Raw], *, whole: bool = False) -> "Snapshot":
 
 def admission(
     state: Iterable[Raw],
-    settings: "AdmissionSettings",
+    settings: "Terms",
     groups: "ResourceGroups",
     *,
     whole: bool = False,
@@ -155,9 +160,9 @@ def job_check() -> Callable[[Raw], str]:
     """
     from pumice.webhook.offline import judge
     from pumice.webhook.rules.resource_groups import NO_GROUPS
-    from pumice.webhook.settings import AdmissionSettings
+    from pumice.webhook.rules.terms import Terms
 
-    rules = admission((), AdmissionSettings(), NO_GROUPS)
+    rules = admission((), Terms(), NO_GROUPS)
 
     def check(job: Raw) -> str:
         first, more = (errors := judge(rules, job).errors)[:_TOLD], len(errors) - _TOLD
@@ -196,7 +201,7 @@ class ManifestChecker:
 
     def __init__(
         self,
-        settings: "AdmissionSettings",
+        settings: "Terms",
         state: Sequence[Manifest],
         others: Sequence[Manifest] = (),
         *,
@@ -219,7 +224,7 @@ class ManifestChecker:
         self._admission = admission(self._visible(""), settings, self._groups)
 
     def judge(self, manifest: Manifest) -> "ManifestResult":
-        """What becomes of a manifest, all at once."""
+        """Result of validating a manifest, with every problem."""
         from pumice.webhook.offline import judge
 
         rules = self._admission

@@ -36,7 +36,7 @@ logger = logging.getLogger("pumice")
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a component until it is told to stop.
+    """Run a component until it gets a signal to stop.
 
     Raises:
         UserError: It cannot start as it was asked to.
@@ -65,7 +65,7 @@ def run_worker(
     metrics_port: int | None,
     make: "Callable[[Client], ElectedWorker[Any, Any]]",
 ) -> None:
-    """Run a component of which one process works at a time until it is told to stop.
+    """Run a component with leader election until it gets a signal to stop.
 
     Args:
         kubeconfig: How to reach the API server.
@@ -133,7 +133,7 @@ async def serving_health(
 
 
 def require_port(option: str, host: str, port: int | None) -> None:
-    """Make sure that a port can be listened on; what is told later is told with a traceback.
+    """Check that a port can be listened on; a failure later would end in a traceback.
 
     Raises:
         UserError: It is taken, or the address is not one of this machine.

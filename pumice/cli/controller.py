@@ -174,7 +174,7 @@ def controller(
 
 
 def discovery_of(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Namespace and name of the ConfigMap about HyperNodes, which Volcano's chart tells its controller in this way."""
+    """Parse the namespace and name of the ConfigMap for HyperNode discovery, in the form of Volcano's chart."""
     release = environment.get("HELM_RELEASE_NAME") or "volcano"
     namespace = environment.get("KUBE_POD_NAMESPACE") or "volcano-system"
     return namespace, f"{release}-controller-configmap"

@@ -9,7 +9,7 @@ from pumice.cli.output import note
 
 if TYPE_CHECKING:
     from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "next_of", "next_runs", "standing"]
@@ -84,7 +84,7 @@ def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
 
 async def account(
     client: "Client", cron_job: Raw, now: float
-) -> "tuple[ObservedCluster, dict[str, Any]]":
+) -> "tuple[ReadableCluster, dict[str, Any]]":
     """A CronJob: why it does not run, what comes next, and its Jobs.
 
     Raises:
@@ -92,13 +92,13 @@ async def account(
     """
     from pumice.api.kinds import CRON_JOB, EVENT, JOB
     from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.cronjobs import forecast, phase
     from pumice.controller.owners import controller_raw
 
     meta, status = cron_job["metadata"], cron_job.get("status") or {}
-    seen = ObservedCluster(meta["namespace"])
+    seen = ReadableCluster(meta["namespace"])
     jobs = await client.list(JOB, seen.namespace)
     events: list[Raw] = []
     try:

@@ -29,7 +29,7 @@ from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, ensure_queues
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.rules.terms import Terms
 
 __all__ = ["DevCluster", "dev_cluster"]
 
@@ -109,7 +109,7 @@ async def dev_cluster(
     """
     plugins, security = registry(), _security()
     view = StoreView()
-    admission = Admission(AdmissionSettings(), view, plugins)
+    admission = Admission(Terms(), view, plugins)
     cluster = EmbeddedCluster(
         all_crds(),
         admission=admission,

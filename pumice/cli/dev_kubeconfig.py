@@ -21,10 +21,10 @@ MARK = "pumice.dev/dev"
 
 
 def check(file: Path) -> None:
-    """Refuse a path at which no kubeconfig may be written.
+    """Check that a kubeconfig may be written to a path.
 
     Raises:
-        UserError: There is something that `pumice dev` did not write, or the folder is missing or not writable.
+        UserError: The path holds a file that `pumice dev` did not write, or its folder is missing or not writable.
     """
     try:
         target = file.resolve()

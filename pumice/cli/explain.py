@@ -20,7 +20,7 @@ from pumice.cli.options import (
 from pumice.cli.output import Format, json_line, write, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -126,7 +126,7 @@ class _ExplainRun:
                     return
                 await change(client, seen)
 
-    async def _look(self, client: "Client", where: str | None) -> "tuple[ObservedCluster, Any]":
+    async def _look(self, client: "Client", where: str | None) -> "tuple[ReadableCluster, Any]":
         """Read the cluster and explain; the object that was asked for first, so that a wrong name is said at once."""
         import time
 

@@ -9,7 +9,7 @@ from pumice.cli.output import note
 
 if TYPE_CHECKING:
     from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "admitted", "doubts", "jobs_of"]
@@ -92,7 +92,7 @@ def admitted(manifest: Manifest, checker: "ManifestChecker") -> Raw | None:
     return found.patched if found.allowed else None
 
 
-async def account(client: "Client", job_flow: Raw) -> "tuple[ObservedCluster, dict[str, Any]]":
+async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, dict[str, Any]]":
     """Each flow with its Job, or what it waits for; computed from what the user may read.
 
     Raises:
@@ -100,13 +100,13 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[ObservedCluster, di
     """
     from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
     from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ObservedCluster
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.jobflows import read
 
     meta = job_flow["metadata"]
     namespace = meta["namespace"]
-    seen = ObservedCluster(namespace)
+    seen = ReadableCluster(namespace)
     listed = {}
     for kind in (JOB, JOB_TEMPLATE, EVENT):
         try:

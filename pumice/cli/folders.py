@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pumice.cli.helm_templates import is_template_folder, render_first
+
 __all__ = ["SUFFIXES", "Found", "find_files"]
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -37,9 +39,8 @@ def find_files(folder: str) -> Found:
 
     for name, below, files in os.walk(folder, onerror=unreadable):
         here = Path(name)
-        if _are_templates(here):
-            what = "templates of a Helm chart; check what `helm template` makes of them"
-            found.skipped.append(f"{here}: {what}")
+        if is_template_folder(here):
+            found.skipped.append(f"{here}: templates of a Helm chart; {render_first(name)}")
             below.clear()
             continue
         below[:] = sorted(each for each in below if not each.startswith("."))
@@ -50,8 +51,3 @@ def find_files(folder: str) -> Found:
         what = f"holds no manifests, expected files *{', *'.join(SUFFIXES)}"
         found.problems.append(f"{folder}: {what}")
     return found
-
-
-def _are_templates(folder: Path) -> bool:
-    folder = folder.absolute()  # `.` has no name
-    return folder.name == "templates" and (folder.parent / "Chart.yaml").is_file()

@@ -31,7 +31,8 @@ from pumice.cli.output import note
 
 if TYPE_CHECKING:
     from pumice.api.jobs import Job
-    from pumice.cli.observed import ObservedCluster
+    from pumice.api.kinds import Kind
+    from pumice.cli.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -63,7 +64,9 @@ def list_jobs(
     `pumice explain`. What you may not read is named on stderr.
     """
     cluster = ClusterOptions(kubeconfig, context, server)
-    listing = _Listing(namespace, everywhere, selector, read_config(config), output, watch)
+    listing = _Listing(
+        namespace, everywhere, selector, read_config(config) if config else None, output, watch
+    )
     run(listing.run(cluster))
 
 
@@ -81,7 +84,15 @@ def get_job(
     `pumice explain job NAME` adds what would be enough, pods and events; `kubectl get vcjob NAME -o yaml` shows the object itself.
     """
     cluster = ClusterOptions(kubeconfig, context, server)
-    run(_show(cluster, name_of(name, *_WORDS), namespace, read_config(config), output))
+    run(
+        _show(
+            cluster,
+            name_of(name, *_WORDS),
+            namespace,
+            read_config(config) if config else None,
+            output,
+        )
+    )
 
 
 def suspend(
@@ -165,7 +176,7 @@ class _Listing:
         namespace: str | None,
         everywhere: bool,
         selector: str | None,
-        config: "Config",
+        config: "Config | None",
         output: ListForm,
         watch: bool,
     ) -> None:
@@ -178,22 +189,25 @@ class _Listing:
         self._printer = ListPrinter(output, watch)
 
     async def run(self, cluster: ClusterOptions) -> None:
-        from pumice.cli.observed import change
-
         async with cluster.connect() as client:
             where = None if self._everywhere else self._namespace or client.connection.namespace
             while True:
-                seen = await self._show(client, where)
+                versions = await self._show(client, where)
                 if not self._watch:
                     return
-                await change(client, seen)
+                from pumice.cli import observed
 
-    async def _show(self, client: "Client", where: str | None) -> "ObservedCluster":
+                seen = observed.ReadableCluster(where, versions=versions)
+                await observed.change(client, seen)
+
+    async def _show(
+        self, client: "Client", where: str | None
+    ) -> "list[tuple[Kind, str | None, str]]":
+        """Print the list; what was read of which a change is to be shown."""
         import time
 
         from pumice.api.kinds import JOB, POD_GROUP
         from pumice.cli.job_rows import job_rows, list_table
-        from pumice.cli.observed import ObservedCluster
 
         found, version = await listed(client, JOB, where, self._selector)
         jobs = _decoded(found)
@@ -210,14 +224,14 @@ class _Listing:
             lambda: list_table(rows, namespaces=where is None, wide=wide, now=now),
             _remark(forbidden),
         )
-        versions = [(JOB, where, version)]
+        versions: list[tuple[Kind, str | None, str]] = [(JOB, where, version)]
         # What PodGroups say changes with every scheduling cycle that matters; nodes and pods would change all the time.
         versions += [each for each in (seen.versions if seen else ()) if each[0] is POD_GROUP]
-        return ObservedCluster(where, versions=versions)
+        return versions
 
 
 async def _show(
-    cluster: ClusterOptions, name: str, namespace: str | None, config: "Config", output: Form
+    cluster: ClusterOptions, name: str, namespace: str | None, config: "Config | None", output: Form
 ) -> None:
     import time
 
@@ -246,13 +260,14 @@ def _decoded(objects: list[Any]) -> "list[Job]":
 
 async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
-) -> "ObservedCluster | None":
+) -> "ReadableCluster | None":
     """What positions and reasons follow from; nothing is read if no Job waits."""
-    from pumice.cli.observed import observe
     from pumice.cli.story import is_waiting
 
     if not any(is_waiting(job) for job in jobs):
         return None
+    from pumice.cli.observed import observe  # which imports the scheduler
+
     return await observe(client, where, events=False)
 
 

@@ -4,18 +4,19 @@ Pure: what was read comes in, data goes out.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
-from pumice.cli.accounts import positioned_gangs
 from pumice.cli.listing import age
-from pumice.cli.observed import ObservedCluster
 from pumice.cli.output import table
 from pumice.cli.story import is_waiting, wait_reason
-from pumice.scheduler import Config
+
+if TYPE_CHECKING:
+    from pumice.cli.observed import ReadableCluster
+    from pumice.scheduler import Config
 
 __all__ = ["details", "details_text", "job_rows", "list_table"]
 
@@ -26,17 +27,22 @@ COLOURS |= {"Aborted": "yellow", "Aborting": "yellow", "Failed": "red", "Termina
 
 
 def job_rows(
-    jobs: Sequence[Job], seen: ObservedCluster | None, config: Config, now: float
+    jobs: Sequence[Job], seen: "ReadableCluster | None", config: "Config | None", now: float
 ) -> list[Row]:
     """Jobs as data, by namespace and name.
 
     Args:
         jobs: The Jobs.
         seen: The cluster; None if no Job waits.
-        config: How to schedule.
+        config: How to schedule; by default as Pumice does.
         now: The moment, in UNIX seconds.
     """
-    gangs = positioned_gangs(seen, config, now) if seen is not None else {}
+    gangs: Mapping[str, Mapping[str, Any]] = {}
+    if seen is not None:
+        from pumice.cli.accounts import positioned_gangs  # which imports the scheduler
+        from pumice.cli.configuration import read_config
+
+        gangs = positioned_gangs(seen, config or read_config(None), now)
     pods: dict[tuple[str, str], list[Pod]] = {}
     for pod in seen.objects.pods if seen is not None else ():
         if name := pod.metadata.label(keys.JOB_NAME):
@@ -49,7 +55,7 @@ def _row(
     job: Job,
     gangs: Mapping[str, Mapping[str, Any]],
     pods: Mapping[tuple[str, str], Sequence[Pod]],
-    seen: ObservedCluster | None,
+    seen: "ReadableCluster | None",
 ) -> Row:
     meta, spec, status = job.metadata, job.spec, job.status
     waits = is_waiting(job)

@@ -1,31 +1,68 @@
 """`pumice lint`: admission of manifests, offline."""
 
 import gc
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from pumice.api.fields import FieldError
 from pumice.cli import exits
-from pumice.cli.changes import changes
+from pumice.cli.lint_output import (
+    LintFinding,
+    LintFormat,
+    write_github,
+    write_results_json,
+    write_text,
+)
 from pumice.cli.manifests import Manifest, read, read_all
-from pumice.cli.options import AdmissionConf, Files, Output, Settings, State
-from pumice.cli.output import Format, note, paint, write, write_json
+from pumice.cli.options import AdmissionConf, Files, Settings, State
+from pumice.cli.output import note
 
 if TYPE_CHECKING:
     from pumice.cli.checking import ManifestChecker
+    from pumice.cli.positions import Positions
     from pumice.webhook.offline import ManifestResult
+    from pumice.webhook.rules.resource_groups import ResourceGroups
+    from pumice.webhook.rules.terms import Terms
 
 __all__ = ["EXAMPLES", "lint"]
 
-DROPPED = frozenset({"SCHEMA-NULL", "SCHEMA-UNKNOWN"})
-"""Codes of warnings that a field goes, which need not be told again as a change."""
-
 EXAMPLES = (
     "pumice lint job.yaml",
+    "pumice lint manifests/ --strict --quiet",
+    "helm template chart/ | pumice lint -",
     "kustomize build . | pumice lint - --state queues.yaml -o json",
     "pumice lint job.yaml --set strict-upstream=true --set rule.JOB-MIN-SUCCESS=enforce",
 )
+
+_Output = Annotated[
+    LintFormat,
+    typer.Option(
+        "-o",
+        "--output",
+        help="Form of the result; github prints workflow commands, which GitHub shows at the lines of a pull request.",
+        show_default=True,
+    ),
+]
+_Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors and warnings only, a line each.")
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 1 for warnings, too.")]
+_Changes = Annotated[
+    bool, typer.Option("--changes", help="Show each field that admission adds or changes.")
+]
+_SkipOthers = Annotated[
+    bool,
+    typer.Option(
+        "--skip-others",
+        help="Skip named files that hold no manifests, as in a directory, instead of failing.",
+    ),
+]
 
 
 def lint(
@@ -33,49 +70,106 @@ def lint(
     state: State = None,
     admission_conf: AdmissionConf = None,
     settings: Settings = None,
-    output: Output = Format.TEXT,
+    output: _Output = LintFormat.TEXT,
+    quiet: _Quiet = False,
+    strict: _Strict = False,
+    changes: _Changes = False,
+    skip_others: _SkipOthers = False,
 ) -> None:
-    """Judge manifests offline, all problems at once.
+    """Validate manifests offline and report every problem.
 
-    Says what the API server and its webhooks would change, warn about and refuse. Objects in the files may refer to each other, a Job to a Queue for example. What --state holds
-    exists already: a manifest of the same name is judged as its update. Queues `root` and `default`
-    are there without being given; where no queue is given, naming another is a warning. Kinds of other groups are skipped, and so are hidden folders and files of a directory that
-    are no manifests. `pumice rules CODE` explains the code at the end of a line.
+    Prints what the API server and its webhooks refuse and warn about, with file and line, and with --changes what
+    they change. Objects in the files may refer to each other, for example a Job to a Queue. Objects in --state
+    exist already: a manifest with the same name is validated as an update. The queues `root` and `default` always
+    exist; if no queue is given, a reference to another queue is a warning.
 
-    Exit code 1: something is refused; 2: something cannot be read, results of the rest are printed.
+    Skipped are kinds of other API groups, and in a directory hidden folders, templates of Helm charts and files
+    that are no manifests. `pumice rules CODE` explains the code at the end of a line.
+
+    Exit code 1: an object is refused. Exit code 2: a file cannot be read; results of the others are printed.
     """
-    from pumice.api.kinds import of_object
-    from pumice.cli.checking import ManifestChecker, placed, read_groups, read_settings
+    from pumice.cli.checking import read_groups, read_settings
+    from pumice.cli.positions import Positions
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     if "-" in files and state and "-" in state:
         raise exits.UserError("stdin (-) can be read only once")
+    report = _say_nothing if quiet else note
     with _uncollected():
-        reading = read_all(files)
-        judged = _judged(reading.manifests)
-        others = [each for each in judged if of_object(each.object)]
-        checker = ManifestChecker(
-            chosen, read(state or (), may_be_empty=True), others, groups=groups
-        )
-        findings = [(each, _of_no_kind(each) or checker.judge(each)) for each in judged]
-        findings = [(each, _with_jobs(each, found, findings, checker)) for each, found in findings]
-        coming = {each.identity: runs for each, found in findings if (runs := _next_runs(found))}
-    if reading.problems and not reading.manifests:
-        pass  # there is no result to show
-    elif output is Format.JSON:
-        write_json([_as_json(each, found, coming.get(each.identity)) for each, found in findings])
-    else:
-        for each, found in findings:
-            _write_text(each, placed(each), found)
-            if each.identity in coming:
-                write(f"  next runs: {coming[each.identity]}")
-        _write_sum([found for _, found in findings])
+        reading = read_all(files, skip_others=skip_others, report=report)
+        positions = Positions(reading.texts)
+        judged = _judged(reading.manifests, report)
+        findings = _findings(judged, read(state or (), may_be_empty=True), chosen, groups)
+        findings = _with_duplicates(findings, positions)
+        if output is LintFormat.GITHUB:
+            write_github(findings, reading.problems, positions)
+        elif reading.problems and not reading.manifests:
+            pass  # there is no result to show
+        elif output is LintFormat.JSON:
+            shown = [each for each in findings if each.has_problems or not quiet]
+            write_results_json(shown, positions, with_changes=changes)
+        else:
+            write_text(findings, positions, quiet=quiet, with_changes=changes, strict=strict)
     if reading.problems:
         sys.stdout.flush()
         raise exits.UserError(*reading.problems)
-    refused = any(not found.allowed for _, found in findings)
-    exits.finish(exits.REFUSED if refused else exits.FINE)
+    failed = any(each.result.errors or (strict and each.result.warnings) for each in findings)
+    exits.finish(exits.REFUSED if failed else exits.FINE)
+
+
+def _say_nothing(_: str) -> None:
+    """In place of a note that something is skipped."""
+
+
+def _findings(
+    judged: list[Manifest],
+    state: list[Manifest],
+    settings: "Terms",
+    groups: "ResourceGroups",
+) -> list[LintFinding]:
+    """What admission says about each manifest."""
+    from pumice.api.kinds import of_object
+    from pumice.cli.checking import ManifestChecker, placed
+
+    others = [each for each in judged if of_object(each.object)]
+    checker = ManifestChecker(settings, state, others, groups=groups)
+    results = [(each, _of_no_kind(each) or checker.judge(each)) for each in judged]
+    results = [(each, _with_jobs(each, found, results, checker)) for each, found in results]
+    return [LintFinding(each, placed(each), found, _next_runs(found)) for each, found in results]
+
+
+def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> list[LintFinding]:
+    """Warn about an object that the files have twice, at the second place."""
+    first: dict[tuple[str, str], Manifest] = {}
+    found = []
+    for finding in findings:
+        manifest = finding.manifest
+        key = str(manifest.object["apiVersion"]).rpartition("/")[0], manifest.identity
+        other = first.setdefault(key, manifest)
+        if other is not manifest and _is_named(manifest) and not _same_place(other, manifest):
+            place = f"{other.source.file}:{positions.line(other.source, 'metadata.name')}"
+            message = (
+                f"{manifest.identity} is also at {place}; if both are applied, the last one stays"
+            )
+            problem = FieldError("metadata.name", message, "SCHEMA-TWICE")
+            result = replace(finding.result, warnings=(*finding.result.warnings, problem))
+            finding = replace(finding, result=result)
+        found.append(finding)
+    return found
+
+
+def _is_named(manifest: Manifest) -> bool:
+    metadata = manifest.object.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("name"))
+
+
+def _same_place(one: Manifest, other: Manifest) -> bool:
+    """True if a file is given twice."""
+    a, b = one.source, other.source
+    if (a.document, a.item) != (b.document, b.item):
+        return False
+    return a.file == b.file or os.path.realpath(a.file) == os.path.realpath(b.file)
 
 
 @contextmanager
@@ -90,7 +184,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _judged(manifests: list[Manifest]) -> list[Manifest]:
+def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:
     """Those manifests that admission judges, or that no API server has a kind for; of the others it is said that they are skipped."""
     from pumice.api.fields import plain
     from pumice.api.kinds import JOB, POD, VOLCANO, of_object
@@ -104,7 +198,7 @@ def _judged(manifests: list[Manifest]) -> list[Manifest]:
             continue
         is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
         hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
-        note(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not judged{hint}"))
+        report(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not validated{hint}"))
     return judged
 
 
@@ -146,8 +240,6 @@ def _with_jobs(
         return found
     if not found.patched["metadata"].get("name"):
         return found  # the API server will name it
-    from dataclasses import replace
-
     from pumice.cli.flows import doubts
 
     templates = {
@@ -162,7 +254,7 @@ def _with_jobs(
 
 
 def _next_runs(found: "ManifestResult") -> str:
-    """What an admitted CronJob does next; empty for everything else."""
+    """The next runs of an admitted CronJob; empty for other kinds."""
     import time
 
     from pumice.api.kinds import CRON_JOB, of_object
@@ -172,39 +264,3 @@ def _next_runs(found: "ManifestResult") -> str:
     from pumice.cli.crons import next_runs
 
     return next_runs(found.patched, time.time())
-
-
-def _as_json(manifest: Manifest, found: "ManifestResult", runs: str | None) -> dict[str, Any]:
-    coming = {} if runs is None else {"nextRuns": runs}
-    return coming | {
-        "object": manifest.identity,
-        "allowed": found.allowed,
-        "errors": [
-            {"code": error.code, "path": error.path, "message": error.message}
-            for error in found.errors
-        ],
-        "warnings": [str(warning) for warning in found.warnings],
-        "patched": found.patched,
-    }
-
-
-def _write_text(manifest: Manifest, before: dict[str, Any], found: "ManifestResult") -> None:
-    from pumice.api.fields import plain
-
-    word = paint("admitted", "green") if found.allowed else paint("refused", "red")
-    write(f"{paint(plain(manifest.identity), 'bold')}: {word}  ({plain(str(manifest.source))})")
-    for error in found.errors:
-        write(f"  {paint('error', 'red')}    {error}")
-    for warning in found.warnings:
-        write(f"  {paint('warning', 'yellow')}  {warning}")
-    if found.allowed:
-        told = {warning.path for warning in found.warnings if warning.code in DROPPED}
-        for change in changes(before, found.patched):
-            if change.path not in told:
-                write(f"  {paint('change', 'blue')}   {change}")
-
-
-def _write_sum(findings: list["ManifestResult"]) -> None:
-    refused = sum(not found.allowed for found in findings)
-    count = f"{len(findings)} object{'' if len(findings) == 1 else 's'}"
-    write(f"{count}: {len(findings) - refused} admitted, {refused} refused")

@@ -44,7 +44,7 @@ class ClusterOptions:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command to its end.
+    """Run a command that reads from the API server.
 
     Raises:
         UserError: No API server is configured, or it cannot be reached, or it refuses a request.

@@ -7,7 +7,7 @@ of a Helm chart or the workflows of a CI system, are skipped with a note.
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
 from pumice.cli.folders import find_files
+from pumice.cli.helm_templates import first_action, render_first
 from pumice.cli.output import note
 
 __all__ = [
     "Manifest",
     "ManifestReading",
     "Raw",
+    "ReadProblem",
     "Source",
     "named",
     "read",
@@ -98,6 +100,26 @@ class Manifest:
         return metadata if isinstance(metadata, dict) else {}
 
 
+class ReadProblem(str):
+    """What cannot be read, as one line that begins with the file.
+
+    Attributes:
+        file: The file; empty if the problem is not in one.
+        line: Line in the file, from 1; 0 if the problem concerns the file as a whole.
+        message: The problem without the file and the line.
+    """
+
+    file: str
+    line: int
+    message: str
+
+    def __new__(cls, text: str, file: str = "", line: int = 0, message: str = "") -> "ReadProblem":
+        """Take the line, and where it applies."""
+        made = super().__new__(cls, text)
+        made.file, made.line, made.message = file, line, message or text
+        return made
+
+
 @dataclass(slots=True)
 class ManifestReading:
     """What was read.
@@ -105,10 +127,12 @@ class ManifestReading:
     Attributes:
         manifests: The objects, in the order of the files.
         problems: What could not be read, a line each.
+        texts: Contents of what cannot be read a second time, such as stdin, by name.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[ReadProblem] = field(default_factory=list)
+    texts: dict[str, bytes] = field(default_factory=dict)
 
 
 def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Manifest]:
@@ -127,15 +151,23 @@ def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Man
     return reading.manifests
 
 
-def read_all(files: Sequence[str | Path], *, may_be_empty: bool = False) -> ManifestReading:
+def read_all(
+    files: Sequence[str | Path],
+    *,
+    may_be_empty: bool = False,
+    skip_others: bool = False,
+    report: Callable[[str], None] = note,
+) -> ManifestReading:
     """Read every object of files as far as possible; Lists are taken apart.
 
     Of a directory all files are read that are named like manifests, those below it included, in the
-    order of their paths. Those that are no manifests are skipped, with a note on stderr.
+    order of their paths. Those that are no manifests are skipped, with a note.
 
     Args:
         files: Paths, and `-` for stdin.
         may_be_empty: A file without any object is one of a cluster without any, rather than a slip.
+        skip_others: Skip files that are no manifests also if they are named.
+        report: Gets a line for each file or folder that is skipped.
 
     Raises:
         UserError: Stdin is named twice.
@@ -146,17 +178,18 @@ def read_all(files: Sequence[str | Path], *, may_be_empty: bool = False) -> Mani
     reading = ManifestReading()
     for name in names:
         if name == STDIN or not _is_folder(name):
-            problems = _read_one(name, reading, may_be_empty=may_be_empty)
-            reading.problems += [problem for problem, _ in problems]
+            if skip_others:
+                _read_or_skip(name, reading, report)
+            else:
+                problems = _read_one(name, reading, may_be_empty=may_be_empty)
+                reading.problems += [problem for problem, _ in problems]
             continue
         found = find_files(name)
         for folder in found.skipped:
-            note(plain(f"skipped {folder}"))
-        reading.problems += found.problems
+            report(plain(f"skipped {folder}"))
+        reading.problems += [ReadProblem(problem) for problem in found.problems]
         for file in found.files:
-            problems = _read_one(str(file), reading)
-            reading.problems += [problem for problem, is_meant in problems if is_meant]
-            _note_skipped([problem for problem, is_meant in problems if not is_meant])
+            _read_or_skip(str(file), reading, report)
     return reading
 
 
@@ -191,11 +224,14 @@ def _is_folder(name: str) -> bool:
         return False  # a null byte in the name, which is reported when the file is read
 
 
-def _note_skipped(problems: list[str]) -> None:
-    """Say why a file, or a part of it, is skipped: one line a file."""
-    if problems:
-        more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
-        note(plain(f"skipped {problems[0]}{more}"))
+def _read_or_skip(name: str, reading: ManifestReading, report: Callable[[str], None]) -> None:
+    """Read a file of which it is unknown whether it holds manifests; say why it, or a part of it, is skipped."""
+    problems = _read_one(name, reading)
+    reading.problems += [problem for problem, is_meant in problems if is_meant]
+    skipped = [problem for problem, is_meant in problems if not is_meant]
+    if skipped:
+        more = f" (and {len(skipped) - 1} more like it)" if len(skipped) > 1 else ""
+        report(plain(f"skipped {skipped[0]}{more}"))
 
 
 def read_bytes(file: str | Path) -> bytes:
@@ -216,7 +252,7 @@ def read_bytes(file: str | Path) -> bytes:
         raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', error)}") from None
 
 
-_Problem = tuple[str, bool]
+_Problem = tuple[ReadProblem, bool]
 """What is wrong with a document, and whether it was meant to be a manifest."""
 
 
@@ -228,13 +264,20 @@ def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False
     try:
         raw = read_bytes(name)
     except UserError as error:
-        return [(str(error), True)]
-    problems: list[_Problem] = []
+        message = str(error).removeprefix(f"{name}: ")
+        return [(ReadProblem(str(error), name, message=message), True)]
+    if name == STDIN or not Path(name).is_file():
+        reading.texts[name] = raw
+    shown, problems, before = _shown(name), list[_Problem](), len(reading.manifests)
+    failed_at: list[int] = []
 
     def failed(error: DocumentError) -> None:
         where = f"document {error.document}" + (f", line {error.line}" if error.line else "")
         where += f", column {error.column}" if error.column else ""
-        problems.append((f"{_shown(name)}: {where}: {error}", _looks_like_manifests(raw)))
+        text, line = str(error), error.line or 0
+        problem = ReadProblem(f"{shown}: {where}: {text}", name, line, text)
+        problems.append((problem, _looks_like_manifests(raw)))
+        failed_at.append(line or 1)
 
     is_empty = True
     for number, line, value in parse(raw, failed):
@@ -242,11 +285,17 @@ def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False
         for entry, source in _entries(value, Source(name, number, line)):
             problem = _problem(entry)
             if problem:
-                problems.append((f"{source}: {problem}", _is_meant(entry)))
+                told = ReadProblem(f"{source}: {problem}", name, line, problem)
+                problems.append((told, _is_meant(entry)))
             else:
                 reading.manifests.append(Manifest(entry, source))
+    if b"{{" in raw and (line := first_action(name, raw, failed_at)):
+        del reading.manifests[before:]
+        message = f"is a template with {{{{ … }}}} actions; {render_first(name)}"
+        return [(ReadProblem(f"{shown}: line {line}: {message}", name, line, message), False)]
     if is_empty and not problems and not may_be_empty:
-        problems.append((f"{_shown(name)}: is empty, expected manifests", False))
+        message = "is empty, expected manifests"
+        problems.append((ReadProblem(f"{shown}: {message}", name, message=message), False))
     return problems
 
 

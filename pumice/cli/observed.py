@@ -35,7 +35,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
 from pumice.scheduler.simulate import ClusterObjects
 
-__all__ = ["ObservedCluster", "change", "observe"]
+__all__ = ["ReadableCluster", "change", "observe"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ _LONGEST_WATCH = 290.0
 
 
 @dataclass(slots=True)
-class ObservedCluster:
+class ReadableCluster:
     """Objects of a cluster as far as the user may read them.
 
     Attributes:
@@ -74,7 +74,7 @@ class ObservedCluster:
         return None
 
 
-async def observe(client: Client, namespace: str | None, *, events: bool = True) -> ObservedCluster:
+async def observe(client: Client, namespace: str | None, *, events: bool = True) -> ReadableCluster:
     """Read what the user may read.
 
     Args:
@@ -85,7 +85,7 @@ async def observe(client: Client, namespace: str | None, *, events: bool = True)
     Raises:
         Forbidden: The user may not read PodGroups and pods even of the namespace.
     """
-    found = ObservedCluster(namespace)
+    found = ReadableCluster(namespace)
     objects = found.objects
     objects.nodes = await _everywhere(client, found, NODE, Node) or []
     found.sees_cluster = "nodes" not in found.forbidden
@@ -122,7 +122,7 @@ def _has_claims(pod: Pod) -> bool:
     return any(each.persistent_volume_claim or each.ephemeral for each in volumes)
 
 
-async def _widely(client: Client, found: ObservedCluster, kind: Kind, type_: type[T]) -> list[T]:
+async def _widely(client: Client, found: ReadableCluster, kind: Kind, type_: type[T]) -> list[T]:
     """All objects of a kind where that serves; otherwise those of the namespace that was asked about."""
     items = await _everywhere(client, found, kind, type_) if found.sees_cluster else None
     if items is None:
@@ -132,7 +132,7 @@ async def _widely(client: Client, found: ObservedCluster, kind: Kind, type_: typ
 
 
 async def _everywhere(
-    client: Client, found: ObservedCluster, kind: Kind, type_: type[T]
+    client: Client, found: ReadableCluster, kind: Kind, type_: type[T]
 ) -> list[T] | None:
     """All objects of a kind; None, and noted, when the user may not read them."""
     try:
@@ -146,7 +146,7 @@ async def _everywhere(
 
 
 async def _read(
-    client: Client, found: ObservedCluster, kind: Kind, namespace: str | None, type_: type[T]
+    client: Client, found: ReadableCluster, kind: Kind, namespace: str | None, type_: type[T]
 ) -> list[T]:
     listed = await client.list(kind, namespace)
     version = (listed.get("metadata") or {}).get("resourceVersion", "")
@@ -155,7 +155,7 @@ async def _read(
     return [msgspec.convert(each, type_) for each in listed["items"]]
 
 
-async def change(client: Client, seen: ObservedCluster) -> None:
+async def change(client: Client, seen: ReadableCluster) -> None:
     """Wait until something that was read has changed, or a watch has ended."""
     tasks = [asyncio.create_task(_first_change(client, *each)) for each in seen.versions]
     try:

@@ -108,7 +108,6 @@ async def _list(
     import time
 
     from pumice.api.kinds import QUEUE
-    from pumice.cli.observed import ObservedCluster, change
 
     printer = ListPrinter(output, watch)
     async with cluster.connect() as client:
@@ -120,7 +119,10 @@ async def _list(
             printer.show({"queues": rows}, names, lambda: _table(rows, wide, now))  # noqa: B023
             if not watch:
                 return
-            await change(client, ObservedCluster(None, versions=[(QUEUE, None, version)]))
+            from pumice.cli import observed
+
+            seen = observed.ReadableCluster(None, versions=[(QUEUE, None, version)])
+            await observed.change(client, seen)
 
 
 def _row(raw: Row) -> Row:

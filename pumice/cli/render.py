@@ -106,7 +106,7 @@ def render(
 
 
 def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
-    """The Jobs as admission leaves them; errors and warnings are told."""
+    """The Jobs with all defaults applied; errors and warnings are printed."""
     from pumice.cli.flows import admitted
 
     found = [admitted(each, checker) for each in jobs]

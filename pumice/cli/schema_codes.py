@@ -17,7 +17,7 @@ SCHEMA_CODES = (
     Rule(
         "SCHEMA-TYPE",
         "a field has the type that its kind gives it",
-        "The API server cannot read a text where a number belongs, or a list where an object does.",
+        "The API server cannot decode a string in place of an integer, or a list in place of an object.",
         'maxRetry: "3"',
         phrases=("json: cannot unmarshal",),
     ),
@@ -41,14 +41,14 @@ SCHEMA_CODES = (
     ),
     Rule(
         "SCHEMA-LENGTH",
-        "a text is neither too short nor too long",
+        "a string is neither too short nor too long",
         "The API server refuses what is out of the field's bounds.",
         'flows: [{name: ""}]',
     ),
     Rule(
         "SCHEMA-PATTERN",
-        "a text is written as its field asks for",
-        "The API server compares it with the field's pattern.",
+        "a string matches the pattern of its field",
+        "The API server refuses a string that does not match.",
         "priorityClassName: Not A Name",
     ),
     Rule(
@@ -93,6 +93,13 @@ SCHEMA_CODES = (
         "an entry of a map has a value",
         "The API server removes an entry that is null, as if it were not there.",
         "plugins: {pytorch: }",
+        level="warn",
+    ),
+    Rule(
+        "SCHEMA-TWICE",
+        "an object is in the files once",
+        "If both are applied, the last one replaces the first. Only `pumice lint` reports this: an API server gets one object at a time.",
+        "two Jobs with metadata: {name: train, namespace: default}",
         level="warn",
     ),
 )

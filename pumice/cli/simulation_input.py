@@ -20,7 +20,7 @@ from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
 from pumice.cli.runtime_classes import SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.rules.terms import Terms
 
 __all__ = ["SimulationInput"]
 
@@ -113,7 +113,7 @@ class SimulationInput:
 
     def _admit(self, jobs: list[Manifest], state: list[Manifest]) -> None:
         """Admit Jobs that are new; one with a phase has been admitted already."""
-        checker = ManifestChecker(AdmissionSettings(), [], state)
+        checker = ManifestChecker(Terms(), [], state)
         for manifest in jobs:
             if _phase(manifest.object):
                 self.jobs.append(manifest.object)
@@ -148,7 +148,7 @@ class SimulationInput:
 
 
 def _phase(job: Raw) -> object:
-    """`status.state.phase`, whatever stands there."""
+    """The value of `status.state.phase`, of any type."""
     here: object = job
     for name in ("status", "state", "phase"):
         here = here.get(name) if isinstance(here, dict) else None

@@ -13,16 +13,9 @@ _FEATURES = {
 
 def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Settings of admission that are spelled as flags, as Volcano does, and what is none."""
-    from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
+    from pumice.webhook.rules.terms import Terms
 
-    known = {
-        name.replace("_", "-") for name in AdmissionSettings.declared() if name not in LEVELS_BY
-    }
-    switches = {
-        name.replace("_", "-")
-        for name, field in AdmissionSettings.declared().items()
-        if field.type is bool
-    }
+    declared = {name.replace("_", "-"): each.type for name, each in Terms.declared().items()}
     settings: list[str] = []
     others: list[str] = []
     rest = list(arguments)
@@ -33,11 +26,11 @@ def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             wanted, unknown = _features(value if equals or not rest else rest.pop(0))
             settings += wanted
             others += unknown
-        elif not argument.startswith("-") or name not in known:
+        elif not argument.startswith("-") or name not in declared:
             others.append(argument)
         elif equals:
             settings.append(f"{name}={value}")
-        elif name in switches:
+        elif declared[name] is bool:
             settings.append(f"{name}=true")  # a flag of Go's never takes the next word
         else:
             settings.append(f"{name}={rest.pop(0) if rest else ''}")

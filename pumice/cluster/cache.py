@@ -3,7 +3,7 @@
 A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, takes bookmarks so that a quiet kind does
 not fall behind, and lists anew when the server has forgotten where it was (410). `catch_up` waits until everything is seen
 that the server knows at that moment. After each new list it reports the difference only, so that subscribers see changes.
-A broken connection is retried for ever, with growing delays.
+A broken connection is retried forever, with growing delays.
 
 A list is decoded page by page: the bytes of a page are gone before those of the next but one arrive. It may have 140,000
 objects. They are decoded and reported in slices (see `slices`), and the watch begins after the last one, so that no
@@ -74,7 +74,7 @@ class WatchCache(ObjectStore[T]):
     """All objects of one kind (in one namespace, matching selectors), as structs.
 
     Attributes:
-        synced: Set once the first list has been taken in and told to the subscribers.
+        synced: Set once the first list is stored and the subscribers have it.
         settled: Set except while a list is being taken in, when some objects are shown as they were before it.
         relists: How often the kind was listed, the first time included.
     """
@@ -333,7 +333,7 @@ async def wait_settled(*caches: WatchCache[Any]) -> None:
 
 
 async def _one_ahead(items: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The same items; the next one is asked for while the last one is in use."""
+    """Iterate with one item of read-ahead."""
     async with aclosing(items):
         following = asyncio.ensure_future(anext(items, None))
         try:

@@ -61,7 +61,7 @@ class StaticCredentials:
         self._headers = _joined(*headers)
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers given."""
+        """Fixed headers."""
         return self._headers
 
     async def refused(self) -> bool:
@@ -96,7 +96,7 @@ class TokenFile:
         self._read_at = self._clock.monotonic()
 
     async def headers(self) -> Mapping[str, str]:
-        """The token, at most a minute old; the last one that could be read when a read fails."""
+        """The header with the token, which is read again every minute; if a read fails, the last token is used."""
         if self._clock.monotonic() - self._read_at >= REFRESH_SECONDS:
             await self.refused()
         return self._headers

@@ -185,7 +185,7 @@ class EventRecorder:
         """Wait until a write is within the rate.
 
         The generic cell rate algorithm: each write moves the moment of the next one by `1 / rate`;
-        a quiet time lets that moment fall behind, at most by a burst.
+        without writes that moment falls behind the present, by one burst at most.
         """
         now = self._clock.monotonic()
         self._next = max(self._next, now - (self._burst - 1) / self._rate)

@@ -85,7 +85,7 @@ class LeaderElection:
         times: LeaseTimes = DEFAULT_TIMES,
         clock: Clock | None = None,
     ) -> None:
-        """Describe a candidate; it stands for election in `run`.
+        """Describe a candidate; `run` takes part in the election.
 
         Args:
             client: Session with the API server.
@@ -106,7 +106,7 @@ class LeaderElection:
         self._renewed_at: float | None = None
 
     async def __aenter__(self) -> "LeaderElection":
-        """Nothing yet; `run` stands for election."""
+        """Nothing yet; `run` takes part in the election."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -130,7 +130,7 @@ class LeaderElection:
         return _holder(self._lease)
 
     async def run(self, while_leading: Callable[[], Awaitable[None]]) -> None:
-        """Stand for election for ever, and do the work whenever elected.
+        """Take part in the election forever, and do the work while elected.
 
         Returns when the work returns. When leadership is lost the work is cancelled and awaited,
         and this process is a candidate again.

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class TaskEndedError(Exception):
-    """A task that should run for ever returned."""
+    """A task that should run forever returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ async def run_until_stopped(
     stop: asyncio.Event | None = None,
     signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> None:
-    """Run tasks until the process is told to stop or one of them ends.
+    """Run tasks until the process gets a signal to stop or one of them ends.
 
     Args:
         tasks: In the order of starting; they are stopped in the reverse order.

@@ -1,4 +1,4 @@
-"""Requests that were sent, and the wait for their answers when the process is told to stop.
+"""Requests that were sent, and the wait for their responses at shutdown.
 
 A request that is cut off has reached the API server or has not. The next leader sees the difference only
 when its watch shows it, and until then may do the same again or stumble over it. Answers take
@@ -21,7 +21,7 @@ ANSWER_SECONDS = 1.0
 
 
 class SentRequests:
-    """Requests of one component that are under way."""
+    """Requests of one component that have no response yet."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()

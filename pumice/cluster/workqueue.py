@@ -150,7 +150,7 @@ class WorkQueue(Generic[K]):
                 group.create_task(self._worker(handler))
 
     async def settled(self) -> None:
-        """Wait until nothing is ready or worked on; what is delayed does not count."""
+        """Wait until no key is ready or being processed; delayed keys do not count."""
         await self._idle.wait()
 
     def close(self) -> None:
@@ -194,6 +194,6 @@ class WorkQueue(Generic[K]):
 
 
 def _is_cancelled() -> bool:
-    """Whether the current task is told to end; something that it awaited may have been cancelled instead."""
+    """True if the current task itself is cancelled, and not only something that it awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -19,7 +19,7 @@ from pumice.plugins import KeySecret
 __all__ = ["MADE_LATER", "encoded", "manifests", "settle_keys", "with_placeholders"]
 
 MADE_LATER = "<made by the controller>"
-"""What stands for a key that has not been made."""
+"""Placeholder for a key that has not been created."""
 
 
 def encoded(texts: Iterable[tuple[str, str]]) -> dict[str, str]:

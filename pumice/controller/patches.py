@@ -61,7 +61,7 @@ def changes(stored: Raw, wanted: Raw) -> Raw:
 
     Args:
         stored: The object, or a part of it.
-        wanted: What it becomes; values of null are not told from missing ones.
+        wanted: The new value; null is the same as a missing field.
     """
     patch: Raw = dict.fromkeys(key for key in stored if key not in wanted)
     for key, value in wanted.items():

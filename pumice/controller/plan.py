@@ -69,15 +69,15 @@ class UpdateObject:
 
 @dataclass(frozen=True, slots=True)
 class DeleteObject:
-    """Delete this incarnation of an object; nothing is wrong when it is gone.
+    """Delete an object with this uid; it is not an error if the object does not exist.
 
     Attributes:
         kind: Its kind.
         namespace: Its namespace; empty for kinds that have none.
         name: Its name.
-        uid: Which incarnation.
-        propagation: What becomes of its dependents, the kind's default when None.
-        resource_version: Only while it is in this state; whatever its state when None.
+        uid: Its uid.
+        propagation: Deletion propagation of its dependents; the default of the kind if None.
+        resource_version: Delete only this version; None for any version.
     """
 
     kind: Kind

@@ -71,7 +71,7 @@ def note_of_copies(labels: Iterable[str], annotations: Iterable[str]) -> dict[st
 
 
 def is_current(stored: Raw, target: Raw) -> bool:
-    """Whether a stored group speaks of the Job's present incarnation."""
+    """True if a stored group belongs to the Job with this uid."""
     return _version(stored) == _version(target)
 
 

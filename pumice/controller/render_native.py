@@ -64,7 +64,7 @@ def _pods(wired: Wired) -> Iterator[Raw]:
 
 
 def _pod(namespace: str, task: ForeignTask, index: int, labels: dict[str, str]) -> Raw:
-    """A pod as its controller makes it, as far as that can be told."""
+    """A pod as its controller is expected to create it."""
     template = task.pod_metadata()
     hostname = task.hostnames.at(index)
     metadata: Raw = {

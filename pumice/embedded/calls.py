@@ -25,7 +25,7 @@ class Call:
         manager: Name under which server-side apply records who set a field.
         force: Whether an apply takes fields over from other managers.
         validation: What happens about fields that the kind does not have.
-        warnings: What the caller is to be told; filled on the way.
+        warnings: Warnings for the client; filled while the request is handled.
         admit: Whether admission is asked. Direct writes of a test leave it out.
     """
 

@@ -24,14 +24,14 @@ _PROPAGATION = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": None}
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """What a deletion asks for.
+    """Options of a delete request.
 
     Attributes:
         propagation: `Foreground`, `Background`, `Orphan`, or empty for the default (background,
             unless a finalizer says otherwise).
         uid: Delete only the object with this uid.
         resource_version: Delete only this version.
-        grace: Seconds for winding up; None for the kind's own.
+        grace: Grace period in seconds; None for the default of the kind.
     """
 
     propagation: str = ""

@@ -44,7 +44,7 @@ class FieldType:
         return FieldType(node, self.builtin, self.name, self.parent)
 
     def list_type(self) -> ListType:
-        """How this list is merged."""
+        """The list type of the field: atomic, set or map."""
         if self.builtin:
             return apply_list_type(self.parent, self.name)
         if self.node is None:

@@ -1,4 +1,4 @@
-"""Simulated nodes: what becomes of a pod once it is bound.
+"""Simulated nodes: the life of a pod after it is bound.
 
 A bound pod runs after a delay, ends after the duration in its annotation, and is gone a little
 after it, or its node, has been deleted. Each pod goes its way on a timer of the event loop; all that is written
@@ -255,7 +255,7 @@ class SimulatedNodes:
 
 
 def _stage(pod: Obj) -> tuple[Any, ...]:
-    """What the next step depends on."""
+    """The conditions that decide the next step of a pod."""
     metadata = pod["metadata"]
     return (
         pod["spec"].get("nodeName"),

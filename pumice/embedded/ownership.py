@@ -118,7 +118,7 @@ class Ownership:
             self.write(obj, {key: self.owned(call, fields, None)})
 
     def changed(self, call: Call, new: Obj, old: Obj) -> None:
-        """Record an update, before admission, if the object has a record."""
+        """Update `managedFields` before admission, if the object has them."""
         recorded = old["metadata"].get("managedFields")
         if recorded is None:
             new["metadata"].pop("managedFields", None)

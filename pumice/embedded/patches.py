@@ -41,7 +41,7 @@ def patched(media: str, obj: Obj, patch: Any) -> Obj:
     """Apply a patch to a private copy of an object.
 
     Raises:
-        ApiStatusError: 400 for a patch of the wrong shape, 422 for one that does not fit.
+        ApiStatusError: 400 for a malformed patch, 422 for a patch that cannot be applied.
     """
     if media == JSON_PATCH:
         return _json_patched(obj, patch)
@@ -51,7 +51,7 @@ def patched(media: str, obj: Obj, patch: Any) -> Obj:
         try:
             return strategic_merge(obj, patch)
         except (AttributeError, TypeError) as error:
-            # Directives and keyed lists have a form; what has another one is told apart by failing.
+            # Directives and keyed lists have a fixed form; other values fail and are treated as plain values.
             raise statuses.bad_request(f"the patch has the wrong form: {error}") from error
     merged: Obj = merge(obj, patch)
     return merged

@@ -95,7 +95,7 @@ def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> Wante
 
 
 def _done(before: Obj, pods: list[Obj], *, indexed: bool) -> set[int]:
-    """Indexes that have succeeded; numbers of no meaning where pods have no index. Pods that are gone still count."""
+    """Indexes of succeeded pods, including deleted ones. Pods without an index get arbitrary numbers."""
     succeeded = [each for each in pods if _phase(each) == "Succeeded"]
     if indexed:
         noted = filter(None, before.get("completedIndexes", "").split(","))

@@ -38,7 +38,7 @@ class ApiServer:
         handlers: Answers requests for objects.
         renderer: Renders objects in watches.
         bookmark_interval: Seconds between two bookmarks of a watch that asks for them.
-        access: What a request must show; everyone may ask when None.
+        access: Checks the credentials of a request; None to allow all requests.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ApiServer:
         self._bookmark_interval = bookmark_interval
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request, whatever happens."""
+        """Answer one request; an exception becomes a response with status 500."""
         try:
             if self._access is not None:
                 self._access.check(request.headers)

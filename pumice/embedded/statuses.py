@@ -44,7 +44,7 @@ class ApiStatusError(Exception):
         reason: Kubernetes' one-word reason; may be empty.
         message: What kubectl prints.
         details: `status.details`, if any.
-        warnings: What the caller is to be told besides; filled in by who answers.
+        warnings: Warnings for the client; filled in by the handler.
     """
 
     def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:
@@ -191,7 +191,7 @@ def forbidden(kind: Kind, name: str, why: str, **details: Any) -> ApiStatusError
 
 
 def expired(message: str) -> ApiStatusError:
-    """410: the history does not reach back so far."""
+    """410 Gone: the requested resourceVersion is too old."""
     return ApiStatusError(410, "Expired", message)
 
 

@@ -32,7 +32,7 @@ class Store:
 
     @property
     def storage(self) -> Storage:
-        """The versions behind it; `storage.revision` is the newest."""
+        """The storage of all versions of objects; `storage.revision` is the newest revision."""
         return self.objects.storage
 
     def create(self, obj: Obj, *, admit: bool = False) -> Obj:

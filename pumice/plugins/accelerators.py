@@ -77,7 +77,7 @@ def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[Field
     Args:
         job: The Job.
         tasks: Tasks in whose pods accelerators are counted.
-        outcome: What comes of it, and what to do about it.
+        outcome: The consequence, and what to do about it.
     """
     return [
         FieldError(
@@ -91,7 +91,7 @@ def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[Field
 
 
 def _amounts(owner: Any) -> Iterator[tuple[str, int]]:
-    """Amounts of a container or a pod, in thousandths: requests, where they lack limits."""
+    """Quantities of a container or a pod in milli-units: requests, completed by limits."""
     resources = owner.get("resources") if isinstance(owner, dict) else None
     if not isinstance(resources, dict):
         return

@@ -141,11 +141,11 @@ class Argument:
     """One flag of a plugin.
 
     Attributes:
-        name: Without the dashes.
-        kind: What its value may be. A boolean may stand without a value and never takes the next word.
+        name: Name without the dashes.
+        kind: Type of the value. A boolean may have no value and never uses the next argument as its value.
         default: Value when the Job does not set it.
         help: One line for the documentation, without a full stop.
-        ours: Whether a plugin that Volcano has too takes this flag with Pumice only.
+        ours: The flag exists in Pumice only, although Volcano has the plugin too.
     """
 
     name: str
@@ -231,7 +231,7 @@ class ArgumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What became of a plugin's words."""
+    """Result of parsing the arguments of a plugin."""
 
     values: Values
     problems: tuple[ArgumentProblem, ...] = ()
@@ -276,7 +276,7 @@ def _read(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A word that cannot be used, before it is known what is: a later word may still set it.
+    """An invalid argument, before the value that is used is known: a later argument may still set the flag.
 
     Attributes:
         position: Index of the word.
@@ -284,7 +284,7 @@ class _Fault:
         name: Name of the flag as it was written.
         found: The word or value.
         text: What is wrong.
-        keeps: How to say what is used, with `{used}` and the flag's `{name}`.
+        keeps: Text about the value that is used, with placeholders `{used}` and the flag's `{name}`.
     """
 
     position: int

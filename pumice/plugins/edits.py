@@ -1,6 +1,6 @@
 """Edits to a pod as data, and how they are applied.
 
-What holds for every edit:
+Rules for every edit:
 
 - What the user wrote stays. A variable, volume, mount, port, init container, label or annotation that
   the pod has already is kept; only what is missing is added. (With `user_wins=False` a plugin's
@@ -346,7 +346,7 @@ def _with_items(
 
 
 def _copied(value: Any) -> Any:
-    """A copy of JSON, so that pods share nothing that they may change, at a third of what `deepcopy` takes."""
+    """A deep copy of a JSON value; pods share no mutable values. It takes a third of the time of `deepcopy`."""
     if isinstance(value, dict):
         return {key: _copied(each) for key, each in value.items()}
     return [_copied(each) for each in value] if isinstance(value, list) else value

@@ -59,7 +59,7 @@ def elastic_warnings(job: Job, members: RoleMembers, nodes: Nodes) -> list[Field
     minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)
     if minimum > nodes.least + others:
         text = (
-            f"is {minimum} (by default what the tasks need), and no pod starts before so many can, so "
+            f"is {minimum} (by default the minimum of all tasks), and no pod starts before {minimum} pods fit, so "
             f"--elastic={nodes} of plugin pytorch never starts with {nodes.least}: let minAvailable of the tasks "
             f"add up to {nodes.least + others}"
         )

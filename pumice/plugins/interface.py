@@ -88,7 +88,7 @@ class JobPlugin:
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """Prepare what all pods of a Job share and return the function that edits one.
 
-        Override this one instead of `pod_edits` where preparing costs more than a glance: it is called
-        once for a Job, what it returns once for a pod.
+        Override this method instead of `pod_edits` if the preparation is expensive: it is called once for a
+        Job, and the function that it returns once for each pod.
         """
         return partial(self.pod_edits, job, values)

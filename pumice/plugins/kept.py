@@ -33,7 +33,7 @@ def kept_warnings(
     return [
         FieldError(
             f"spec.tasks[{position}].template.spec.{place}",
-            f"{name} is set here and stays so; leave it out to get the generated one",
+            f"{name} is set here and kept; leave it out to get the generated value",
             "JOB-PLUGIN-KEPT",
         )
         for position, task in enumerate(job.tasks)
@@ -43,7 +43,7 @@ def kept_warnings(
 
 
 def _set(spec: dict[str, object], names: frozenset[str]) -> list[tuple[str, str]]:
-    """Where a pod's containers set one of the names, and which one."""
+    """Paths at which a pod's containers set one of the names, each with the name."""
     found: list[tuple[str, str]] = []
     for key in ("containers", "initContainers"):
         containers = spec.get(key)

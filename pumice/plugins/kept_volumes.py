@@ -29,15 +29,15 @@ def kept_volume_warnings(
     tasks: Collection[str] | None = None,
     of_job: bool = True,
 ) -> list[FieldError]:
-    """Warn about each volume and mount that stays in a plugin's place, or in its way.
+    """Warn about each volume and mount of the template that replaces a plugin's, or conflicts with it.
 
     Args:
         job: The Job.
         plugin: Name of the plugin.
         volume: Name of the plugin's volume.
-        paths: Where it is mounted.
-        tasks: Tasks in which it is; None for all.
-        of_job: Whether to look at `spec.volumes` too.
+        paths: Paths at which it is mounted.
+        tasks: Tasks that mount it; None for all.
+        of_job: Check `spec.volumes` too.
     """
     places = _places(paths)
     warnings = []
@@ -75,7 +75,7 @@ def _identity(path: str) -> str:
 
 
 def _stays(path: str, plugin: str) -> str:
-    return f'"{path}" is where plugin {plugin} puts its files, which are left out then; mount this elsewhere'
+    return f'"{path}" is the path of the files of plugin {plugin}, which are not mounted then; use another path'
 
 
 def _volumes(spec: Raw, plugin: str, volume: str) -> list[tuple[str, str]]:
@@ -83,8 +83,8 @@ def _volumes(spec: Raw, plugin: str, volume: str) -> list[tuple[str, str]]:
     for number, each in enumerate(_list(spec, "volumes")):
         if isinstance(each, dict) and each.get("name") == volume and not _is_same(each, volume):
             text = (
-                f'volume "{volume}" is defined here and stays so, with other files than those of plugin '
-                f"{plugin}; give it another name"
+                f'volume "{volume}" is defined here and kept, with other files than those of plugin '
+                f"{plugin}; use another name"
             )
             found.append((f"volumes[{number}].name", text))
     return found

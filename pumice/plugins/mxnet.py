@@ -62,7 +62,7 @@ class MXNet(JobPlugin):
         return Findings(tuple(shared), (*warnings, *number, *kept))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """The variables, and the scheduler's port on the scheduler."""
+        """The variables of every pod, and the port on the scheduler's pod."""
         members = _members(job, values)
         if _is_single(job) or "scheduler" not in members:
             return lambda _task, _index: PodEdits()

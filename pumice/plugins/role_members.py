@@ -115,7 +115,7 @@ def role_warnings(
 
 
 def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
-    """Warn about several pods of a role of which the others know the first alone.
+    """Warn about a role with several pods if the other roles address its first pod only.
 
     Args:
         job: The Job.
@@ -145,7 +145,7 @@ def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...
     return tuple(
         FieldError(
             f"spec.tasks[{position}].replicas",
-            f"is 0, so there is no {task.name}, without which the computation does not start; use 1",
+            f"is 0, but the computation does not start without a {task.name}; set it to 1",
             "JOB-PLUGIN-ROLE",
         )
         for position, task in enumerate(job.tasks)

@@ -138,8 +138,8 @@ def _variable_error(
     if length < VARIABLE_LIMIT:
         return None
     text = (
-        f"{variable.name} would have {length} bytes for {job.replicas} pods, and no program starts with a "
-        f"variable of {VARIABLE_LIMIT}; read the files that plugin svc puts into {MOUNT_PATH}"
+        f"{variable.name} would have {length} bytes for {job.replicas} pods, and Linux starts no program with a "
+        f"variable of {VARIABLE_LIMIT}; read the files of plugin svc in {MOUNT_PATH}"
     )
     return FieldError("spec.plugins.roles", text, "JOB-PLUGIN-SIZE")
 

@@ -1,18 +1,20 @@
 """Settings of job plugins: what a cluster's operator decides, as against what a Job asks for.
 
-Flags of `pumice controller` and the chart's values end here.
+Flags of `pumice controller` and the chart's values end here. Plugins are pure code, so this is a plain dataclass; pydantic
+reads it where an operator has set something.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
-from pumice.api.fields import did_you_mean
+from pumice.api.json_words import quoted
+from pumice.api.setting_errors import SettingError, assigned
 from pumice.plugins import words
 
-__all__ = ["DEFAULT", "DESCRIPTIONS", "PluginSettingError", "PluginSettings"]
+__all__ = ["DEFAULT", "PluginSettings"]
 
 _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "16Mi"},
@@ -26,75 +28,78 @@ _SECURITY_CONTEXT = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 
-DESCRIPTIONS = {
-    "wait-image": "Image of init containers that wait for other pods; it needs `sh` and one of `nc`, `bash` and `python3`.",
-    "wait-resources": "Their `resources`, as JSON; pods without them fail where a quota wants them.",
-    "wait-security-context": "Their `securityContext`, as JSON.",
-    "strict-upstream": "Wire pods as Volcano does, to the byte, also where Pumice does better, and count restarts as it does.",
-}
-"""What each setting is for, by its name on the command line."""
 
-
-class PluginSettingError(ValueError):
-    """A setting that does not exist or has no such value; the message is one clear line."""
+def _setting(default: Any, description: str, **limits: Any) -> Any:
+    """A setting with what it does, and its limits as pydantic calls them."""
+    metadata = {"description": description, "strict": True, **limits}
+    if isinstance(default, Mapping):
+        return field(default_factory=lambda: default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSettings:
-    """What plugins take for granted in this cluster.
+    """What plugins take for granted in this cluster."""
 
-    Attributes:
-        wait_image: Image of init containers that wait for other pods; it needs `sh` and one of `nc`, `bash` and `python3`.
-        wait_resources: Their `resources`; pods without them fail where a quota wants them.
-        wait_security_context: Their `securityContext`.
-        strict_upstream: Whether to give Volcano's result where Pumice's is better.
-    """
+    __pydantic_config__: ClassVar = {
+        "extra": "forbid",
+        "alias_generator": lambda name: name.replace("_", "-"),
+    }
 
-    wait_image: str = "busybox:1.36.1"
-    wait_resources: Mapping[str, Any] = field(default_factory=lambda: _RESOURCES)
-    wait_security_context: Mapping[str, Any] = field(default_factory=lambda: _SECURITY_CONTEXT)
-    strict_upstream: bool = False
+    wait_image: str = _setting(
+        "busybox:1.36.1",
+        "Image of init containers that wait for other pods; it needs `sh` and one of `nc`, `bash` and `python3`.",
+        min_length=1,
+    )
+    wait_resources: Mapping[str, Any] = _setting(
+        _RESOURCES, "Their `resources`, as JSON; pods without them fail where a quota wants them."
+    )
+    wait_security_context: Mapping[str, Any] = _setting(
+        _SECURITY_CONTEXT, "Their `securityContext`, as JSON."
+    )
+    strict_upstream: bool = _setting(
+        False,
+        "Wire pods as Volcano does, to the byte, also where Pumice does better, and count restarts as it does.",
+    )
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "PluginSettings":
         """Read `NAME=VALUE` texts, names with dashes as on the command line.
 
         Raises:
-            PluginSettingError: A text is no assignment, or its name or value is not known.
+            SettingError: A text is no assignment, or its name or value is not known.
         """
-        values: dict[str, Any] = {}
-        for assignment in assignments:
-            name, equals, value = assignment.partition("=")
-            name = name.strip()
-            if not equals:
-                raise PluginSettingError(f"{assignment!r} is no setting, expected NAME=VALUE")
-            if name not in DESCRIPTIONS:
-                hint = did_you_mean(name, DESCRIPTIONS) or f", known are {', '.join(DESCRIPTIONS)}"
-                raise PluginSettingError(f"there is no setting {name!r}{hint}")
-            values[name.replace("-", "_")] = _read(name, value.strip())
-        return cls(**values)
+        values = {name: _value(name, value) for name, value in map(assigned, assignments)}
+        if not values:
+            return DEFAULT
+        from pumice.settings import read
 
-    def as_defaults(self) -> dict[str, Any]:
-        """The values by name on the command line, as the settings page shows them."""
-        return {each.name.replace("_", "-"): getattr(self, each.name) for each in fields(self)}
+        found: PluginSettings = read(cls, values)
+        return found
+
+    @classmethod
+    def described(cls) -> dict[str, tuple[str, Any]]:
+        """Description and default of each setting, by its name on the command line."""
+        return {
+            each.name.replace("_", "-"): (each.metadata["description"], getattr(DEFAULT, each.name))
+            for each in fields(cls)
+        }
 
 
-def _read(name: str, value: str) -> Any:
-    if name == "strict-upstream":
-        chosen = words.boolean(value)
-        if chosen is None:
-            raise PluginSettingError(f"setting {name}: expected true or false, found {value!r}")
-        return chosen
-    if name == "wait-image":
-        if not value:
-            raise PluginSettingError(f"setting {name}: expected an image, found none")
-        return value
-    try:
-        return msgspec.json.decode(value, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise PluginSettingError(
-            f"setting {name}: expected a JSON object, found {value!r} ({error})"
-        ) from None
+def _value(name: str, text: str) -> Any:
+    """A value as people and Go's flags write it; the text where it is none.
+
+    Raises:
+        SettingError: It must be JSON, and is not.
+    """
+    if name in ("wait-resources", "wait-security-context"):
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            message = f"must be a JSON object, found {quoted(text)}: {error}"
+            raise SettingError.of(message, name) from None
+    chosen = words.boolean(text) if name == "strict-upstream" else None
+    return text if chosen is None else chosen
 
 
 DEFAULT = PluginSettings()

@@ -26,8 +26,8 @@ def shared_hostname_errors(job: Job, plugin: str, tasks: Collection[str]) -> lis
     return [
         FieldError(
             f"spec.tasks[{position}].template.spec.hostname",
-            f'"{fixed_hostname(task)}" becomes the name of all pods of task {task.name}, and plugin {plugin} '
-            "needs an address of a single one; leave it out, so that each pod is named after itself",
+            f'"{fixed_hostname(task)}" becomes the host name of all pods of task {task.name}, and plugin {plugin} '
+            "needs the address of a single pod; leave it out, so that each pod has its own host name",
             "JOB-PLUGIN-HOSTNAME",
         )
         for position, task in enumerate(job.tasks)

@@ -98,12 +98,12 @@ class Ssh(JobPlugin):
         path = "spec.plugins.ssh"
         if values["ssh-private-key"]:
             text = (
-                "--ssh-private-key shows the key to everyone who may read the Job; put it into a Secret and "
-                "name that with --ssh-key-secret=<secret>"
+                "--ssh-private-key shows the key to every user who may read the Job; put it into a Secret and "
+                "name the Secret with --ssh-key-secret=<secret>"
             )
             warnings.append(FieldError(path, text, "JOB-PLUGIN-SECRET"))
             if not values["ssh-public-key"]:
-                text = "--ssh-private-key without --ssh-public-key: no pod lets another one in"
+                text = "--ssh-private-key without --ssh-public-key: no pod accepts a connection of another one"
                 warnings.append(FieldError(path, text, "JOB-PLUGIN-SECRET"))
         elif values["ssh-public-key"]:
             text = "--ssh-public-key without --ssh-private-key is ignored: a new pair is made"
@@ -187,7 +187,7 @@ def _directory(values: Values) -> str:
 
 
 def _paths(values: Values) -> tuple[str, ...]:
-    """Where something is mounted."""
+    """Paths at which the containers mount a volume."""
     if values.strict_upstream:
         return (values["ssh-key-file-path"],)
     stem = _directory(values).rstrip("/")

@@ -192,7 +192,7 @@ def _too_large_for_variable(job: Job, task: Task) -> bool:
 def _config_maps(job: Job) -> list[Raw]:
     data = _hosts(job)
     if _is_spread(job):
-        # Pods read their variables from the first ConfigMap, whatever becomes of the others.
+        # Pods read their variables from the first ConfigMap only.
         files = {key: text for key, text in data.items() if key.endswith(_FILE)}
         data = {key: text for key, text in data.items() if key not in files} | files
     name = names.hosts_config_map(job.metadata.name)
@@ -217,10 +217,10 @@ def _hosts(job: Job) -> dict[str, str]:
 
 
 def _holds_once(job: Job) -> frozenset[str]:
-    """Tasks whose addresses are a file only, because two copies of all would be too much.
+    """Tasks whose addresses are in the hosts file only, because the ConfigMap would be too large with both copies.
 
-    New pods do not refer to the key that is left out. Pods from before the task grew so large do, but
-    a ConfigMap that cannot be written at all would be of no use.
+    New pods do not refer to the missing key. Pods from before the task grew do, but a ConfigMap above
+    the size limit could not be written at all.
     """
     if _size(job, frozenset()) <= CONFIG_MAP_LIMIT:
         return frozenset()
@@ -306,7 +306,7 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
         return ()
     text = (
         f"plugin svc would write {size} bytes of addresses for {job.replicas} pods, and every pod would mount "
-        f"them; {DATA_LIMIT} is the most: use shorter names or fewer pods"
+        f"them; the limit is {DATA_LIMIT}: use shorter names or fewer pods"
     )
     return (FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE"),)
 
@@ -322,8 +322,8 @@ def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldErr
             warnings.append(
                 FieldError(
                     f"{spec}.hostname",
-                    f'"{fixed_hostname(task)}" becomes the name of all {task.size} pods, which cannot '
-                    "be told apart; leave it out, so that each pod is named after itself",
+                    f'"{fixed_hostname(task)}" becomes the host name of all {task.size} pods, which then '
+                    "share one address; leave it out, so that each pod has its own host name",
                     "JOB-PLUGIN-HOSTNAME",
                 )
             )

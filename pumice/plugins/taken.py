@@ -36,7 +36,7 @@ class Taken(NamedTuple):
         return any(f"\n{name}\n" in self.variables for name in names)
 
     def may_set_any(self, prefix: str) -> bool:
-        """Whether a variable may be set whose name begins like this; if not, none is."""
+        """False only if no container sets a variable whose name begins with this prefix."""
         return f"\n{prefix}" in self.variables
 
     def may_have(self, volume: str, paths: Iterable[str]) -> bool:

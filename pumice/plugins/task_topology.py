@@ -104,8 +104,6 @@ def _kept_annotations(job: Job, values: Values) -> list[FieldError]:
         key = _ANNOTATIONS[name]
         present = job.metadata.annotation(key)
         if groups and present and present != format_groups(groups):
-            text = (
-                f'is set to "{present}" and stays so: --{name} of plugin task-topology is not used'
-            )
+            text = f'is set to "{present}" and kept: --{name} of plugin task-topology has no effect'
             warnings.append(FieldError(f"metadata.annotations[{key}]", text, "JOB-PLUGIN-KEPT"))
     return warnings

@@ -130,13 +130,13 @@ def wait_warnings(job: Job, plugin: str, peer: str, values: Values, held: str) -
 
 
 def _runs_windows(task: Task) -> bool:
-    """Whether a task's pods say that they run Windows, where Kubernetes takes no Linux security context."""
+    """True if a task's pods run Windows, for which Kubernetes refuses a Linux security context."""
     system = task.pod_spec().get("os")
     return isinstance(system, dict) and system.get("name") == "windows"
 
 
 def _beside(task: Task, resources: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Resources of the step but those that the pods ask for as a whole, of which it takes its part."""
+    """Resources of the step, without those that the pod requests as a whole."""
     whole = task.pod_spec().get("resources")
     if not isinstance(whole, dict) or not whole:
         return resources

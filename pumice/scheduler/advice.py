@@ -128,7 +128,7 @@ def _smaller(
 
 
 def _kinds(nodes: list[Node]) -> list[Node]:
-    """One ready node of each kind, the first by name; the most frequent kinds first."""
+    """One ready node of each kind of node, the first by name. The kinds are sorted by how many nodes they have, most first."""
     kinds: dict[str, list[Node]] = {}
     for node in sorted(nodes, key=lambda each: each.metadata.name):
         is_ready = all(

@@ -7,6 +7,8 @@ a node, the values for the next few of the same shape are computed with it: sixt
 
 Answers that a placement changes for a whole domain of nodes, such as those of inter-pod affinity, are columns of their own,
 which follow the counts of pods by domain. They are added when a node is chosen.
+
+The file is long because everything that reads or follows the columns has to agree on what they hold.
 """
 
 from collections.abc import Callable, Sequence

@@ -57,7 +57,7 @@ class Boards:
         return len(self._boards)
 
     def clear(self) -> None:
-        """Forget all of them: what plugins say about nodes has changed."""
+        """Drop all boards, because the plugins' answers about nodes have changed."""
         self._boards.clear()
         self._fixed.clear()
 
@@ -72,7 +72,7 @@ class Boards:
 
         Args:
             task: The pod.
-            queue: Queue that pays.
+            queue: Queue that the pod counts in.
             gang: Key of its gang if nodes are reserved for it; otherwise empty.
         """
         key = (self.alike(task), self._kind(queue), gang)

@@ -1,4 +1,4 @@
-"""The end of a session: what became of each gang is written down, and what is due to be told.
+"""The end of a session: the outcome of each gang is recorded, and reports that are due are emitted.
 
 Only gangs that changed, were tried, or have something due are looked at; the others are as they were.
 """
@@ -108,7 +108,7 @@ class Closing:
             self._write(job, finding)
 
     def _shortage(self, job: JobInfo) -> Shortage | None:
-        """What `JobInfo.shortage` is to be until the job is looked at again."""
+        """The value of `JobInfo.shortage` until the job is considered again."""
         if not job.is_waiting:
             return None
         outcome = self._session.outcomes.get(job.key) or JobOutcome()

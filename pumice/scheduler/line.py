@@ -61,6 +61,9 @@ class Line(Generic[T]):
     def __len__(self) -> int:
         return len(self._waiting) - self._first + len(self._alone) + len(self._back)
 
+    def __bool__(self) -> bool:
+        return self._first < len(self._waiting) or bool(self._alone or self._back)
+
     def push(self, element: T) -> None:
         """Put an element in."""
         if not self._alone and self._first == len(self._waiting) and not self._back:

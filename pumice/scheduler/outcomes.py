@@ -1,4 +1,4 @@
-"""What becomes of a job in a session: why it was refused, what it lacked, and what happens when its turn fails."""
+"""Outcome of a job in a session: why it was refused, what it lacked, and what happens when its turn fails."""
 
 from collections.abc import Callable
 

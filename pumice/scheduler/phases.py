@@ -49,8 +49,9 @@ def is_releasing(job: JobInfo) -> bool:
     if job.counts[SchedulingStatus.PENDING] or job.counts[SchedulingStatus.PIPELINED]:
         return False
     placed = job.releasing_placed
-    scheduled = sum(job.counts[status] for status in SCHEDULED)
-    return placed > 0 and scheduled + placed >= job.min_member
+    if not placed:
+        return False
+    return sum([job.counts[status] for status in SCHEDULED]) + placed >= job.min_member
 
 
 def next_conditions(

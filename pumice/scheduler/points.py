@@ -1,7 +1,7 @@
 """The extension points of a session: what plugins may decide, each a typed list.
 
 Plugins register functions when a session opens. The order of tiers, and of plugins in a tier, is the
-order of the lists; how several answers are combined is the session's business (`session.py`).
+order of the lists; `answers.py` combines several answers.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -113,7 +113,7 @@ class NodeChoice(Protocol):
 
 
 class RowFilter(Protocol):
-    """Which of these rows a class of pods may use; None when there is nothing to object to."""
+    """Which of these rows a class of pods may use; None for all of them."""
 
     def __call__(self, pods: PodClass, rows: Rows, /) -> FilterResult | None:
         """Judge rows."""

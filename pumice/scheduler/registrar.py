@@ -43,10 +43,10 @@ class Registrar:
     def __init__(
         self, extensions: Extensions, plugin: str, tier: int, switches: Mapping[str, bool]
     ) -> None:
-        """Open the door.
+        """Create a registrar for one plugin.
 
         Args:
-            extensions: Where to register.
+            extensions: The registry that the plugin's functions are added to.
             plugin: Name of the plugin.
             tier: Number of its tier, from 0.
             switches: All its switches with their values.

@@ -20,7 +20,7 @@ class Pace:
     """How long to wait before something is written, in seconds; zero writes at once.
 
     Attributes:
-        cause: For which a cause must stand before it is written on the PodGroup and told as an event.
+        cause: Seconds for which a cause must last before it is written to the PodGroup and recorded as an event.
         pods: For which it must stand before it is written on pods.
         numbers: Between two writes of reasons that differ in numbers only.
         arrival: Since the newest pod of a gang arrived, before it is said that the gang lacks pods.
@@ -51,7 +51,7 @@ class Report:
         Args:
             cause: The cause.
             now: The moment, UNIX seconds.
-            told: Whether it is written already, by an earlier scheduler.
+            told: An earlier scheduler has already reported it.
         """
         self.cause = cause
         self.since = now
@@ -64,12 +64,12 @@ class Report:
             self.cause, self.since = cause, now
 
     def due(self, message: str, standing: str | None, patience: float, numbers: float) -> float:
-        """When a message is to be written, UNIX seconds; `NEVER` when it stands already.
+        """Time at which a message is to be written, in UNIX seconds; `NEVER` if the object already has it.
 
         Args:
             message: The message.
-            standing: The message that the object carries; None for none.
-            patience: Seconds for which the cause must have stood.
+            standing: The message that the object has; None if it has none.
+            patience: Seconds for which the cause must have lasted.
             numbers: Seconds between two messages of one cause.
         """
         if standing is None or self._told != self.cause:

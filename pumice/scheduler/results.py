@@ -1,4 +1,4 @@
-"""What a cycle says: who goes where, what becomes of each gang, and why the rest waits."""
+"""Results of a scheduling cycle: bindings, the outcome of each gang, and why pods are pending."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
@@ -43,12 +43,12 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class PodVerdict:
-    """What the condition `PodScheduled=False` of a waiting pod should say.
+    """The condition `PodScheduled=False` of a pending pod.
 
     Attributes:
         reason: `Unschedulable` or `SchedulingGated`.
         message: One sentence.
-        is_new: Whether its cause is new, so that an event tells it, too.
+        is_new: The cause is new, so an event is recorded as well.
     """
 
     reason: str

@@ -1,81 +1,41 @@
-"""The state of the cluster, kept current by events; nothing is copied for a cycle.
+"""The state of the cluster from one cycle to the next; nothing is copied for a cycle.
 
-Every `set_…` takes an object as the API server shows it, finds out whether anything changed that scheduling
-looks at, and moves just that. `version` stands still when nothing did, which is what makes an idle
-cycle free.
+It is the cluster as its objects show it (`tables`), what cycles have decided about it, and what they remember.
 """
 
 from collections.abc import Iterable, Mapping
 
 from pumice.api import keys
-from pumice.api.budgets import PodDisruptionBudget
-from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Namespace, Node, PriorityClass
-from pumice.api.podgroups import PodGroup, PodGroupStatus
-from pumice.api.pods import Pod
-from pumice.api.queues import Queue
-from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.scheduler.assumptions import Assumptions, is_older
-from pumice.scheduler.model.axis import Axis, Floats, Ints
-from pumice.scheduler.model.budgets import BudgetTable
-from pumice.scheduler.model.claim_table import ClaimTable
-from pumice.scheduler.model.facts import NodeFacts
+from pumice.api.podgroups import PodGroupStatus
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import QueueAmounts
-from pumice.scheduler.model.nodes import NodeTable, says_the_same
-from pumice.scheduler.model.queues import QueueTable
-from pumice.scheduler.model.reach import Reach
-from pumice.scheduler.model.selectors import NodeMatcher
-from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PLACED, SchedulingStatus
 from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
-from pumice.scheduler.retries import Gains
+from pumice.scheduler.tables import ClusterTables
 
 __all__ = ["ClusterState"]
 
 
-class ClusterState:
-    """Nodes, pods, gangs, queues and priorities.
+class ClusterState(ClusterTables):
+    """The cluster, and what cycles have decided and remember.
 
-    What a cycle decides is assumed at once, see `assumptions`. Versions of an object that are older than the one
-    known are ignored.
+    What a cycle decides is assumed at once, see `assumptions`.
 
     Attributes:
-        scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
-        default_queue: Queue of PodGroups that name none.
-        peers: What pods say about other pods, and how many pods that concerns.
-        claims: Claims, volumes, classes, and what claims that wait are to be bound to.
-        quotas: Quotas by namespace and name.
-        version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
         config: Configuration of the last cycle.
         settled: Version and configuration of a cycle after which there was nothing left to do.
         pace: How long reasons wait before they are written.
-        gains: What changed since the last cycle that may help gangs which found no node.
-        outdated: Gangs to be tried again only because their reasons tell of nodes that have changed, the oldest first.
-        dues: When the reason of a gang is to be written, UNIX seconds, by key.
         wakes: When plugins and actions want a cycle to run, UNIX seconds.
         changes: Those of them from which on plugins answer otherwise about nodes.
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
-        dirty: Gangs whose pods or PodGroup changed since the last cycle.
-        changed_queues: Queues that changed, or went, since the last cycle.
         told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
-        waiting: Gangs that a cycle may have something to do for.
         pending: Why a gang waits, as of the last cycle.
-        statuses: Status of every PodGroup, as it is or is about to be written.
-        assumed: What was decided and is not shown by the API server yet.
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
-        spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
-        quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
-        warned: What the owners of a gang have been warned about, so that they hear it once.
-        budgets: PodDisruptionBudgets.
-        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `TaskInfo.is_held`.
-        nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
@@ -97,382 +57,24 @@ class ClusterState:
             pace: How long reasons wait before they are written; not at all by default.
             opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
-        self.scheduler_names = scheduler_names
-        self.default_queue = default_queue
-        self.opens_gates = opens_gates
-        self.axis = Axis()
-        self.shapes = ShapeTable(self.axis)
-        self.jobs: dict[str, JobInfo] = {}
-        self.nodes = NodeTable(self.axis, self.jobs)
-        self.peers = self.nodes.peers
-        self.shares = QueueTable(self.axis)
-        self.facts = NodeFacts(self.nodes)
-        self.matcher = NodeMatcher(self.nodes, self.facts)
-        self.claims = ClaimTable(
-            Reach(self.nodes, self.facts, self.matcher), assumes_bound=assumes_bound
+        super().__init__(
+            scheduler_names, default_queue, assumes_bound=assumes_bound, opens_gates=opens_gates
         )
-        self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
-        self.quotas: dict[str, dict[str, ResourceQuota]] = {}
-        self.tasks: dict[str, TaskInfo] = {}
-        self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
-        self.priority_classes: dict[str, PriorityClass] = {}
-        self.version = 0
         self.cycles = 0
-        self.settled: tuple[int, object] | None = None
         self.config: object = None
+        self.settled: tuple[int, object] | None = None
         self.pace = pace or Pace()
-        self.gains = Gains(self.nodes, any_gang=True)
-        self.outdated: dict[str, None] = {}
-        self.dues: dict[str, float] = {}
         self.wakes: list[float] = []
         self.changes: list[float] = []
         self.chose_at: dict[str, float] = {}
-        self.dirty: dict[str, None] = {}
-        self.changed_queues: dict[str, None] = {}
         self.told_queues: dict[str, list[str]] = {}
-        self.waiting: dict[str, JobInfo] = {}
         self.pending: dict[str, Reason] = {}
-        self.statuses: dict[str, PodGroupStatus] = {}
-        self.assumed = Assumptions()
         self.reservation: Reservation | None = None
         self.has_restored = False
-        self.spared: dict[str, tuple[str, float]] = {}
-        self.quarantined: dict[str, Reason] = {}
         self.figures: dict[str, Ints | Floats] = {}
-        self.warned: dict[str, set[str]] = {}
-        self.budgets = BudgetTable()
-        self.nominees: dict[str, TaskInfo] = {}
         self.sought: dict[str, tuple[int, float]] = {}
 
-    # -- nodes -------------------------------------------------------------------------------
-
-    def set_node(self, node: Node) -> bool:
-        """Take in a node.
-
-        Raises:
-            QuantityError: An amount cannot be read; the state is as before.
-        """
-        allocatable = self.nodes.read(node)
-        self._widen()
-        name = node.metadata.name
-        old = self.nodes.records.get(name)
-        before: Ints | None = None
-        if old is not None and old.node is not None and says_the_same(old.node, node):
-            before = self.nodes.free(old.row)
-        changed = self.nodes.set(node, allocatable)
-        if changed:
-            self.gains.changed(name, before)
-            self.peers.epoch += before is None
-        return self._changed(changed)
-
-    def remove_node(self, name: str) -> bool:
-        """Forget a node; its pods stay known until they are removed themselves."""
-        known = self.nodes.remove(name)
-        self.gains.changes_reasons |= known
-        self.peers.epoch += known
-        return self._changed(known)
-
-    # -- pods --------------------------------------------------------------------------------
-
-    def set_pod(self, pod: Pod) -> bool:
-        """Take in a pod.
-
-        Raises:
-            QuantityError: A request cannot be read; the state is as before.
-        """
-        task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
-        gang = self._gang_of(pod)
-        old = self.tasks.get(task.key)
-        if old is not None and old.uid == task.uid and is_older(task.version, old.version):
-            return False
-        node = self.assumed.correct_pod(task, pod.spec.node_name)
-        self.assumed.correct_nomination(task)
-        if old is not None:
-            if self._is_same(old, task, gang, node):
-                old.version, old.shown, old.labels = task.version, task.shown, task.labels
-                return False
-            task.verdict = old.verdict
-        self._widen()
-        self.shapes.use(task.shape)
-        if task.shape.peers is not None:
-            self.peers.use(task.shape)
-        has_peers = self.peers.is_live
-        if old is not None:
-            self.gains.about_to_change(old, task, node)
-            if old.shape.claims and task.status is not SchedulingStatus.BINDING:
-                self.claims.undecide(old)
-            self._drop(old)
-        self.tasks[task.key] = task
-        if task.shape.claims:
-            self.claims.mention(task, pod)
-        if has_peers:
-            self.peers.join(task)
-        if gang:
-            self._job(gang).add(task)
-        if node:
-            self.nodes.add(task, self.nodes.record(node))
-        if has_peers:
-            self.peers.epoch += self.peers.matters(task)
-        if gang:
-            self._touch(self.jobs[gang])
-        self._index_nominee(task)
-        return self._changed(True)
-
-    def remove_pod(self, namespace: str, name: str) -> bool:
-        """Forget a pod."""
-        task = self.tasks.get(f"{namespace}/{name}")
-        if task is None:
-            return False
-        self.assumed.end_pod(task.key)
-        self.assumed.end_nomination(task.key)
-        self.spared.pop(task.key, None)
-        self.gains.about_to_change(task, None, "")
-        if task.shape.claims:
-            self.claims.undecide(task)
-        self._drop(task)
-        return self._changed(True)
-
-    def forget(self, key: str, uid: str) -> bool:
-        """Take back what is assumed of a pod, because the API server refused it: it counts as it is shown.
-
-        Args:
-            key: `namespace/name` of the pod.
-            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
-        """
-        if not self.assumed.end_pod(key, uid):
-            return False
-        task = self.tasks[key]
-        record = self.nodes.records[task.node]
-        self.gains.about_to_leave(task.node)
-        self.gains.any_gang |= bool(self.claims.choices(task))
-        self.claims.undecide(task)
-        self.nodes.discard(task)
-        if task.job:
-            self.jobs[task.job].move(task, task.shown)
-            self._touch(self.jobs[task.job])
-        else:
-            task.status = task.shown
-        if task.shown in PLACED:
-            self.nodes.add(task, record)
-        else:
-            self.nodes.drop_if_unused(record)
-        self._index_nominee(task)
-        self.peers.epoch += self.peers.matters(task)
-        return self._changed(True)
-
-    def spare(self, key: str, uid: str, until: float) -> None:
-        """Take back an eviction that the API server refused, and leave the pod out for a while.
-
-        Args:
-            key: `namespace/name` of the pod.
-            uid: uid of the pod whose eviction was refused.
-            until: Until when no action may choose it, UNIX seconds.
-        """
-        task = self.tasks.get(key)
-        if task is None or task.uid != uid:
-            return
-        self.forget(key, uid)
-        self.spared[key] = (uid, until)
-        self._changed(True)
-
-    # -- gangs, queues, priorities -----------------------------------------------------------
-
-    def set_pod_group(self, group: PodGroup) -> bool:
-        """Take in a PodGroup.
-
-        Raises:
-            QuantityError: An amount of `minResources` cannot be read; the state is as before.
-        """
-        key = f"{group.metadata.namespace}/{group.metadata.name}"
-        job = self.jobs.get(key) or JobInfo(
-            group.metadata.namespace, group.metadata.name, self.shares
-        )
-        old, new = job.group, group.metadata
-        if (
-            old is not None
-            and old.metadata.uid == new.uid
-            and is_older(new.resource_version, old.metadata.resource_version)
-        ):
-            return False
-        status = self.assumed.correct_status(key, new, group.status)
-        if (
-            old is not None
-            and old.metadata.uid == new.uid
-            and old.spec == group.spec
-            and job.status == status
-            and old.metadata.annotations == new.annotations
-            and old.metadata.creation_timestamp == new.creation_timestamp
-        ):
-            job.group = group
-            return False
-        if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
-            self.quarantined.pop(key, None)
-        if old is not None and old.metadata.uid != new.uid:
-            job.begin_anew()
-            self.warned.pop(job.key, None)
-        job.set_group(group, self.default_queue)
-        self.jobs[key] = job
-        job.minimum = self.axis.known(job.min_resources)
-        job.status = status
-        job.priority = self._priority(job)
-        self.shares.place(job)
-        self.statuses[job.key] = job.status
-        self._touch(job)
-        return self._changed(True)
-
-    def remove_pod_group(self, namespace: str, name: str) -> bool:
-        """Forget a PodGroup; pods that name it wait until it is there again."""
-        job = self.jobs.get(f"{namespace}/{name}")
-        if job is None or job.group is None:
-            return False
-        job.set_group(None, self.default_queue)
-        self.shares.place(job)
-        job.begin_anew()
-        self.warned.pop(job.key, None)
-        self.assumed.end_status(job.key)
-        self.statuses.pop(job.key, None)
-        self._touch(job)
-        return self._changed(True)
-
-    def set_queue(self, queue: Queue) -> bool:
-        """Take in a Queue.
-
-        Raises:
-            QuantityError: An amount cannot be read; the state is as before.
-        """
-        old = self.queues.get(queue.metadata.name)
-        if (
-            old is not None
-            and old.spec == queue.spec
-            and old.is_open == queue.is_open
-            and old.metadata.annotations == queue.metadata.annotations
-            and old.metadata.creation_timestamp == queue.metadata.creation_timestamp
-        ):
-            return False
-        self.shares.amounts[queue.metadata.name] = QueueAmounts.of(queue)
-        self.queues[queue.metadata.name] = queue
-        self.shares.unsettle()
-        self.changed_queues[queue.metadata.name] = None
-        return self._helps(True)
-
-    def remove_queue(self, name: str) -> bool:
-        """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
-        known = self.queues.pop(name, None) is not None
-        self.shares.amounts.pop(name, None)
-        self.changed_queues[name] = None
-        self.shares.unsettle()
-        if name == self.default_queue:
-            self.queues[name] = _implied(name)
-        return self._helps(known)
-
-    def set_priority_class(self, priority_class: PriorityClass) -> bool:
-        """Take in a PriorityClass."""
-        name = priority_class.metadata.name
-        old = self.priority_classes.get(name)
-        self.priority_classes[name] = priority_class
-        if (
-            old is not None
-            and old.value == priority_class.value
-            and old.global_default == priority_class.global_default
-        ):
-            return False
-        return self._reprioritise()
-
-    def remove_priority_class(self, name: str) -> bool:
-        """Forget a PriorityClass; who names it has priority 0."""
-        if self.priority_classes.pop(name, None) is None:
-            return False
-        return self._reprioritise()
-
-    # -- claims and volumes ------------------------------------------------------------------
-
-    def set_claim(self, claim: PersistentVolumeClaim) -> bool:
-        """Take in a claim."""
-        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        chosen = self.claims.chosen(key)
-        changed = self.claims.set_claim(claim)
-        if changed:
-            self._touch_claimants(key)
-        self.gains.any_gang |= chosen not in (self.claims.chosen(key), claim.spec.volume_name)
-        return self._changed(changed)
-
-    def remove_claim(self, namespace: str, name: str) -> bool:
-        """Forget a claim; one that waited may give a volume back."""
-        return self._helps(self.claims.remove_claim(namespace, name))
-
-    def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume; one that is for a claim matters to pods with that claim, or with others that name it, only."""
-        changed = self.claims.set_volume(volume)
-        owner = volume.spec.claim_ref
-        if changed and owner is not None:
-            for key in (
-                f"{owner.namespace}/{owner.name}",
-                *self.claims.naming(volume.metadata.name),
-            ):
-                self._touch_claimants(key)
-            return self._changed(True)
-        return self._helps(changed)
-
-    def remove_volume(self, name: str) -> bool:
-        """Forget a volume."""
-        return self._helps(self.claims.remove_volume(name))
-
-    def set_storage_class(self, storage_class: StorageClass) -> bool:
-        """Take in a StorageClass."""
-        return self._helps(self.claims.set_class(storage_class))
-
-    def remove_storage_class(self, name: str) -> bool:
-        """Forget a StorageClass."""
-        return self._helps(self.claims.remove_class(name))
-
-    def set_csi_node(self, node: CsiNode) -> bool:
-        """Take in how many volumes a node can attach."""
-        return self._helps(self.claims.set_limits(node))
-
-    def remove_csi_node(self, name: str) -> bool:
-        """Forget how many volumes a node can attach."""
-        return self._helps(self.claims.remove_limits(name))
-
-    # -- quotas of namespaces ----------------------------------------------------------------
-
-    def set_quota(self, quota: ResourceQuota) -> bool:
-        """Take in a ResourceQuota."""
-        meta = quota.metadata
-        old = self.quotas.get(meta.namespace, {}).get(meta.name)
-        self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
-        same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
-        return self._changed(not same)  # gangs that are to enter are tried in every cycle
-
-    def remove_quota(self, namespace: str, name: str) -> bool:
-        """Forget a ResourceQuota."""
-        named = self.quotas.get(namespace, {})
-        known = named.pop(name, None) is not None
-        if not named:
-            self.quotas.pop(namespace, None)
-        return self._changed(known)
-
-    # -- namespaces --------------------------------------------------------------------------
-
-    def set_namespace(self, namespace: Namespace) -> bool:
-        """Take in a Namespace."""
-        meta = namespace.metadata
-        return self._changed(self.peers.set_namespace(meta.name, meta.labels or {}))
-
-    def remove_namespace(self, name: str) -> bool:
-        """Forget a Namespace."""
-        return self._changed(self.peers.remove_namespace(name))
-
-    # -- budgets -----------------------------------------------------------------------------
-
-    def set_budget(self, budget: PodDisruptionBudget) -> bool:
-        """Take in a PodDisruptionBudget."""
-        return self._changed(self.budgets.set(budget))
-
-    def remove_budget(self, namespace: str, name: str) -> bool:
-        """Forget a PodDisruptionBudget."""
-        return self._changed(self.budgets.remove(namespace, name))
-
-    # -- for cycles --------------------------------------------------------------------------
+    # -- cycles ------------------------------------------------------------------------------
 
     def is_settled(self, config: object, now: float) -> bool:
         """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
@@ -563,122 +165,47 @@ class ClusterState:
             self._touch(self.jobs[gang])
         self._changed(bool(tasks))
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- refusals ----------------------------------------------------------------------------
 
-    def _changed(self, changed: bool) -> bool:
-        self.version += changed
-        return changed
+    def forget(self, key: str, uid: str) -> bool:
+        """Drop the assumptions about a pod after the API server refused a write; the watched state counts again.
 
-    def _helps(self, changed: bool) -> bool:
-        """Note a change that may help any gang which found no node."""
-        self.gains.any_gang |= changed
-        return self._changed(changed)
-
-    def _gang_of(self, pod: Pod) -> str:
-        """Key of the PodGroup that a pod names; empty for pods that Pumice does not schedule."""
-        if pod.spec.scheduler_name not in self.scheduler_names:
-            return ""
-        meta = pod.metadata
-        name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
-        return f"{meta.namespace}/{name}" if name else ""
-
-    def _index_nominee(self, task: TaskInfo) -> None:
-        if task.nominated and task.job and task.status is SchedulingStatus.PENDING:
-            self.nominees[task.key] = task
-        else:
-            self.nominees.pop(task.key, None)
-
-    def _is_same(self, old: TaskInfo, new: TaskInfo, gang: str, node: str) -> bool:
-        return (
-            old.uid == new.uid
-            and old.status is new.status
-            and old.facts == new.facts
-            and (not self.peers.is_live or self.peers.is_alike(old, new))
-            and old.job == gang
-            and old.node == node
-        )
-
-    def _job(self, key: str) -> JobInfo:
-        job = self.jobs.get(key)
-        if job is None:
-            namespace, _, name = key.partition("/")
-            job = self.jobs[key] = JobInfo(namespace, name, self.shares)
-        return job
-
-    def _drop(self, task: TaskInfo) -> None:
-        del self.tasks[task.key]
-        has_peers = self.peers.is_live
-        if has_peers:
-            self.peers.epoch += self.peers.matters(task)
-        self._leave_node(task)
-        if task.shape.claims:
-            self.claims.unmention(task)
-        if has_peers:
-            self.peers.part(task)
-        self.nominees.pop(task.key, None)
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
+        """
+        if not self.assumed.end_pod(key, uid):
+            return False
+        task = self.tasks[key]
+        record = self.nodes.records[task.node]
+        self.gains.about_to_leave(task.node)
+        self.gains.any_gang |= bool(self.claims.choices(task))
+        self.claims.undecide(task)
+        self.nodes.discard(task)
         if task.job:
-            job = self.jobs[task.job]
-            job.discard(task)
-            self._touch(job)
-        if has_peers:
-            self.peers.release(task.shape)
-        self.shapes.release(task.shape)
-
-    def _leave_node(self, task: TaskInfo) -> None:
-        if task.node:
-            record = self.nodes.records[task.node]
-            self.nodes.discard(task)
-            self.nodes.drop_if_unused(record)
-
-    def _touch(self, job: JobInfo) -> None:
-        self.dirty[job.key] = None
-        job.shortage = job.asks = job.asking = None
-        self._index(job)
-
-    def _index(self, job: JobInfo) -> None:
-        if job.is_waiting:
-            self.waiting[job.key] = job
+            self.jobs[task.job].move(task, task.shown)
+            self._touch(self.jobs[task.job])
         else:
-            self.waiting.pop(job.key, None)
-        if job.group is None and not job.tasks:
-            self.jobs.pop(job.key, None)
-            self.shares.forget(job)
-            self.warned.pop(job.key, None)
-            self.dues.pop(job.key, None)
-            self.outdated.pop(job.key, None)
-            self.quarantined.pop(job.key, None)
+            task.status = task.shown
+        if task.shown in PLACED:
+            self.nodes.add(task, record)
+        else:
+            self.nodes.drop_if_unused(record)
+        self._index_nominee(task)
+        self.peers.epoch += self.peers.matters(task)
+        return self._changed(True)
 
-    def _touch_claimants(self, claim: str) -> None:
-        """Have gangs tried again whose waiting pods mount a claim that has changed."""
-        for key in self.claims.claimants(claim):
-            task = self.tasks[key]
-            if task.job and task.status is SchedulingStatus.PENDING:
-                self._touch(self.jobs[task.job])
+    def spare(self, key: str, uid: str, until: float) -> None:
+        """Take back an eviction that the API server refused, and leave the pod out for a while.
 
-    def _priority(self, job: JobInfo) -> int:
-        name = job.group.spec.priority_class_name if job.group else ""
-        if name:
-            named = self.priority_classes.get(name)
-            return named.value if named else 0
-        defaults = (each for each in self.priority_classes.values() if each.global_default)
-        return max((each.value for each in defaults), default=0)
-
-    def _reprioritise(self) -> bool:
-        for job in self.jobs.values():
-            job.priority = self._priority(job)
-        return self._helps(True)
-
-    def _widen(self) -> None:
-        if len(self.axis) == self.shares.width:
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod whose eviction was refused.
+            until: Until when no action may choose it, UNIX seconds.
+        """
+        task = self.tasks.get(key)
+        if task is None or task.uid != uid:
             return
-        self.nodes.widen()
-        self.shapes.widen()
-        self.shares.widen()
-        for job in self.jobs.values():
-            job.widen(len(self.axis))
-            job.minimum = self.axis.known(job.min_resources)
-            self.shares.outdate(job)
-
-
-def _implied(name: str) -> Queue:
-    return Queue(metadata=ObjectMeta(name=name))
+        self.forget(key, uid)
+        self.spared[key] = (uid, until)
+        self._changed(True)

@@ -85,7 +85,7 @@ class Statement:
 
     @property
     def promises(self) -> Mapping[str, str]:
-        """Pods with a place that is about to become free, and the node."""
+        """Pods that are assigned to resources which a terminating pod releases, each with its node."""
         return self._nodes_of(StatementChange.PIPELINE)
 
     @property

@@ -17,16 +17,16 @@ __all__ = ["EvictionFailure", "Reversed", "VictimAnswers", "allowed", "judge"]
 
 @dataclass(frozen=True, slots=True)
 class EvictionFailure:
-    """Why evictions do not help a gang.
+    """Why no evictions make room for a gang.
 
     Attributes:
         action: `preempt` or `reclaim`.
         candidates: Running pods that the action looked at: of the gangs that it may evict, on nodes that the pod may use.
         allowed: How many of them may go if no other goes before.
         protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
-        by: How many each plugin spares, the first one that does; an empty name where no plugin allows evictions.
-        never: Whether the pods of the gang never preempt others.
-        refused: Why the queue of the gang may take nothing back, whatever runs.
+        by: Number of candidates that each plugin spares, counted for the first such plugin; an empty name if no plugin allows evictions.
+        never: The pods of the gang never preempt others.
+        refused: Why the queue of the gang may not reclaim resources.
     """
 
     action: str
@@ -39,7 +39,7 @@ class EvictionFailure:
 
     @property
     def summary(self) -> str:
-        """For people: `preempt: none of 5 running pods may go (3 spared by priority, 2 by gang)`."""
+        """A summary for messages: `preempt: none of 5 running pods may go (3 spared by priority, 2 by gang)`."""
         if self.never:
             return f"{self.action}: its pods never preempt others (preemptionPolicy)"
         if self.refused:

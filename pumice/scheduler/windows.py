@@ -31,7 +31,7 @@ class Window:
     end: time
 
     def is_open(self, now: float, zone: ZoneInfo) -> bool:
-        """Whether it is open at a moment, UNIX seconds."""
+        """True if the window is open at a time in UNIX seconds."""
         return any(start <= now < end for start, end in self._around(now, zone))
 
     def next_change(self, now: float, zone: ZoneInfo) -> float:
@@ -63,7 +63,7 @@ def read_window(text: str) -> Window | None:
 
 
 def window_problem(text: str) -> str | None:
-    """Say why a text is no window, or None when it is."""
+    """Explain why a string is not a valid window; None if it is."""
     if read_window(text) is not None:
         return None
     return (

@@ -120,7 +120,7 @@ class HttpConnection(asyncio.Protocol):
         self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The client sends no more."""
+        """The client has closed its side of the connection."""
         return self._http.eof_received() if self._http is not None else None
 
     def connection_lost(self, exc: Exception | None) -> None:

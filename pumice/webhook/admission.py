@@ -34,7 +34,7 @@ from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.type_problems import brought_type_problems, trusted, without
 from pumice.webhook.view import AdmissionView
 
@@ -66,7 +66,7 @@ class Admission:
 
     def __init__(
         self,
-        settings: AdmissionSettings,
+        settings: Terms,
         view: AdmissionView,
         plugins: Registry,
         *,
@@ -140,7 +140,7 @@ class Admission:
     def case(
         self, question: Question[Any], view: AdmissionView | None = None, most: int | None = None
     ) -> Case:
-        """A case to judge a question's object in, up to so many errors."""
+        """Create the case for the object of a review, with a maximum number of errors."""
         return Case(
             self.settings,
             view or self.view,

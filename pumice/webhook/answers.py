@@ -1,4 +1,4 @@
-"""Answers: what became of a question, for the API server and for its server's metrics and logs."""
+"""Answers of admission: the response for the API server, and the outcome for metrics and logs."""
 
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     Attributes:
         body: The AdmissionReview to send back.
-        outcome: What became of it.
+        outcome: The result, as metrics name it.
         operation: Operation under review; empty when it could not be read.
         uid: Of the review.
         namespace: Of the object.

@@ -1,6 +1,6 @@
-"""What an API server itself asks of an object's metadata, whatever its kind: name, namespace, labels and annotations.
+"""What the API server requires of the metadata of every kind: name, namespace, labels and annotations.
 
-Schemas of custom resources say nothing of metadata, and rules leave to the API server what it says by itself.
+Schemas of custom resources do not cover metadata, and rules do not repeat the checks of the API server.
 """
 
 from collections.abc import Callable, Iterator

@@ -41,7 +41,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ManifestResult:
-    """What becomes of a manifest.
+    """Result of validating a manifest.
 
     Attributes:
         errors: Why it is refused; empty when it is not.
@@ -126,7 +126,7 @@ _ENTRIES = ("metadata.labels", "metadata.annotations")
 
 @dataclass(frozen=True, slots=True)
 class _EndpointReviewer:
-    """Asks the endpoints of a kind as an API server would."""
+    """Calls the endpoints of a kind in the order in which an API server does."""
 
     admission: Admission
     kind: Kind
@@ -228,7 +228,7 @@ def _is_in_map(found: FieldError) -> bool:
 
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> ManifestResult:
-    """What becomes of the pods of an owner, as far as plugins are concerned; nothing becomes of itself."""
+    """Result for the pods of an owner as far as plugins are concerned; the owner itself does not change."""
     case = admission.case(bare(_request(kind, "CREATE", plain, None)))
     try:
         foreign_owner(case, msgspec.convert(plain, OWNERS[kind]))

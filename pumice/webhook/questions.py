@@ -100,11 +100,11 @@ def object_as(type_: type[Other], source: Source) -> Other | None:
 
 
 def read(body: bytes | msgspec.Raw, type_: type[Other]) -> Other:
-    """Decode, a null counting as a missing field where the type allows none, as Go has it.
+    """Decode a body; null counts as a missing field where the type does not allow null, as in Go.
 
     Raises:
-        ValueError: It is no JSON, or a field has the wrong type.
-        RecursionError: It is nested too deep.
+        ValueError: The body is not JSON, or a field has the wrong type.
+        RecursionError: The body is nested too deeply.
     """
     try:
         return msgspec.json.decode(body, type=type_)
@@ -126,7 +126,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def review_problem(review: Envelope[Any] | Review) -> str | None:
-    """Say why a decoded body is no question that can be answered, or None when it is."""
+    """Explain why a decoded body is not a complete review; None if it is one."""
     if review.kind != "AdmissionReview" or review.api_version != reviews.API_VERSION:
         found = f'"{review.kind}" of "{review.api_version}"'
         return f'expected kind "AdmissionReview" of "{reviews.API_VERSION}", found {found}'

@@ -15,7 +15,7 @@ from pumice.api import keys, kinds
 from pumice.api.fields import did_you_mean
 from pumice.api.kinds import Kind
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.rules.terms import Terms
 
 __all__ = [
     "EXEMPT_NAMESPACES",
@@ -37,20 +37,20 @@ EXEMPT_NAMESPACES = ("kube-system",)
 MatchCondition = dict[str, str]
 """A CEL expression over `object`, `oldObject` and `request` that must hold for the API server to ask, and its name."""
 
-Conditions = Callable[[AdmissionSettings, ResourceGroups], tuple[MatchCondition, ...]]
+Conditions = Callable[[Terms, ResourceGroups], tuple[MatchCondition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One endpoint.
+    """A webhook endpoint and its registration with the API server.
 
     Attributes:
-        kind: What it is asked about.
-        mutating: Whether it may change the object; otherwise it validates.
-        operations: When it is asked.
+        kind: Kind of the objects.
+        mutating: The webhook may change the object; if false it validates.
+        operations: Operations on which it is called.
         conditions: Match conditions, by settings and resource groups.
-        failure_policy: What the API server does without an answer.
-        lenient: Whether other operations are admitted.
+        failure_policy: What the API server does if the webhook does not respond.
+        lenient: Reviews of other operations are admitted.
     """
 
     kind: Kind
@@ -143,7 +143,7 @@ _JOB_MUTATION = _of_changes(
 )
 
 
-def _pod_mutation(_: AdmissionSettings, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
+def _pod_mutation(_: Terms, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
     """Pods that something might be written to: by annotation, or by the namespace of a group."""
     known = (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
     annotated = _annotated(*known, *(key for key in groups.annotation_keys if key not in known))
@@ -151,7 +151,7 @@ def _pod_mutation(_: AdmissionSettings, groups: ResourceGroups) -> tuple[MatchCo
     return (_condition("concerned", f"{annotated} || {in_groups}"), _NOT_BY_A_NODE)
 
 
-def _pod_validation(settings: AdmissionSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
+def _pod_validation(settings: Terms, _: ResourceGroups) -> tuple[MatchCondition, ...]:
     """Pods of our schedulers with an annotation that can be wrong."""
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
@@ -210,7 +210,7 @@ def enabled_paths(text: str) -> tuple[str, ...]:
 
 def configuration(
     registration: Registration,
-    settings: AdmissionSettings,
+    settings: Terms,
     client_config: dict[str, Any],
     *,
     groups: ResourceGroups = NO_GROUPS,
@@ -268,7 +268,7 @@ def configuration(
 
 
 def configurations(
-    settings: AdmissionSettings,
+    settings: Terms,
     client_config: Callable[[str], dict[str, Any]],
     *,
     groups: ResourceGroups = NO_GROUPS,

@@ -1,7 +1,7 @@
 """Settings of admission: what rules take for granted (`rules.terms`), and how strict each rule is.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
-the settings page is generated from the descriptions.
+the settings page and the chart's schema are generated from this model.
 
 Precedence of levels: the object's namespace > the whole cluster > `strict-upstream` > the rule's own. They are resolved
 when settings are read, so a review pays one lookup for its namespace, and another for each problem that it finds.
@@ -9,28 +9,25 @@ when settings are read, so a review pays one lookup for its namespace, and anoth
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import field
 from functools import cached_property
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+from pydantic import BeforeValidator, ConfigDict, field_validator
+from pydantic.dataclasses import dataclass
 
 from pumice.api.fields import did_you_mean
-from pumice.api.json_words import either
+from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem
+from pumice.api.setting_errors import SettingError, assigned
 from pumice.plugins import words
+from pumice.settings import checked, read, refuse
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.sections import section_of
 
-__all__ = [
-    "LEVELS",
-    "LEVELS_BY",
-    "AdmissionSettings",
-    "Levels",
-    "SettingError",
-    "read_level",
-    "upstream",
-]
+__all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "Levels", "read_level", "upstream"]
 
 Levels = Mapping[str, Level]
 """Levels by code; what is not in it has the rule's own."""
@@ -44,42 +41,101 @@ LEVELS_BY = {"rules": "rule.CODE", "namespaces": "namespace.NAME.rule.CODE"}
 """Settings that hold levels of rules, each with how one of them is set on the command line."""
 
 
-class SettingError(ValueError):
-    """A setting that does not exist or has no such value; the message is one clear line."""
+def read_level(found: Any) -> Level:
+    """A level as it is written, `false` for what YAML made of `off`.
+
+    Raises:
+        ValueError: There is no such level.
+    """
+    word = str(found).lower()
+    for level in LEVELS:
+        if word == level:
+            return level
+    if word == "false":
+        return "off"
+    why = " (YAML reads on and yes as true)" if word == "true" else ""
+    raise ValueError(f"must be {either(LEVELS)}, found {quoted(word)}{why}")
 
 
-@dataclass(frozen=True)
+def _code_problem(code: str) -> str | None:
+    if catalogue.by_code(code) is not None:
+        return None
+    if code.startswith("SCHEMA-"):
+        return f"rule {quoted(code)} cannot be set: the object does not decode, or the schema of its kind refuses it"
+    if _DEFECT.fullmatch(code):
+        return f"rule {quoted(code)} cannot be set: it reports a defect of Pumice"
+    known = (rule.code for rule in catalogue.ALL)
+    return f"there is no rule {quoted(code)}{did_you_mean(code, known) or '; `pumice rules` lists them'}"
+
+
+def _namespaced_problem(code: str) -> str | None:
+    if section_of(code).namespaced:
+        return None
+    return (
+        f"rule {quoted(code)} judges objects that are in no namespace; set it for the whole cluster"
+    )
+
+
+def _namespace_problem(name: str) -> str | None:
+    return (problem := dns_label_problem(name)) and f"the name of a namespace: {problem}"
+
+
+def _levels_schema(schema: dict[str, Any], *, namespaced: bool = False) -> None:
+    codes = [
+        each.code for each in catalogue.ALL if not namespaced or section_of(each.code).namespaced
+    ]
+    # One pattern for all codes: a list of them would make each message about a misspelt one endless.
+    patterns = {f"^({'|'.join(sorted(codes))})$": {"enum": [*LEVELS, False]}}
+    schema |= {"additionalProperties": False, "patternProperties": patterns}
+
+
+def _namespaces_schema(schema: dict[str, Any]) -> None:
+    levels = {"type": "object"}
+    _levels_schema(levels, namespaced=True)
+    # Helm gives the wrong place for what `propertyNames` refuses.
+    patterns = {"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$": levels}
+    schema |= {"additionalProperties": False, "patternProperties": patterns}
+
+
+_Level = Annotated[Level, BeforeValidator(read_level)]
+_Code = Annotated[str, checked(_code_problem)]
+_Namespaced = Annotated[_Code, checked(_namespaced_problem)]
+_Namespace = Annotated[str, checked(_namespace_problem)]
+
+
+@dataclass(
+    frozen=True,
+    config=ConfigDict(
+        extra="forbid", alias_generator=lambda name: name.replace("_", "-"), validate_by_name=True
+    ),
+)
 class AdmissionSettings(Terms):
     """How admission judges."""
 
-    rules: dict[str, Level] = field(
+    rules: dict[_Code, _Level] = field(
         default_factory=dict,
         metadata={
-            "description": "How strict a rule is: `enforce` refuses, `warn` admits and tells, `off` says nothing."
+            "description": "How strict a rule is: `enforce` refuses, `warn` admits and tells, `off` says nothing.",
+            "json_schema_extra": _levels_schema,
         },
     )
-    namespaces: dict[str, dict[str, Level]] = field(
-        default_factory=dict, metadata={"description": "The same for the objects of one namespace."}
+    namespaces: dict[_Namespace, dict[_Namespaced, _Level]] = field(
+        default_factory=dict,
+        metadata={
+            "description": "The same for the objects of one namespace.",
+            "json_schema_extra": _namespaces_schema,
+        },
     )
 
-    def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            SettingError: One of them is out of range, or is about a rule that there is not.
-        """
-        if not self.scheduler_names:
-            raise SettingError("setting scheduler-names: expected at least one, found none")
-        if not all(self.scheduler_names):
-            raise SettingError('setting scheduler-names: expected names, found ""')
-        for name, about in self.declared().items():
-            least = about.metadata.get("minimum")
-            if least is not None and (found := getattr(self, name)) < least:
-                spelt = name.replace("_", "-")
-                raise SettingError(f"setting {spelt}: expected at least {least}, found {found}")
-        self.__dict__.update(
-            rules=_read_levels(self.rules), namespaces=_read_namespaces(self.namespaces)
+    @field_validator("scheduler_names")
+    @classmethod
+    def _are_names(cls, found: tuple[str, ...]) -> tuple[str, ...]:
+        refuse(
+            ((at,), "must be a name, found an empty string")
+            for at, each in enumerate(found)
+            if not each
         )
+        return found
 
     # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
     @cached_property
@@ -97,11 +153,6 @@ class AdmissionSettings(Terms):
         return self.namespace_levels.get(namespace, self.cluster_levels)
 
     @classmethod
-    def declared(cls) -> dict[str, Field[Any]]:
-        """Every setting by its name in Python; its `metadata` has its description and limits."""
-        return {each.name: each for each in fields(cls)}
-
-    @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":
         """Read `NAME=VALUE` texts, names with dashes as on the command line.
 
@@ -112,54 +163,38 @@ class AdmissionSettings(Terms):
             SettingError: A text is no assignment, or its name or value is not known.
         """
         values: dict[str, Any] = {}
-        for assignment in assignments:
-            name, equals, value = assignment.partition("=")
-            if not equals:
-                raise SettingError(f"{assignment!r} is no setting, expected NAME=VALUE")
-            if name.startswith(("rule.", "namespace.")):
-                _set_level(values, name.strip(), value.strip())
-                continue
-            spelt = _name_of(name.strip())
-            if spelt == "scheduler_names":
-                values[spelt] = (*values.get(spelt, ()), value.strip())
-            else:
-                values[spelt] = _read(name.strip(), value.strip(), cls.declared()[spelt].type)
-        return cls(**values)
+        for name, value in map(assigned, assignments):
+            _add(values, name, value)
+        found: AdmissionSettings = read(cls, values)
+        return found
 
 
-def _name_of(name: str) -> str:
-    known = AdmissionSettings.declared()
-    found = name.replace("-", "_")
-    if found == "scheduler_name":
-        return "scheduler_names"
-    if found in LEVELS_BY:
-        raise SettingError(f"{name} are set one by one, as {LEVELS_BY[found]}=LEVEL")
-    if found not in known:
-        spelt = [LEVELS_BY.get(each, each.replace("_", "-")) for each in known]
-        hint = did_you_mean(name, spelt) or f", known are {', '.join(spelt)}"
-        raise SettingError(f"there is no setting {name!r}{hint}")
-    return found
-
-
-def _read(name: str, value: str, kind: object) -> bool | int:
-    """A value as people and Go's flags write it."""
-    read = words.boolean(value) if kind is bool else words.integer(value)
-    if read is None:
-        expected = "true or false" if kind is bool else "a whole number"
-        raise SettingError(f"setting {name}: expected {expected}, found {value!r}")
-    return read
-
-
-def _set_level(values: dict[str, Any], name: str, level: str) -> None:
-    """Note the level of a rule: `rule.CODE` or `namespace.NAME.rule.CODE`."""
-    levels = values.setdefault("rules", {})
-    code = name.removeprefix("rule.")
-    if name.startswith("namespace."):
+def _add(values: dict[str, Any], name: str, value: str) -> None:
+    """Add an assignment to what pydantic reads."""
+    if name in ("rule", "rules", "namespace", "namespaces"):
+        spelt = LEVELS_BY[name.removesuffix("s") + "s"]
+        raise SettingError.of(f"{name} are set one by one, as {spelt}=LEVEL")
+    if name.startswith("rule."):
+        values.setdefault("rules", {})[name.removeprefix("rule.")] = value
+    elif name.startswith("namespace."):
         namespace, found, code = name.removeprefix("namespace.").partition(".rule.")
         if not found:
-            raise SettingError(f"{name!r} is no setting, expected {LEVELS_BY['namespaces']}")
-        levels = values.setdefault("namespaces", {}).setdefault(namespace, {})
-    levels[code] = level
+            raise SettingError.of(
+                f"{quoted(name)} is no setting, expected {LEVELS_BY['namespaces']}"
+            )
+        values.setdefault("namespaces", {}).setdefault(namespace, {})[code] = value
+    elif name in ("scheduler-name", "scheduler-names"):
+        values["scheduler-names"] = (*values.get("scheduler-names", ()), value)
+    else:
+        values[name] = _as_flag(name, value)
+
+
+def _as_flag(name: str, value: str) -> bool | int | str:
+    """A value as people and Go's flags write it; the text where it is none."""
+    declared = Terms.declared().get(name.replace("-", "_"))
+    kind = declared.type if declared is not None else str
+    found = words.boolean(value) if kind is bool else words.integer(value) if kind is int else None
+    return value if found is None else found
 
 
 def upstream() -> dict[str, Level]:
@@ -168,74 +203,3 @@ def upstream() -> dict[str, Level]:
     Of rules that are stricter only in part, the caller says so: `Case.report(…, stricter=)`.
     """
     return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")
-
-
-def _read_levels(found: Any) -> dict[str, Level]:
-    """Levels by code, as settings give them.
-
-    Raises:
-        SettingError: There is no such rule, its level cannot be set, or there is no such level.
-    """
-    if not isinstance(found, Mapping):
-        raise SettingError(f"expected levels by the codes of rules, found {found!r}")
-    return {_code(code): _level_of(code, level) for code, level in found.items()}
-
-
-def _read_namespaces(found: Any) -> dict[str, dict[str, Level]]:
-    """Levels by namespace and code, as settings give them.
-
-    Raises:
-        SettingError: As of `_read_levels`, or a rule is about objects that are in no namespace.
-    """
-    if not isinstance(found, Mapping):
-        raise SettingError(f"expected levels by namespace, found {found!r}")
-    read = {}
-    for namespace, levels in found.items():
-        if problem := dns_label_problem(str(namespace)):
-            raise SettingError(f"the name of a namespace: {problem}")
-        read[str(namespace)] = _read_levels(levels)
-        for code in read[str(namespace)]:
-            if not section_of(code).namespaced:
-                raise SettingError(
-                    f"rule {code!r} judges objects that are in no namespace; set it for the whole cluster"
-                )
-    return read
-
-
-def read_level(found: Any) -> Level:
-    """A level as it is written, `false` for what YAML made of `off`.
-
-    Raises:
-        SettingError: There is no such level.
-    """
-    word = str(found).lower()
-    for level in LEVELS:
-        if word == level:
-            return level
-    if word == "false":
-        return "off"
-    why = " (YAML reads on and yes as true)" if word == "true" else ""
-    raise SettingError(f"expected {either(LEVELS)}, found {word!r}{why}")
-
-
-def _level_of(code: str, found: Any) -> Level:
-    try:
-        return read_level(found)
-    except SettingError as error:
-        raise SettingError(f"rule {code}: {error}") from None
-
-
-def _code(found: Any) -> str:
-    code = str(found)
-    if catalogue.by_code(code) is not None:
-        return code
-    if code.startswith("SCHEMA-"):
-        raise SettingError(
-            f"rule {code!r} cannot be set: the object does not decode, or the schema of its kind refuses it"
-        )
-    if _DEFECT.fullmatch(code):
-        raise SettingError(f"rule {code!r} cannot be set: it stands for a defect of Pumice")
-    hint = (
-        did_you_mean(code, (rule.code for rule in catalogue.ALL)) or "; `pumice rules` lists them"
-    )
-    raise SettingError(f"there is no rule {code!r}{hint}")

@@ -3,8 +3,8 @@
 Decoding stops at the first field that it cannot read. The structural schema then names all of them; what has no schema has
 at least the one that stopped decoding. Both say what the API server does not: what was found there, and how to mend it.
 
-The rules judge the object without these fields, so that a user with a string in place of a number and a misspelt plugin
-hears about both. What a field may have meant is not guessed, and results that its absence may have caused are left out.
+The rules check the object without these fields, so that a wrong type and a misspelt plugin in one object are both
+reported. The value that was meant is not guessed, and results that its absence may have caused are left out.
 """
 
 import copy

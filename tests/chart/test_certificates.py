@@ -143,7 +143,7 @@ def hours(duration: str) -> int:
     return int(found)
 
 
-def test_somebodys_own_issuer_is_used_as_it_is_named(render: Render) -> None:
+def test_a_users_own_issuer_is_used_as_it_is_named(render: Render) -> None:
     manifests = render(CERT_MANAGER)
     (certificate,) = of_kind(manifests, "Certificate")
     assert certificate["spec"]["issuerRef"] == {

@@ -119,7 +119,7 @@ def test_an_uninstalled_release_leaves_nothing_that_could_block(
     controlplane.request("DELETE", f"{group}/queues/{home}")
 
 
-def test_an_uninstalled_release_keeps_the_crds_and_with_them_everybodys_jobs(
+def test_an_uninstalled_release_keeps_the_crds_and_with_them_all_jobs(
     controlplane: ControlPlane, home: str
 ) -> None:
     install(controlplane, home, "install")

@@ -256,7 +256,7 @@ def test_owners_of_pods_are_read_and_no_more(render: Render) -> None:
         assert ("ray.io", "rayclusters") not in found
 
 
-def test_without_secrets_nobody_may_read_those_of_users(render: Render) -> None:
+def test_without_secrets_no_component_may_read_those_of_users(render: Render) -> None:
     for settings in (("rbac.secrets=false",), ("rbac.secrets=false", "rbac.namespaces={research}")):
         manifests = render(None, *settings)
         seeing = {name for name, rule in rules(manifests) if "secrets" in rule["resources"]}

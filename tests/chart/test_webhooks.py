@@ -198,7 +198,7 @@ def test_a_namespace_is_exempt_once(helm: Run, mode: str) -> None:
 
 @pytest.mark.binaries
 @pytest.mark.parametrize("setting", ["webhook.enabled=false", "admission.mode=policies"])
-def test_without_the_webhook_nobody_is_asked_and_validation_ends_first(
+def test_without_the_webhook_no_webhook_is_called_and_validation_ends_first(
     render: Render, setting: str
 ) -> None:
     manifests = render(None, setting)

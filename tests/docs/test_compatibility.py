@@ -32,6 +32,6 @@ def test_every_difference_has_its_reason(row: str) -> None:
     assert why.strip()
 
 
-def test_no_difference_is_told_twice() -> None:
+def test_no_difference_is_reported_twice() -> None:
     told = [row.partition(" | ")[0] for row in ROWS if not row.startswith("| Volcano |")]
     assert len(told) == len(set(told))

@@ -36,7 +36,7 @@ def test_a_code_stands_under_a_heading_of_its_own_with_all_that_the_rule_says() 
         assert rule.title[1:] in " ".join(text.split())
 
 
-def test_a_section_that_nobody_named_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_without_a_name_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
     new = Rule("NEW-THING", "things are new", "Old ones break.", "thing: old | older", since="9.9")
     monkeypatch.setattr(rules_page, "ALL", (*ALL, new))
     text = rules_page.page()

@@ -145,7 +145,7 @@ def test_an_unprivileged_token_is_denied(controlplane: ControlPlane, namespace: 
     assert f"system:serviceaccount:{namespace}:nobody" in answer["message"]
 
 
-def test_a_token_nobody_gave_is_not_accepted(controlplane: ControlPlane) -> None:
+def test_an_unknown_token_is_not_accepted(controlplane: ControlPlane) -> None:
     assert controlplane.request("GET", "/api/v1/nodes", token="forged")[0] == 401
 
 

@@ -27,7 +27,9 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import CHART, NAMESPACE, RELEASE, Installation
 
 
-def test_an_upgrade_and_a_rollback_refuse_nobody(controlplane: ControlPlane, users: Users) -> None:
+def test_an_upgrade_and_a_rollback_refuse_no_request(
+    controlplane: ControlPlane, users: Users
+) -> None:
     before = controlplane.helm("history", RELEASE, "-o", "json", namespace=NAMESPACE).stdout
     revision = str(json.loads(before)[-1]["revision"])
     with users.busy():
@@ -48,7 +50,7 @@ def test_an_upgrade_and_a_rollback_refuse_nobody(controlplane: ControlPlane, use
     [[], ["--server-side", "--force-conflicts", "--field-manager=gitops"]],
     ids=["client-side", "server-side"],
 )
-def test_a_reapply_by_gitops_refuses_nobody(
+def test_a_reapply_by_gitops_refuses_no_request(
     controlplane: ControlPlane, users: Users, manner: list[str]
 ) -> None:
     manifest = manifests(controlplane)

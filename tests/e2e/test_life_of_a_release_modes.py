@@ -67,7 +67,7 @@ def back(plane: ControlPlane, users: Users, installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("setting", MODES)
-def test_an_upgrade_or_rollback_to_no_webhook_refuses_nobody(
+def test_an_upgrade_or_rollback_to_no_webhook_refuses_no_request(
     controlplane: ControlPlane, users: Users, installation: Installation, setting: str
 ) -> None:
     with webhook_given_up(controlplane, users, installation):
@@ -81,7 +81,7 @@ def test_an_upgrade_or_rollback_to_no_webhook_refuses_nobody(
 
 
 @pytest.mark.parametrize("manner", ["client-side", "server-side"])
-def test_gitops_that_prunes_last_refuses_nobody(
+def test_gitops_that_prunes_last_refuses_no_request(
     controlplane: ControlPlane, users: Users, installation: Installation, manner: str
 ) -> None:
     how = [] if manner == "client-side" else ["--server-side", "--force-conflicts"]

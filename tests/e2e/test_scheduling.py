@@ -199,7 +199,7 @@ def test_a_changed_configuration_is_in_force_and_a_bad_one_is_reported(
         return next((e for e in events.values() if e["reason"] == "ConfigUnusable"), None)
 
     event = system.until(EVENT, refused, "an event of the Lease", since=since)
-    said = "unknown action 'alocate'"
+    said = 'unknown action "alocate"'
     assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", "Lease")
     assert event["involvedObject"]["name"] == "pumice-scheduler"
     assert said in event["message"]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -258,6 +262,45 @@ def test_a_queue_is_closed_under_load_and_opened_again(
     patch = ("--subresource=status", "--type=merge", '-p={"status":{"state":"Closed"}}')
     cluster.kubectl("patch", "queue", "load", *patch)
     wait_until(lambda: shown("team")["STATE"] == "Closed", "closed by the state of the one above")
+
+
+def test_kubectl_pumice_suspends_and_resumes_jobs_and_closes_and_opens_queues(
+    cluster: Namespace, add_node: Callable[..., str], make_queue: Callable[..., str]
+) -> None:
+    """The plugin is found by the name of its file on PATH."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    config = str(cluster.plane.kubeconfig)
+
+    def kubectl_pumice(*words: str) -> str:
+        command = [str(cluster.plane.binaries["kubectl"]), "pumice", *words]
+        ran = subprocess.run(
+            command,
+            env={**os.environ, "PATH": path, "KUBECONFIG": config},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return ran.stdout + ran.stderr
+
+    add_node("plugged", "2")
+    make_queue("plugin-team")
+    manifest = job("train", [task("w", 2, cpu="1")], queue="plugin-team")
+    del manifest["metadata"]["namespace"]
+    cluster.apply(manifest)
+    cluster.await_phase("train", "Running")
+    here = ("-n", cluster.name)
+    row = kubectl_pumice("job", "list", *here).splitlines()[1]
+    assert row.split()[:6] == ["train", "plugin-team", "Running", "2", "2/2", "-"]
+    suspended = kubectl_pumice("job", "suspend", "train", "--wait", *here)
+    assert suspended == "job.batch.volcano.sh/train suspended (Aborted)\n"
+    closed = kubectl_pumice("queue", "close", "plugin-team")
+    assert closed.startswith("queue.scheduling.volcano.sh/plugin-team closed (Clos")
+    opened = kubectl_pumice("queue", "open", "plugin-team")
+    assert opened == "queue.scheduling.volcano.sh/plugin-team opened (Open)\n"
+    resumed = kubectl_pumice("job", "resume", "train", "--wait", *here)
+    assert resumed == "job.batch.volcano.sh/train resumed (Running)\n"
+    assert cluster.names(COMMAND) == []
 
 
 def test_deletion_leaves_nothing_behind(cluster: Namespace, add_node: Callable[..., str]) -> None:

@@ -37,7 +37,7 @@ def slots(workers: int) -> Counter[str]:
     return Counter({f"pi-worker-{index}": 2 for index in range(workers)})
 
 
-async def test_a_launcher_that_does_not_end_holds_up_nobody(run: Run) -> None:
+async def test_a_launcher_that_does_not_end_does_not_block_others(run: Run) -> None:
     running = run(await wired(mpi_job("openmpi-5")))
     running.start()
     script = "sleep 300 & echo done; sleep 300"

@@ -174,7 +174,7 @@ class Life:
 
 
 def _worker(replicas: int, seconds: float | None = None, code: int = 0, name: str = "w") -> Raw:
-    """A task; its pods run for ever without seconds."""
+    """A task; its pods run forever without seconds."""
     annotations = {"pumice.dev/exit-code": str(code)}
     if seconds is not None:
         annotations["pumice.dev/run-duration"] = f"{int(seconds * 1000)}ms"

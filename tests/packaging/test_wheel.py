@@ -59,7 +59,10 @@ def test_it_holds_every_module_once_and_nothing_else(wheel: Path) -> None:
 def test_it_brings_the_command_and_the_licence(wheel: Path) -> None:
     entry_points = configparser.ConfigParser()
     entry_points.read_string(metadata(wheel, "entry_points.txt"))
-    assert dict(entry_points["console_scripts"]) == {"pumice": "pumice.cli:main"}
+    assert dict(entry_points["console_scripts"]) == {
+        "pumice": "pumice.cli:main",
+        "kubectl-pumice": "pumice.cli:kubectl_plugin",
+    }
     assert "Apache License" in metadata(wheel, "licenses/LICENSE")
 
 

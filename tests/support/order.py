@@ -1,7 +1,7 @@
 """In which order files of tests run, and on which of several processes. Loaded by `tests/conftest.py`.
 
 Files whose tests compute keep a processor busy; those on the control plane and with real frameworks wait a lot. So with
-`--dist loadfile` both run beside each other: one process in `PROCESSES` begins at the one end of the order, with the
+`--dist loadfile` both run beside each other: of five processes two begin at the one end of the order, with the
 longest that computes, the others at the other end, with the longest that waits, and they meet at short files.
 """
 
@@ -49,8 +49,6 @@ WAITING = (
 )
 """Files on the control plane and with real frameworks that take longest, the longest first."""
 
-PROCESSES = 4
-
 
 def place(file: str, *, waits: bool) -> int:
     """Where a file stands in the order; those at one place keep the order in which they were found."""
@@ -80,6 +78,6 @@ class FromBothEnds(LoadFileScheduling):  # type: ignore[misc]
     """Gives each process a file at a time, from its end of the order."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if list(self.assigned_work).index(node) % PROCESSES != PROCESSES - 1:
+        if list(self.assigned_work).index(node) % 5 < 3:
             self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
         super()._assign_work_unit(node)

@@ -1,7 +1,7 @@
 """CronJobs: which Job is made when, and what is kept of those that have ended.
 
 `plan_cron_job` is a pure function of a CronJob, its Jobs and the moment. `timetable` reads schedule and time zone, `decision`
-says whether a run is due and what comes of it, `runs` knows the Jobs, `status` what is written, and
+says whether a run is due and what to do about it, `runs` knows the Jobs, `status` what is written, and
 `forecast` answers `pumice lint` and `pumice render`. `loop.cronjobs` is the shell.
 
 No run is lost or doubled when the process dies at any write. A Job is created before the run is noted in `lastScheduleTime`, and its

@@ -1,4 +1,4 @@
-"""Whether a run of a CronJob is due, and what comes of it."""
+"""Decides whether a run of a CronJob is due, and what to do about it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

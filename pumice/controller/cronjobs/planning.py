@@ -42,18 +42,18 @@ def plan_cron_job(
     local: tzinfo = UTC,
     handled: float | None = None,
 ) -> Plan:
-    """What is to be done about a CronJob.
+    """Plan the writes for a CronJob.
 
-    The status is written first, so that it says which run was the last before a Job that shows it is deleted. What a new Job changes
-    in it is written by the pass that sees the Job.
+    The status is written first, so that it has the last run before the Job of that run is deleted. Changes for a new Job are written
+    by the pass that sees the Job.
 
     Args:
         cron_job: The CronJob.
         jobs: The Jobs that it controls (by uid), in any order.
-        now: The moment, in UNIX seconds.
+        now: The current time in UNIX seconds.
         find: Finds any Job of its namespace by name.
         local: Time zone of the process, for CronJobs that name none.
-        handled: Instant of a run for which this process made a Job, whether it is still there or not.
+        handled: Time of a run for which this process created a Job, even if the Job was deleted since.
     """
     subject = read(cron_job, jobs, now, handled)
     if subject.meta.deletion_timestamp is not None:

@@ -61,11 +61,11 @@ def read(
     Args:
         raw: The CronJob.
         jobs: Jobs that it controls.
-        now: The moment; what has no creation time was created then.
-        handled: Instant of a run for which a Job was made, whatever else is known.
+        now: The current time; objects without a creation time count as created now.
+        handled: Time of a run for which a Job was created, also if the status does not have it.
 
     Raises:
-        msgspec.ValidationError: A field has another type than the schema says.
+        msgspec.ValidationError: A field does not have the type of the schema.
     """
     meta = msgspec.convert(raw["metadata"], ObjectMeta)
     fields = {key: value for key, value in raw["spec"].items() if key != "jobTemplate"}

@@ -57,7 +57,7 @@ class Timetable:
         return Occurrences(self.schedule, self.zone, anchor=anchor, once=self.once)
 
     def show(self, instant: float) -> str:
-        """An instant as RFC 3339, in the time zone of the CronJob."""
+        """A time in RFC 3339, in the time zone of the CronJob."""
         text = datetime.fromtimestamp(instant, self.shown).isoformat(timespec="seconds")
         return text.replace("+00:00", "Z")
 
@@ -66,7 +66,7 @@ def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> 
     """Read schedule and time zone of a CronJob.
 
     Args:
-        meta: Its metadata; an annotation says what becomes of changes of the clock.
+        meta: Its metadata; an annotation says how changes of the clock are handled.
         spec: Its spec.
         local: Time zone of the process, for CronJobs that name none.
 
@@ -92,7 +92,7 @@ def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> 
     except ScheduleError as error:
         raise _unreadable(str(error)) from None
     if not schedule.possible:
-        message = f'spec.schedule "{text}" is never due: no day of any year is one of these'
+        message = f'spec.schedule "{text}" is never due: no date matches these'
         raise TimetableError("InvalidSchedule", message)
     once = parse_bool(meta.annotation(keys.ONCE_PER_LOCAL_DAY)) is True
     return Timetable(schedule, zone, shown, once, doubt)

@@ -3,6 +3,6 @@
 from pumice.controller.hypernodes.counts import NodeCounter
 from pumice.controller.hypernodes.domains import Labels
 from pumice.controller.hypernodes.plan import plan_discovery
-from pumice.controller.hypernodes.settings import OFF, Discovery, read
+from pumice.controller.hypernodes.settings import OFF, Discovery
 
-__all__ = ["OFF", "Discovery", "Labels", "NodeCounter", "plan_discovery", "read"]
+__all__ = ["OFF", "Discovery", "Labels", "NodeCounter", "plan_discovery"]

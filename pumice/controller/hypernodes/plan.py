@@ -22,9 +22,9 @@ _NAMED = 3
 def plan_discovery(
     discovery: Discovery, nodes: Mapping[str, Labels], existing: Iterable[Raw]
 ) -> Plan:
-    """What to write; the events are about the configuration.
+    """The writes for HyperNodes, and events about the configuration.
 
-    Narrow tiers come first, so that a HyperNode is there before one that contains it. What is no longer needed goes last.
+    Lower tiers come first, so that a HyperNode exists before the one that contains it. Deletions come last.
 
     Args:
         discovery: The configuration.

@@ -46,13 +46,13 @@ def of_end(phase: str) -> Wait | None:
 def of_targets(
     flow: Flow, names: Mapping[str, str], phases: Mapping[str, str], jobs: Mapping[str, Job]
 ) -> Wait | None:
-    """What a flow waits for among its targets.
+    """The targets that a flow waits for.
 
     Args:
         flow: The flow.
         names: Names of the Jobs of all flows.
-        phases: Phases of the Jobs that there are or were.
-        jobs: The Jobs that there are.
+        phases: Phases of existing and former Jobs.
+        jobs: The existing Jobs.
     """
     depends = flow.depends_on
     if depends is None:

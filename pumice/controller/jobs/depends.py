@@ -22,7 +22,7 @@ class HeldTask:
     Attributes:
         task: Its name.
         message: What it waits for, for the user.
-        started: Whether it has pods already.
+        started: The task already has pods.
     """
 
     task: str
@@ -33,12 +33,12 @@ class HeldTask:
 def held_tasks(
     job: Job, pods: Sequence[Pod], lost: Mapping[str, int] | None = None
 ) -> tuple[HeldTask, ...]:
-    """Tasks that must not get further pods now, in the order of the spec.
+    """Tasks whose dependencies are not met, which get no further pods; in the order of the spec.
 
     Args:
         job: The Job.
         pods: Its pods.
-        lost: Numbers of pods by task that succeeded and exist no longer.
+        lost: Number of succeeded and deleted pods by task.
     """
     if not any(task.depends_on and task.depends_on.name for task in job.tasks):
         return ()

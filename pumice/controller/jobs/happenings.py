@@ -58,7 +58,7 @@ def happenings(
 
 
 def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
-    """An event for each pod of a Job that was evicted and does not exist any more."""
+    """An event for each evicted pod of a Job that no longer exists."""
     tasks = {task.name: task for task in job.tasks}
     for name in job_pods.missing:
         task, index = job_pods.names.key(name) or ("", 0)

@@ -125,7 +125,7 @@ class JobPods:
     def without(
         self, replaced: Callable[[str], bool], completed: Mapping[str, float] | None = None
     ) -> dict[str, str]:
-        """The notes of a Job that lives and some of whose pods are replaced."""
+        """The recorded pods of a running Job, without those that are replaced."""
         return self._noted(replaced, self.waiting, completed or {})
 
     def ended(self) -> dict[str, str]:

@@ -14,7 +14,7 @@ __all__ = ["container_statuses", "ended", "ended_by_itself", "ran", "started"]
 
 
 def container_statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
-    """What has become of all containers of a pod, the regular ones first."""
+    """Statuses of all containers of a pod, the regular ones first."""
     status = pod.status
     return (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
 

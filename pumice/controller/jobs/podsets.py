@@ -1,6 +1,6 @@
 """Sets of a Job's pods, and how they are written into its status.
 
-A pod of a Job is known by its task and its index, whatever became of it. A set of pods is written as the
+A pod of a Job is identified by its task and its index, also after it is deleted. A set of pods is written as the
 tasks with the ranges of their indexes, `ps/0-1 worker/0-19,25`. Where a bitmap is shorter than ranges, it is
 written instead: `worker/~` with base64, index 0 being the lowest bit. So the text of 100,000 pods never has
 more than 17,000 characters, whichever of them are in the set.
@@ -51,7 +51,8 @@ class PodNames:
         task = self._tasks.get(prefix)
         if task is None or not is_index(last):
             return None
-        return task, int(last)
+        known = self._known[name] = task, int(last)
+        return known
 
     def name(self, task: str, index: int) -> str:
         """Name of a pod."""

@@ -37,16 +37,16 @@ class PolicyRequest:
 
     Attributes:
         event: What happened; empty when only the action counts.
-        action: Action that was asked for outright; it wins over every policy.
-        task: Task that is concerned.
-        pod: Pod that is concerned.
-        partition: Partition that is concerned.
-        job_uid: Job that is meant; any of that name when empty.
-        version: Incarnation of the Job that is meant; the present one when None.
+        action: Action of a Command; it takes precedence over every policy.
+        task: The affected task.
+        pod: The affected pod.
+        partition: The affected partition.
+        job_uid: uid of the Job; empty for any Job of that name.
+        version: Version of the Job that the event belongs to; None for the current one.
         exit_codes: Exit codes with which containers of the pod failed.
         since: When it happened, in UNIX seconds; None when that is not known.
         ran: Seconds for which the pod that failed had run; None when that is not known.
-        gone: Whether the pod no longer exists.
+        gone: The pod no longer exists.
         detail: What happened, for the user.
     """
 

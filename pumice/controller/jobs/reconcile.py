@@ -162,7 +162,7 @@ def _turn(case: Situation, decision: DueAction) -> Plan:
 def _of_restart(
     case: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
 ) -> tuple[dict[str, str], list[Pod]]:
-    """What is noted of a restart that begins, and the pods that are removed because of it."""
+    """The status fields for a restart that begins, and the pods that it removes."""
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not case.strict:
         names = case.job_pods.names

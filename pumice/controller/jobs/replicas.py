@@ -6,7 +6,7 @@ policy for evicted pods above all, can tell that nothing went wrong.
 
 Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from
 the pods that exist, not from the number that a spec asks for. Pods are removed a window at a time as well, so
-that the deletion of the Job, a Command and what became of other pods are seen meanwhile.
+that the deletion of the Job, a Command and changes of other pods are seen meanwhile.
 """
 
 from collections import deque

@@ -31,7 +31,7 @@ from pumice.plugins import (
 __all__ = ["LIMITS", "Limits", "Situation", "situation", "stumbled"]
 
 _DOUBTS = 10
-"""Doubts that a user is told; admission names all of them."""
+"""Warnings that are recorded as events; admission reports all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Situation:
         pods: The Job's own pods, in the order of its tasks and of their indexes.
         strangers: Pods that carry the Job's name in a label and have another owner.
         job_pods: Which pods the Job has had, also those that exist no longer.
-        counts: The Job's own pods by what has become of them.
+        counts: The Job's own pods by phase.
         facts: The numbers for the state machine.
         wiring: The Job's plugins; None when they cannot be used.
         wanted: Objects that plugins and volumes want.
@@ -222,12 +222,12 @@ def _in_order(job: Job, pods: list[Pod]) -> tuple[Pod, ...]:
     positions = {task.name: position for position, task in enumerate(job.tasks)}
 
     def key(pod: Pod) -> tuple[int, int, str]:
-        meta = pod.metadata
-        index = meta.annotation(keys.TASK_INDEX)
+        notes = pod.metadata.annotations or {}
+        index = notes.get(keys.TASK_INDEX, "")
         return (
-            positions.get(meta.annotation(keys.TASK_SPEC), len(positions)),
+            positions.get(notes.get(keys.TASK_SPEC, ""), len(positions)),
             int(index) if index.isascii() and index.isdigit() else 0,
-            meta.name,
+            pod.metadata.name,
         )
 
     return tuple(sorted(pods, key=key))

@@ -44,7 +44,7 @@ _NUMBERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Pods by what has become of them.
+    """Pods by phase.
 
     Attributes:
         pending: Pods that wait.
@@ -135,7 +135,7 @@ def compose(
 
     Args:
         stored: Status as stored.
-        counts: Pods by what has become of them.
+        counts: Pods by phase.
         verdict: Phase, reason and message.
         minimum: `spec.minAvailable`, by which the phase was judged.
         now: The moment, in UNIX seconds; written only where the phase changes.

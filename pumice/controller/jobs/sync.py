@@ -56,10 +56,10 @@ CONFLICT_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class DelayedRestarts:
-    """Pods that failed again and are restarted after a while.
+    """Failed pods that are restarted after a backoff.
 
     Attributes:
-        pods: How many.
+        pods: Number of pods.
         message: Which, and when.
     """
 

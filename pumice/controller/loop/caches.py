@@ -66,6 +66,7 @@ class ControllerCaches:
         self.pod_groups: WatchCache[Raw] = watches.of(kinds.POD_GROUP, dict)
         self.pods = watches.of(kinds.POD, Pod, label_selector=keys.JOB_NAME)
         self.jobs: WatchCache[Raw] = watches.of(kinds.JOB, dict)
+        self._by_kind = {cache.kind: cache for cache in self.all}
         self.pods.index(BY_JOB, lambda pod: some(job_of_pod(pod)))
         self.commands.index(BY_JOB, lambda command: some(job_of_command(command)))
         for cache in self.objects.values():
@@ -86,7 +87,7 @@ class ControllerCaches:
 
     def of(self, kind: Kind) -> WatchCache[Any] | None:
         """The cache of a kind; None for kinds that are not watched."""
-        return next((cache for cache in self.all if cache.kind == kind), None)
+        return self._by_kind.get(kind)
 
     async def subscribe(
         self,

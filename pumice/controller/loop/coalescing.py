@@ -3,7 +3,7 @@
 Pods of a gang start and end one after the other, and a status for each of them would be as many writes as
 there are pods. Phases, reasons that an event reports, restarts and notes are never held back, but for the
 note of the pods that succeeded, which grows like a count. Once a pod that existed does not exist any more,
-what was held back is written first: what becomes of the Job depends on whether that pod had succeeded.
+the status that was held back is written first: the next phase of the Job depends on whether that pod had succeeded.
 """
 
 from pumice.api.kinds import POD

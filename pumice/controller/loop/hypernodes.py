@@ -18,7 +18,7 @@ from pumice.api.kinds import CONFIG_MAP, HYPER_NODE, NODE
 from pumice.api.meta import ApiStruct, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
-from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery, read
+from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
@@ -106,7 +106,7 @@ class HyperNodeTerm(PlannedTerm[str]):
             stack.callback(await cache.replay(self._changed))
 
     def look(self, key: str) -> PlannedObject | None:
-        """A HyperNode, or the configuration."""
+        """Read a HyperNode or, for the configuration's key, the ConfigMap."""
         if key == _ALL:
             return PlannedObject(CONFIG_MAP, self._caches.config_map())
         found = self._caches.hyper_nodes.get(key)
@@ -123,6 +123,8 @@ class HyperNodeTerm(PlannedTerm[str]):
         if not subject.uid:
             self._discovery = OFF
             return Plan()
+        from pumice.controller.hypernodes.reading import read  # brings pydantic and YAML
+
         data = subject.obj.get("data") or {}
         self._discovery = read(data.get(CONFIGURATION_KEY), self._discovery)
         return plan_discovery(self._discovery, nodes, [*finds, *self._caches.hyper_nodes.values()])

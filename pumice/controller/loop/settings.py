@@ -14,21 +14,21 @@ __all__ = ["ControllerSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings(ElectionSettings):
-    """How the controller works.
+    """Settings of the controller.
 
     Attributes:
         controllers: The controllers that run, by their names in `--controllers`.
         workers: Objects that a controller works on at once.
-        concurrent_writes: Writes of one Job under way at once, pods above all.
-        namespace: Look after this namespace only; after all when None.
+        concurrent_writes: Maximum number of concurrent writes for one Job.
+        namespace: The only namespace that is watched; None for all namespaces.
         secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
-        plugins: What the cluster's operator has decided about job plugins.
+        plugins: Settings of job plugins.
         max_pods_per_job: Pods that a Job may ask for.
         window: Pods that one pass over a Job creates at most, and marks or removes at most.
         scheduler_names: Schedulers whose pods, if other controllers made them, get PodGroups.
         inherit_owner_annotations: Whether these PodGroups follow annotations of the pods' owners, too.
         discovery: Namespace and name of the ConfigMap that says how HyperNodes are discovered.
-        check: Checks new Jobs, where no webhook has; None otherwise.
+        check: Validates new Jobs if there is no webhook; otherwise None.
     """
 
     controllers: frozenset[str] = frozenset(CONTROLLERS)

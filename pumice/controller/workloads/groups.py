@@ -50,7 +50,7 @@ def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool
 
     Args:
         unit: The unit.
-        pod: The newest of its pods, which stands for all of them.
+        pod: The newest of its pods, which represents all of them.
         owner: Its owner, if that is watched.
         inherit: Whether annotations of the owner count.
     """

@@ -4,7 +4,7 @@ The scheduler reads from a pod's annotation which PodGroup it belongs to. Only t
 change of it would have the owner replace its pods. The group is written first, so that no pod names a group that does not exist.
 
 Pods that name a group already are left alone, as those of Spark, KubeRay, Kubeflow and LeaderWorkerSet. There is one exception: a name
-that this controller gave, of a group that is gone. Such a pod would wait for ever, so the group is made again, or the pod joins the
+that this controller gave, of a group that is gone. Such a pod would wait forever, so the group is made again, or the pod joins the
 group of its present owner. The group of an owner that was scaled to nothing is removed; otherwise a group goes when its owner goes.
 """
 

@@ -223,7 +223,7 @@ class LeaderWorkerSet(ApiStruct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether there will be no more pods: it runs for ever."""
+        """True if there will be no further pods, because it runs forever."""
         return False
 
     @property

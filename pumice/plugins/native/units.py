@@ -158,7 +158,7 @@ def _of_indexed_job(owner: IndexedJob, registry: Registry) -> WiredPods:
     if spec.parallelism is not None and spec.parallelism < spec.size:
         doubts.append(
             f"{spec.parallelism} of {spec.size} pods run at once, so those that wait for all others wait "
-            "for ever; set spec.parallelism to spec.completions"
+            "forever; set spec.parallelism to spec.completions"
         )
     job = ForeignJob(
         metadata=_metadata(owner, name), labels={places.JOB_NAME: name}, subdomain=name
@@ -232,9 +232,7 @@ def _unwired(owner: LeaderWorkerSet) -> list[str]:
 
 
 def _no_index(what: str, where: str) -> RequestError:
-    return RequestError(
-        f"{keys.PLUGINS}: the pods of {what} have no index to be told apart by; set {where} to Indexed"
-    )
+    return RequestError(f"{keys.PLUGINS}: the pods of {what} have no index; set {where} to Indexed")
 
 
 def _metadata(owner: Owner, name: str) -> ObjectMeta:
@@ -258,8 +256,8 @@ def _unit(
         for name, _ in parts:
             if name in places_of:
                 raise RequestError(
-                    f'{keys.TASKS}: task "{name}" stands in two replicated jobs, {places_of[name]} and '
-                    f"{group.name}; a pod's rank goes by its task, so each needs a task of its own"
+                    f'{keys.TASKS}: task "{name}" is in two replicated jobs, {places_of[name]} and '
+                    f"{group.name}; the rank of a pod depends on its task, so each replicated job needs its own task"
                 )
             places_of[name] = group.name
         divided[group.name] = _tasks(group, parts)

@@ -37,7 +37,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     jobs: dict[str, Line[JobInfo]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
-        with session.turn(job):
+        try:
             queue = admitted(session, job)
             if queue is None:
                 continue
@@ -48,6 +48,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             if job.queue not in jobs:
                 jobs[job.queue] = session.job_line()
             jobs[job.queue].push(job)
+        except Exception as error:  # nothing is placed here, so that there is nothing to undo
+            session.fail(job.key, error)
     for name, line in jobs.items():
         if line:
             queues.push(session.state.queues[name])
@@ -192,7 +194,7 @@ class _Tasks:
         return self._tasks.pop()
 
     def defer(self, task: TaskInfo) -> bool:
-        """Have a pod that found no node tried again after the others; False if they have not changed anything."""
+        """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
         rules = task.shape.peers
         if rules is None or not rules.may_gain or self._is_last_round:
             return False

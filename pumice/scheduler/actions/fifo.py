@@ -1,6 +1,6 @@
 """Queues that take their gangs strictly in order: `spec.dequeueStrategy: fifo`.
 
-The first gang that does not fit ends the turn of such a queue, so that small gangs do not overtake a large one for ever.
+The first gang that does not fit ends the turn of such a queue, so that small gangs do not overtake a large one forever.
 """
 
 from pumice.api.queues import Queue

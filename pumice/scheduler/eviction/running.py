@@ -17,7 +17,7 @@ from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.session import Session
 from pumice.scheduler.victims import EvictionFailure, VictimAnswers, judge
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Survey", "accepted_gangs", "survey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,8 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
     return Survey(running, rows, is_open, may, judgement, bool(may.any()), nodes)
 
 
-def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
-    running = session.view.running
-    count = len(running.tasks)
+def accepted_gangs(running: RunningTable, rules: Rules) -> Bools:
+    """Gangs whose running pods are candidates, by number."""
     accepted = np.zeros(len(running.gangs), dtype=np.bool_)
     if rules.inside:
         own = running.number(rules.inside)
@@ -116,6 +115,13 @@ def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
     elif rules.queues.any():
         queues = np.array([gang.row if gang else -1 for gang in running.gangs], dtype=np.int64)
         accepted[queues >= 0] = rules.queues[queues[queues >= 0]]
+    return accepted
+
+
+def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
+    running = session.view.running
+    count = len(running.tasks)
+    accepted = accepted_gangs(running, rules)
     if not accepted.any():
         return np.zeros(0, dtype=np.int64)
     mask: Bools = running.used[:count] & (running.node[:count] >= 0)

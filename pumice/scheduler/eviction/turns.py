@@ -1,4 +1,4 @@
-"""What preempt and reclaim have in common: which gangs look for victims, and what becomes of what they find.
+"""What preempt and reclaim have in common: which gangs look for victims, and when victims are evicted.
 
 A gang that found no node is not tried again before something changes that makes room. What makes victims of pods can be
 any change, so such gangs look for them again after any change, but once a second at most. Those of them for which no running
@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
+from pumice.scheduler.eviction.running import accepted_gangs
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.candidates import Preemptor
@@ -28,7 +29,7 @@ INTERVAL = 1.0
 def hungry_jobs(
     session: Session, search: Search, action: str, rules_for: Callable[[JobInfo, Queue], Rules]
 ) -> dict[str, Line[JobInfo]]:
-    """Gangs that are below what they need, by the open queue that they are in.
+    """Gangs with fewer pods than their minimum, by open queue.
 
     Args:
         session: The session.
@@ -37,20 +38,25 @@ def hungry_jobs(
         rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
     """
     lines: dict[str, Line[JobInfo]] = {}
-    rules: dict[str, Rules] = {}
+    shared: dict[str, Rules | None] = {}  # by queue; None where no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
+        if not job.counts[SchedulingStatus.PENDING] or job.group is None:
+            continue
         queue = queues.get(job.queue)
         if queue is None or not queue.is_open or session.is_pending(job):
             continue
-        if job.group is None or not job.counts[SchedulingStatus.PENDING]:
-            continue
         try:
             if leaves_out and _may_be_left_out(session, queue, job):
-                if job.queue not in rules:
-                    rules[job.queue] = rules_for(job, queue)
-                if not _may_help(session, search, rules[job.queue], queue, job, _kinds(job)):
+                if job.queue not in shared:
+                    rules = rules_for(job, queue)
+                    has_candidates = accepted_gangs(session.view.running, rules).any()
+                    shared[job.queue] = rules if has_candidates else None
+                known = shared[job.queue]
+                if known is None:
+                    continue
+                if not _may_help(session, search, known, queue, job, _kinds(job)):
                     continue
             if session.is_starving(job) and session.why_invalid(job) is None:
                 lines.setdefault(job.queue, session.job_line()).push(job)

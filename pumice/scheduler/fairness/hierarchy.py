@@ -87,7 +87,7 @@ class _Node:
 
 
 class ShareTree:
-    """Shares of jobs and queues in the tree, as they are after each decision.
+    """Shares of jobs and queues in the tree, kept current after each decision.
 
     Attributes:
         epoch: Grows when the key of a queue has become smaller.

@@ -91,7 +91,7 @@ class PathLimits:
         return self._refusal(row, task, limit.row, limit.column, used, limit.amount, reserve=0)
 
     def full_queue(self, row: int, task: TaskInfo) -> int | None:
-        """Row of the first queue, from a queue upwards, that a pod would take over its capability."""
+        """Row of the nearest queue, from this queue upwards, whose capability the pod would exceed."""
         limit = self._exceeded(row, task)
         return limit.row if limit is not None else None
 

@@ -4,7 +4,7 @@ A pod may go if its queue holds more than it deserves of a resource that is aske
 the pod. Pods that hold nothing of what their queue deserves may go as well.
 
 A queue may hold more than it deserves of one resource and less of another. Two such queues could evict each other's pods
-for ever, so a pod stays if its queue could then take its place back.
+forever, so a pod stays if its queue could then take its place back.
 """
 
 from typing import NamedTuple
@@ -160,7 +160,7 @@ class _Check:
         return self._keeps(self._held - self._taken(np.ones(len(self._rows), dtype=np.bool_)))
 
     def _taken(self, possible: Bools) -> Ints:
-        """What candidates of the same queue that may go earlier take."""
+        """Resources of the candidates of the same queue that would be evicted earlier."""
         alone = -2 - np.arange(len(self._rows))
         before = self._candidates.taken_before(np.where(possible, self._rows, alone))
         taken: Ints = before[:, : self._held.shape[1]]

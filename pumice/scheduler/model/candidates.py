@@ -77,7 +77,7 @@ class Candidates:
             rows: Their rows there.
             jobs: Their gangs.
             job: Place of the gang of each in `jobs`.
-            node: Row of the node of each, ascending; without it, each is asked about as if it were the only one on its node.
+            node: Row of the node of each, ascending. If it is left out, each candidate is judged as the only one on its node.
         """
         self._running = running
         self._rows = rows

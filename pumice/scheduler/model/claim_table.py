@@ -152,7 +152,7 @@ class ClaimTable(ClaimUses):
         return enough
 
     def _fit_together(self, claims: Sequence[WantedVolume], row: int) -> bool:
-        """Whether claims that share volumes each find one on a node, the smallest claim first."""
+        """True if each of several claims finds a volume of its own on a node; volumes are assigned to the smallest claim first."""
         chosen: set[str] = set()
         for wanted in sorted(claims, key=lambda each: each.size):
             volume = self._pool(wanted).smallest(row, chosen)

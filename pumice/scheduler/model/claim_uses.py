@@ -130,7 +130,7 @@ class ClaimUses(ClaimObjects):
 
     @property
     def are_mounted(self) -> bool:
-        """Whether any pod that has not ended names a claim."""
+        """True if a pod that has not ended refers to a claim."""
         return bool(self._mentions)
 
     def occupy(self, task: TaskInfo) -> None:

@@ -247,7 +247,7 @@ class JobInfo:
             self._table.wait(self, vector, waits)
 
     def widen(self, width: int) -> None:
-        """Open columns."""
+        """Append columns of zeros, one for each new resource."""
         missing = width - len(self.allocated)
         for name in ("allocated", "pending", "minimum", "reserved", "elastic", "asks"):
             vector = getattr(self, name)

@@ -3,6 +3,8 @@
 Terms of pods are interned and counted by their users. Labels matter as far as selectors of these terms name their keys: pods
 of a namespace with equal values of these keys are of one kind, and only kinds are matched against terms. While no pod says
 anything about other pods, nothing is kept.
+
+Terms, kinds and their counts are in one file because each of them changes with the others.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -181,7 +183,7 @@ class PeerTable:
             self._of[task.key] = kind
 
     def part(self, task: TaskInfo) -> None:
-        """Forget a pod that is not on a node any more."""
+        """Remove a pod that is no longer on a node."""
         kind = self._of.pop(task.key, None)
         if kind is None:
             return
@@ -212,7 +214,7 @@ class PeerTable:
                 term.tally.add(row, status, sign)
 
     def reorder(self, moved: Ints) -> None:
-        """Follow the node table: for each row the one where it is now, -1 for one that is gone."""
+        """Apply a new order of the node table: the new row of each old row, -1 for a removed one."""
         for term in self.terms.values():
             for tally in term.tallies():
                 tally.reorder(moved)
@@ -229,7 +231,7 @@ class PeerTable:
         return kind.terms if kind is not None else ()
 
     def signature(self, task: TaskInfo) -> tuple[int, ...]:
-        """Equal for pods that match the same terms."""
+        """A key that is equal for pods that match the same terms."""
         return tuple([term.number for term in self.terms_of(task)])
 
     # -- before a session ------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Gang:
 
 
 def why_invalid(job: JobInfo) -> Reason | None:
-    """Why a job cannot reach its minimum with the pods that it has, whatever the nodes are."""
+    """Why a job has too few pods to reach its minimum on any nodes."""
     if _counts_roles(job):
         lacking = {
             role: (job.role_count(role, _VALID), minimum)

@@ -111,7 +111,10 @@ class Proportion:
         parts = self._parts[row]
         if not parts and not self._session.total().any():
             return False  # the cluster has nothing to share, which is for the nodes to say
-        return all(share <= held[column] + _TOLERANCE for column, share in parts)
+        for column, share in parts:  # noqa: SIM110 - asked for each gang
+            if share > held[column] + _TOLERANCE:
+                return False
+        return True
 
     # -- pods --------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class Sla:
 
 
 def _seconds(text: str) -> float | None:
-    """A waiting time; None when the text is no duration, or none above 0."""
+    """A waiting time in seconds; None if the string is not a duration above 0."""
     found = parse_nanoseconds(text) if text else None
     return found / _SECOND if found is not None and found > 0 else None
 

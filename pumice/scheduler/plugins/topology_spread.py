@@ -93,7 +93,7 @@ class SpreadFilter:
         return ()
 
     def alone(self) -> Sequence[Topology]:
-        """None: two pods may be in one domain if all others have pods too."""
+        """None: two pods may share a domain if all other domains have pods too."""
         return ()
 
     def judge(self, rows: Rows) -> FilterResult | None:

@@ -44,7 +44,7 @@ class VolumeFilters:
         self._more: dict[PodClass, dict[str, tuple[int, tuple[tuple[str, str], ...]]]] = {}
 
     def why_unbound(self, shape: PodShape) -> Reason | None:
-        """Why no node will do for the claims of a pod."""
+        """Why no node fits the claims of a pod."""
         for key in shape.claims:
             if problem := self._claims.problem(key):
                 return Reason("VolumeNotBound", problem, {"claim": key})
@@ -109,7 +109,7 @@ class VolumeFilters:
     # -- use -----------------------------------------------------------------------------------
 
     def in_use(self, pods: PodClass, rows: Rows) -> FilterResult | None:
-        """All nodes, while another pod uses a claim that one pod at a time may use."""
+        """A mask of all nodes if another pod uses a ReadWriteOncePod claim of this pod."""
         exclusive = self._claims.exclusive(pods.shape.claims)
         if not exclusive:
             return None

@@ -44,7 +44,7 @@ class PodConditions:
         self._nominations: dict[str, str] = {}
 
     def put(self, verdicts: Mapping[str, PodVerdict]) -> None:
-        """Have verdicts written, by `namespace/name`."""
+        """Queue verdicts to be written, by `namespace/name` of the pod."""
         self._verdicts.update(verdicts)
         for key in verdicts:
             self._queue.add(key)

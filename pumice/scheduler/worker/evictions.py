@@ -29,7 +29,7 @@ class _Eviction(Decision):
     """A decided eviction, or the delay after a refused one.
 
     Attributes:
-        event: What its owner is told once it is evicted.
+        event: Event recorded for its owner after the eviction.
     """
 
     event: Event
@@ -55,7 +55,7 @@ class Evictor(PodRequests[_Eviction]):
 
         Args:
             keys: The pods.
-            events: What their owners are told once they are evicted, by pod.
+            events: Events recorded for the owners after the evictions, by pod.
         """
         for key in keys:
             pod = self._current(key)

@@ -99,7 +99,7 @@ class SchedulerCaches:
     async def feeding(self, state: ClusterState, news: asyncio.Event) -> AsyncIterator[None]:
         """Tell a state everything that is known, and every change for as long as the block lasts.
 
-        The block begins when everything that was known has been told.
+        The block begins when all known objects have been reported.
 
         Args:
             state: What to feed.

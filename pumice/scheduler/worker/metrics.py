@@ -6,6 +6,7 @@ from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
 
 __all__ = ["SchedulerMetrics"]
 
+_PREFIX = "pumice_scheduler_"
 _CYCLE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _WAIT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -35,64 +36,50 @@ class SchedulerMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Register the counters."""
         self.registry = registry or CollectorRegistry()
-        name = "pumice_scheduler_"
-        self.cycles = Counter(f"{name}cycles", "Scheduling cycles run.", registry=self.registry)
-        self.cycle_seconds = Histogram(
-            f"{name}cycle_seconds",
-            "Duration of a scheduling cycle.",
-            buckets=_CYCLE_SECONDS,
-            registry=self.registry,
+        self.cycles = self._counter("cycles", "Scheduling cycles run.")
+        self.cycle_seconds = self._histogram(
+            "cycle_seconds", "Duration of a scheduling cycle.", _CYCLE_SECONDS
         )
-        self.decided = Counter(
-            f"{name}decided_pods", "Pods that cycles placed or refused.", registry=self.registry
-        )
-        self.errors = Counter(
-            f"{name}errors",
-            "Unexpected exceptions in scheduling cycles, by what they ended.",
-            ["scope"],
-            registry=self.registry,
+        self.decided = self._counter("decided_pods", "Pods that cycles placed or refused.")
+        self.errors = self._counter(
+            "errors", "Unexpected exceptions in scheduling cycles, by what they ended.", "scope"
         )
         # A counter that begins with its first event hides that event from Prometheus' increase().
         for scope in ("gang", "cycle"):
             self.errors.labels(scope)
-        self.binds = Counter(f"{name}binds", "Bindings.", ["result"], registry=self.registry)
-        self.bind_seconds = Histogram(
-            f"{name}bind_seconds",
-            "From a decision to the API server's answer.",
-            buckets=_WAIT_SECONDS,
-            registry=self.registry,
+        self.binds = self._counter("binds", "Bindings.", "result")
+        self.bind_seconds = self._histogram(
+            "bind_seconds", "From a decision to the API server's answer.", _WAIT_SECONDS
         )
-        self.evictions = Counter(
-            f"{name}evictions", "Evictions.", ["result"], registry=self.registry
-        )
-        self.writes = Counter(
-            f"{name}status_writes",
+        self.evictions = self._counter("evictions", "Evictions.", "result")
+        self.writes = self._counter(
+            "status_writes",
             "Statuses, conditions and choices of volumes written.",
-            ["kind", "result"],
-            registry=self.registry,
+            "kind",
+            "result",
         )
-        self.pending = Gauge(
-            f"{name}pending_pod_groups", "PodGroups that wait.", registry=self.registry
-        )
-        self.nodes = Gauge(f"{name}nodes", "Nodes known.", registry=self.registry)
-        self.leading = Gauge(
-            f"{name}leading", "1 while this process schedules.", registry=self.registry
-        )
-        self.config_unusable = Gauge(
-            f"{name}config_unusable",
+        self.pending = self._gauge("pending_pod_groups", "PodGroups that wait.")
+        self.nodes = self._gauge("nodes", "Nodes known.")
+        self.leading = self._gauge("leading", "1 while this process schedules.")
+        self.config_unusable = self._gauge(
+            "config_unusable",
             "1 while the configuration file cannot be used and an earlier one is in force.",
-            registry=self.registry,
         )
-        self.config_reads = Counter(
-            f"{name}config_reads",
-            "Changes of the configuration file.",
-            ["result"],
-            registry=self.registry,
+        self.config_reads = self._counter(
+            "config_reads", "Changes of the configuration file.", "result"
         )
-        self.config_missing = Gauge(
-            f"{name}config_missing",
+        self.config_missing = self._gauge(
+            "config_missing",
             "Actions and plugins of the configuration that this version lacks.",
-            ["what"],
-            registry=self.registry,
+            "what",
         )
         self.volcano = VolcanoMetrics(self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(_PREFIX + name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(_PREFIX + name, text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(_PREFIX + name, text, buckets=buckets, registry=self.registry)

@@ -76,7 +76,7 @@ class PodRequests(ABC, Generic[D]):
         return self._pods.get(name, namespace)
 
     def _is_there(self, key: str, uid: str) -> bool:
-        """Whether the watch still shows the pod with this uid."""
+        """True if the watch cache still has the pod with this uid."""
         current = self._current(key)
         return current is not None and current.metadata.uid == uid
 

@@ -47,7 +47,7 @@ class Quarantine:
         """Report what failed in a cycle.
 
         Returns:
-            How long the next cycle must wait at least, in seconds; None when it need not.
+            Minimum delay of the next cycle in seconds; None for no delay.
         """
         for key, error in result.errors.items():
             self._report_gang(key, error)

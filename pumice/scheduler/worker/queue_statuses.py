@@ -129,7 +129,7 @@ class QueueStatuses:
 
 
 def _shown(amounts: Mapping[str, str | int]) -> dict[str, int] | None:
-    """Milli-units by resource name, without zeros; None if they cannot be read."""
+    """Milli-units by resource name, without zeros; None if a quantity cannot be parsed."""
     try:
         read = {name: parse_milli(value) for name, value in amounts.items()}
     except QuantityError:

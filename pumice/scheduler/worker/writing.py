@@ -40,7 +40,7 @@ class WriteQueue:
         self._failures: dict[str, int] = {}
 
     def add(self, key: str, seconds: float = 0.0) -> None:
-        """Have an object written after so many seconds, or earlier if that was asked for before."""
+        """Schedule the write of an object in this many seconds; an earlier time that is already scheduled is kept."""
         self._queue.add_after(key, seconds)
 
     def count(self, result: str) -> None:

@@ -1,4 +1,4 @@
-"""What a rule is given, and where it reports."""
+"""The input of a rule, and where it reports problems."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
@@ -22,36 +22,36 @@ __all__ = ["Case", "Check", "EnoughError", "run"]
 T = TypeVar("T")
 
 Check = tuple[Rule, Callable[["Case", T], None]]
-"""A function that judges, and the rule under whose code it fails should it crash."""
+"""A check, and the rule under whose code an object is refused if the check raises."""
 
 
 class EnoughError(Exception):
-    """An object has as many problems as are reported, so it is judged no further."""
+    """The maximum number of problems is reached, so the object is not checked further."""
 
 
 class Case(msgspec.Struct, eq=False):
-    """One object under judgement.
+    """The validation of one object.
 
     Attributes:
-        settings: What is taken for granted.
-        view: The cluster, as far as rules look at it.
+        settings: The settings that rules read.
+        view: The objects of the cluster that rules read.
         plugins: The job plugins that exist.
         annotating: Those of them that write annotations onto a Job.
         wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to.
-        known: Pod templates that are in order; None to judge each anew.
-        creating: Whether the object is new; otherwise it changes or goes.
-        stricter: Whether Volcano checks nothing of what is judged here, so that with `strict-upstream`
-            every rule only warns.
-        uid: Of the review, for messages about faults of ours.
+        known: Pod templates that have no problems; None to check each template again.
+        creating: The object is new; if false it is updated or deleted.
+        stricter: Volcano checks nothing of this object, so with `strict-upstream` every rule only
+            warns.
+        uid: UID of the review, for messages about defects of Pumice.
         namespace: Of the object; empty for one that is in none.
         suggestions: Finds names that were probably meant, within a budget for the whole review.
-        most: Errors after which it is judged no further; None to find all.
+        most: Maximum number of errors; None to find all.
         levels: How strict rules are that do not have their own level, by code.
-        errors: Why it is refused; empty when it is not.
-        warnings: What is legal and doubtful.
+        errors: Why the object is refused; empty if it is admitted.
+        warnings: What is valid but probably a mistake.
         excesses: By how much a rule is broken, by code and path, for those that can be measured.
-        patch: What admission changes about it.
+        patch: The changes that admission makes.
         missing_queues: Queues that the view does not have; the server asks the API server for them
             before it refuses the object.
         missing_owners: Owners of a pod that the view does not have, or has in a version older than the pod.
@@ -93,12 +93,12 @@ class Case(msgspec.Struct, eq=False):
         excess: int | None = None,
         stricter: bool = False,
     ) -> bool:
-        """Something breaks a rule.
+        """Report that the object breaks a rule.
 
         Args:
-            rule: Which one; it decides, unless settings do, whether the object is refused.
-            path: Where.
-            message: What was found and what would be right.
+            rule: The rule; its level decides whether the object is refused, unless settings override it.
+            path: Path of the field.
+            message: What is wrong, what was found, and how to fix it.
             reason: Kubernetes' class of the error, where it is not the rule's.
             excess: By how much the rule is broken, where that can be measured; an update that
                 does not raise it has made nothing worse, whatever numbers stand in the message.
@@ -138,21 +138,21 @@ class Case(msgspec.Struct, eq=False):
         return self.suggestions.did_you_mean(found, candidates)
 
     def queue(self, name: str) -> Queue | None:
-        """Look a queue up, and remember it when it is not there."""
+        """Look up a queue; a missing one is recorded in `missing_queues`."""
         queue = self.view.queue(name)
         if queue is None:
             self.missing_queues.append(name)
         return queue
 
     def owner(self, key: OwnerKey) -> Owner | None:
-        """Look the owner of a pod up, and remember it when it is not there."""
+        """Look up the owner of a pod; a missing one is recorded in `missing_owners`."""
         owner = self.view.owner(key)
         if owner is None:
             self.missing_owners.append(key)
         return owner
 
     def sibling(self, suggestions: Suggestions | None = None) -> "Case":
-        """A case of the same cluster and settings, for what is judged apart, all of it.
+        """A case with the same cluster and settings and no results, for an object that is checked separately.
 
         It shares this one's budget for suggestions, unless it gets one of its own.
         """
@@ -170,9 +170,9 @@ class Case(msgspec.Struct, eq=False):
         )
 
     def crashed(self, code: str, error: Exception) -> None:
-        """A rule raised: refuse under its code, rather than admit what was not judged.
+        """A rule raised: refuse the object under the code of the rule, because it was not checked.
 
-        Settings have no say in it: checks judge by several rules, so it is unknown which of them failed.
+        Settings do not apply: a check reports several rules, so it is unknown which of them failed.
         """
         self.crashes.append((code, error))
         message = (
@@ -182,12 +182,12 @@ class Case(msgspec.Struct, eq=False):
         self.errors.append(FieldError("", message, code))
 
     def is_crash(self, found: FieldError) -> bool:
-        """Whether a problem found here says no more than that a rule raised."""
+        """True if a problem only reports that a rule raised."""
         return not found.path and any(code == found.code for code, _ in self.crashes)
 
 
 def run(case: Case, checks: Iterable[Check[T]], subject: T) -> None:
-    """Judge by all checks; one that raises does not keep the others from judging.
+    """Run all checks; if one raises, the others still run.
 
     Raises:
         EnoughError: There are as many errors as the case wants.

@@ -29,11 +29,11 @@ _OF_PODS = rules_in(pod_group_checks, pod_foreign, pod_defaults, pod_checks)
 _OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes)
 
 ALL: tuple[Rule, ...] = (*job_checks.RULES, *_OF_QUEUES, *_OF_PODS, *_OF_OTHERS)
-"""Every rule, kind by kind, in the order in which problems are told."""
+"""Every rule by kind, in the order in which problems are reported."""
 
 _BY_CODE = {rule.code: rule for rule in ALL}
 
 
 def by_code(code: str) -> Rule | None:
-    """Find a rule; None for the codes of the CRD schema, which are none of ours."""
+    """Find a rule; None for codes of the CRD schema, which are not rules."""
     return _BY_CODE.get(code)

@@ -21,7 +21,7 @@ __all__ = ["Difference", "brief", "differences", "shown", "shown_change"]
 
 
 class Difference(NamedTuple):
-    """A field that differs; None stands for a missing one."""
+    """A field that differs; None means that it is missing."""
 
     path: str
     old: Any

@@ -1,4 +1,4 @@
-"""HyperNodes: what they consist of can be told."""
+"""HyperNodes: tier and members."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ __all__ = ["CHECKS", "validate"]
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
     "a HyperNode has members",
-    "Without any it is no place in the network.",
+    "Without members it has no place in the network.",
     "members: []",
     reason="FieldValueRequired",
     phrases=("member must have at least one member",),
@@ -29,7 +29,7 @@ HN_TIER = Rule(
 HN_SELECTOR = Rule(
     "HN-SELECTOR",
     "a member is selected in one way",
-    "By name, by a pattern and by labels at once, it is unknown which counts.",
+    "With several selectors it is unknown which one applies.",
     "selector: {exactMatch: {name: node-1}, regexMatch: {pattern: node-.*}}",
     reason="FieldValueForbidden",
     phrases=(
@@ -42,7 +42,7 @@ HN_SELECTOR = Rule(
 HN_NO_SELECTOR = Rule(
     "HN-NO-SELECTOR",
     "a member has a selector",
-    "A member without one stands for no node at all.",
+    "A member without a selector selects no nodes.",
     "members: [{type: Node}]",
     reason="FieldValueRequired",
     stricter=True,
@@ -50,36 +50,36 @@ HN_NO_SELECTOR = Rule(
 HN_REGEX = Rule(
     "HN-REGEX",
     "a pattern is a regular expression of RE2",
-    "Neither Volcano nor Pumice could tell which nodes are meant; RE2 has no look-around and no "
+    "Neither Volcano nor Pumice could match node names with it; RE2 has no look-around and no "
     "back-references.",
     "regexMatch: {pattern: 'rack-(1'}",
     phrases=("member regexMatch pattern is invalid",),
 )
 HN_LABELS = Rule(
     "HN-LABELS",
-    "a label selector can be understood",
-    "No node has a label that cannot be.",
+    "a label selector is valid",
+    "No node matches an invalid selector.",
     "labelMatch: {matchExpressions: [{key: rack, operator: In}]}",
     stricter=True,
 )
 HN_EVERYTHING = Rule(
     "HN-EVERYTHING",
-    "a label selector says which labels",
-    "An empty one stands for every node.",
+    "a label selector is not empty",
+    "An empty selector selects every node.",
     "labelMatch: {}",
     level="warn",
 )
 HN_SELF = Rule(
     "HN-SELF",
     "a HyperNode is not a member of itself",
-    "It would be its own place in the network, without end.",
+    "The tree of HyperNodes would have a cycle.",
     "metadata: {name: rack-1}, members: [{type: HyperNode, selector: {exactMatch: {name: rack-1}}}]",
     stricter=True,
 )
 HN_DUPLICATE = Rule(
     "HN-DUPLICATE",
     "members are listed once",
-    "The second of two equal members adds nothing; perhaps another one was meant.",
+    "The second of two equal members has no effect; another one may have been meant.",
     "the member node-1 twice",
     reason="FieldValueDuplicate",
     level="warn",
@@ -87,7 +87,7 @@ HN_DUPLICATE = Rule(
 HN_INEXACT = Rule(
     "HN-INEXACT",
     "HyperNodes that are members are named one by one",
-    "Volcano builds its tree of HyperNodes by exact names, and passes over other selectors.",
+    "Volcano builds its tree of HyperNodes by exact names, and ignores other selectors.",
     "members: [{type: HyperNode, selector: {regexMatch: {pattern: rack-.*}}}]",
     level="warn",
 )
@@ -114,7 +114,7 @@ def _members(case: Case, hyper_node: HyperNode) -> None:
 
 
 class _Patterns:
-    """The patterns of a HyperNode, of which only so many large ones are looked at.
+    """Checks the patterns of a HyperNode, within a budget for large ones.
 
     A webhook that compiles for minutes blocks all other requests, so this does not grow with the number of members.
     Volcano sets no limit, and takes what is too large here.
@@ -163,7 +163,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
         case.report(HN_SELECTOR, path, f"{NO_SELECTOR}, found none", "FieldValueRequired")
     of_hyper_nodes = member.type == _HYPER_NODE
     if of_hyper_nodes and ways and ways != ("exactMatch",):
-        message = "Volcano looks at members of type HyperNode only if they have exactMatch"
+        message = "Volcano ignores members of type HyperNode without exactMatch"
         case.report(HN_INEXACT, path, message)
     exact = selector.exact_match
     if of_hyper_nodes and exact is not None and name and exact.name == name:
@@ -176,7 +176,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
 
 def _labels(case: Case, labels: LabelSelector, path: str) -> None:
     if not labels.match_labels and not labels.match_expressions:
-        case.report(HN_EVERYTHING, path, "is empty, and so stands for all there are")
+        case.report(HN_EVERYTHING, path, "is empty, so it selects all of them")
     for where, problem in selector_problems(labels, case.suggestions):
         case.report(HN_LABELS, f"{path}{where}", problem)
 
@@ -187,9 +187,9 @@ CHECKS: tuple[Check[HyperNode], ...] = (
     (HN_TIER, _tier),
     (HN_NO_MEMBERS, _members),
 )
-"""What is judged about a HyperNode, in the order in which problems are told."""
+"""The checks of a HyperNode, in the order in which problems are reported."""
 
 
 def validate(case: Case, hyper_node: HyperNode, old: HyperNode | None) -> None:
-    """Judge a HyperNode; every part of its spec may change."""
+    """Check a HyperNode; every field of its spec may change."""
     judge(case, CHECKS, hyper_node, old)

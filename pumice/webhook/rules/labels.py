@@ -1,4 +1,4 @@
-"""Labels, annotations and label selectors: what the API server would refuse later, told now."""
+"""Labels, annotations and label selectors: reports early what the API server would refuse later."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,14 +9,14 @@ from pumice.api.suggestions import Suggestions
 __all__ = ["Problem", "annotation_problems", "label_problems", "selector_problems"]
 
 Problem = tuple[str, str]
-"""Where, below the labels or the selector, and what."""
+"""Path below the labels or the selector, and the problem."""
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
 
 
 def label_problems(labels: Mapping[str, str] | None) -> Iterator[Problem]:
-    """Say which labels no object can have."""
+    """Find invalid labels."""
     for key, value in sorted((labels or {}).items()):
         if problem := qualified_name_problem(key):
             yield f".{key}", f"invalid key: {problem}"
@@ -25,7 +25,7 @@ def label_problems(labels: Mapping[str, str] | None) -> Iterator[Problem]:
 
 
 def annotation_problems(annotations: Mapping[str, str] | None) -> Iterator[Problem]:
-    """Say which annotations no object can have."""
+    """Find invalid annotations."""
     for key in sorted(annotations or ()):
         # The API server compares the keys of annotations in lower case.
         if problem := qualified_name_problem(key.lower()):
@@ -33,7 +33,7 @@ def annotation_problems(annotations: Mapping[str, str] | None) -> Iterator[Probl
 
 
 def selector_problems(selector: LabelSelector, suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a label selector cannot be understood."""
+    """Find what is invalid in a label selector."""
     for where, problem in label_problems(selector.match_labels):
         yield f".matchLabels{where}", problem
     for index, requirement in enumerate(selector.match_expressions or ()):
@@ -49,7 +49,7 @@ def _requirement_problems(
         yield ".key", problem
     if operator in _WITH_VALUES:
         if not values:
-            yield ".values", f"must name a value for operator {operator}"
+            yield ".values", f"must have a value for operator {operator}"
         for index, value in enumerate(values):
             if problem := label_value_problem(value):
                 yield f".values[{index}]", problem

@@ -66,7 +66,7 @@ def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
         tier=Rule(
             f"{prefix}-TIER",
             f"the network tier that a {noun} names exists",
-            "Below the lowest tier there is no place, so that pods wait for ever in mode hard; above the "
+            "Below the lowest tier there are no nodes, so pods wait forever in mode hard; above the "
             "highest, nothing is limited.",
             "networkTopology: {highestTierName: rakc}",
             reason="FieldValueNotFound",
@@ -75,7 +75,7 @@ def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
         two_tiers=Rule(
             f"{prefix}-TOPO-BOTH",
             "networkTopology names its highest tier by number or by name, not both",
-            "The two may disagree, and which of them counts would be a guess.",
+            "The two could contradict each other.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
             phrases=_PHRASES[f"{prefix}-TOPO-BOTH"],
@@ -92,14 +92,14 @@ def _about_queues(
         Rule(
             f"{prefix}-QUEUE-MISSING",
             f"{named} exists",
-            "No quota pays for the pods of a queue that does not exist; they would wait for ever.",
+            "Pods of a queue that does not exist would wait forever.",
             "queue: reserch",
             reason="FieldValueNotFound",
             phrases=_PHRASES[f"{prefix}-QUEUE-MISSING"],
         ),
         Rule(
             f"{prefix}-QUEUE-UNKNOWN",
-            f"{named} is among the objects at hand",
+            f"{named} is in the given files or the cluster",
             "Without a cluster, or its state in files, it is unknown whether the queue exists.",
             "queue: research",
             reason="FieldValueNotFound",
@@ -108,14 +108,14 @@ def _about_queues(
         Rule(
             f"{prefix}-QUEUE-NOT-OPEN",
             f"{named} is open",
-            "A closed queue takes nothing new.",
+            "A closed queue accepts no new Jobs and PodGroups.",
             "queue: closed-for-maintenance",
             phrases=_PHRASES[f"{prefix}-QUEUE-NOT-OPEN"],
         ),
         Rule(
             f"{prefix}-QUEUE-ROOT",
             f"{named} is not root",
-            "The queue root holds the other queues; it runs nothing itself.",
+            "The queue root holds the other queues; pods run in leaf queues only.",
             "queue: root",
             stricter=tree_is_stricter,
             phrases=_PHRASES.get(f"{prefix}-QUEUE-ROOT", ()),
@@ -123,7 +123,7 @@ def _about_queues(
         Rule(
             f"{prefix}-QUEUE-NOT-LEAF",
             f"{named} has no queues below it",
-            "Its share is divided among its children; nothing is left for pods of its own.",
+            "Its share is divided among its children; pods run in leaf queues only.",
             "queue: department (with queues team-a and team-b below it)",
             stricter=tree_is_stricter,
             phrases=_PHRASES.get(f"{prefix}-QUEUE-NOT-LEAF", ()),
@@ -197,7 +197,7 @@ def priority_class(case: Case, rules: References, path: str, name: str) -> None:
     if not name or view.priority_class(name) is not None or not view.knows(PRIORITY_CLASS):
         return
     hint = case.did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
-    case.report(rules.priority, path, f'there is no priority class "{name}"{hint}')
+    case.report(rules.priority, path, f'there is no PriorityClass "{name}"{hint}')
 
 
 def job_priorities(case: Case, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""Resources: which are counted in whole numbers, which names look misspelt, and what is an amount."""
+"""Resources: which quantities are integers, which names look misspelt, and which quantities are valid."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -69,14 +69,14 @@ It is the same whether the answer is remembered or not, so that answers do not d
 
 
 def is_integer(name: str) -> bool:
-    """Whether amounts of a resource are whole numbers: counted objects and extended resources."""
+    """True if quantities of a resource are integers: counted objects and extended resources."""
     if name in COUNTED or name.startswith("count/"):
         return True
     return "/" in name and "kubernetes.io/" not in name
 
 
 def amount_problem(value: object, name: str = "") -> str | None:
-    """Say why a value is no amount of a resource, or None when it is; without a name it may be a part of one."""
+    """Explain why a value is not a valid quantity of a resource; None if it is. Without a name, fractions are valid."""
     try:
         amount = parse_milli(value)
     except QuantityError as error:

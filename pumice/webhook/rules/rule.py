@@ -1,4 +1,4 @@
-"""What a rule is, apart from the code that checks it."""
+"""The description of a rule, without the code that checks it."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -9,7 +9,7 @@ from pumice.api.fields import Reason
 __all__ = ["Level", "Rule", "rules_in"]
 
 Level = Literal["enforce", "warn", "off"]
-"""`enforce` refuses the object, `warn` admits it and tells the user, `off` says nothing."""
+"""`enforce` refuses the object, `warn` admits it with a warning, `off` disables the rule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""What rules take for granted: the settings that they read, each described for users.
+"""The settings that rules read, each with a description for users.
 
 Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings`
-adds how strict each rule is.
+adds how strict each rule is, and reads all of them by pydantic; without a setting that differs from its default these
+terms are enough.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from pumice.api import keys
@@ -16,20 +17,21 @@ __all__ = ["Terms"]
 
 
 def _setting(default: object, description: str, **limits: int) -> Any:
-    """A setting with what it does, and its limits as JSON schemas call them."""
-    return field(default=default, metadata={"description": description, **limits})
+    """A setting with what it does, and its limits as pydantic calls them."""
+    return field(default=default, metadata={"description": description, "strict": True, **limits})
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The settings that rules read; alone, every rule is as strict as it says itself."""
+    """The settings that rules read. The levels are those of the rules themselves."""
 
     scheduler_names: tuple[str, ...] = _setting(
         (keys.DEFAULT_SCHEDULER,),
         "Schedulers whose pods are judged; Jobs that name none get the first. "
         "Set `scheduler-name` once for each.",
+        min_length=1,
     )
-    max_queue_depth: int = _setting(5, "How deep queues may be nested below `root`.", minimum=1)
+    max_queue_depth: int = _setting(5, "How deep queues may be nested below `root`.", ge=1)
     enable_root_queue_protection: bool = _setting(
         True, "Refuse changes of capability, deserved and guarantee of the queue `root`."
     )
@@ -40,7 +42,7 @@ class Terms:
         DEFAULT_MAX_PODS,
         "Pods that a Job may ask for, and an object of another controller whose pods plugins wire. "
         "`pumice controller` has an option of this name; the chart sets both.",
-        minimum=1,
+        ge=1,
     )
     strict_upstream: bool = _setting(
         False, "Admit what Volcano admits: rules that are stricter than Volcano's only warn."
@@ -59,8 +61,13 @@ class Terms:
         False,
         "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
         "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
-        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
+        "counts pods that are held back, as Volcano's does, would wait for them forever.",
     )
+
+    @classmethod
+    def declared(cls) -> dict[str, Field[Any]]:
+        """Every setting by its name in Python; its `metadata` has its description and limits."""
+        return {each.name: each for each in fields(cls)}
 
     @property
     def cluster_levels(self) -> Mapping[str, Level]:

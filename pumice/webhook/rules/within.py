@@ -1,7 +1,7 @@
-"""Paths within other paths, told without comparing each with each.
+"""Which paths are inside which others, found without comparing each pair.
 
-An object can have as many problems as it has fields. Sorted so that what is within a path follows it at
-once, the paths say with a single search what stands around another, and what within it.
+An object can have as many problems as it has fields. The paths are sorted so that the paths inside a path
+follow it directly; a binary search then finds the paths around another path and inside it.
 """
 
 from bisect import bisect_left, bisect_right

@@ -63,6 +63,6 @@ class BodyBudget:
         return wanted
 
     def release(self, taken: int) -> None:
-        """Give bytes back."""
+        """Return bytes to the budget."""
         self.taken -= taken
         self._released.set()

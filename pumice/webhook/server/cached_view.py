@@ -73,7 +73,7 @@ class CachedView(AdmissionView):
         return self._queues.indexed(_PARENT, name)
 
     def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed."""
+        """Number of PodGroups of a queue that are not completed."""
         return self._active[queue]
 
     def _count(

@@ -8,10 +8,9 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.cluster.clock import Clock
 from pumice.cluster.files import FollowedFile, UnusableFileError
-from pumice.webhook.groups.parsing import ConfError, parse
-from pumice.webhook.groups.reading import Problem
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server.metrics import ServerMetrics
 
@@ -42,9 +41,11 @@ class GroupsFile(FollowedFile):
 
     def take(self, raw: bytes) -> None:
         """Put the groups of the file into force."""
+        from pumice.webhook.groups.parsing import parse  # brings pydantic
+
         try:
             groups, warnings = parse(raw)
-        except ConfError as error:
+        except SettingError as error:
             self._metrics.conf_reads.labels("failed").inc()
             for problem in error.problems:
                 logger.error("%s: %s", self.path, problem)
@@ -65,6 +66,6 @@ class GroupsFile(FollowedFile):
         super().hold(why)
         self._metrics.conf_unusable.set(1)
 
-    def _warn(self, warnings: Iterable[Problem]) -> None:
+    def _warn(self, warnings: Iterable[SettingProblem]) -> None:
         for warning in warnings:
             logger.warning("%s: %s", self.path, warning)

@@ -164,7 +164,7 @@ class Listener:
                 await self._leave_service()
 
     async def _leave_service(self) -> None:
-        """Let clients go elsewhere: not ready, and each answer closes its connection."""
+        """Start draining: report not ready, and close each connection after its response."""
         self._probes.draining = True
         self._main.start_draining()
         if self._settings.drain_seconds > 0:

@@ -55,7 +55,7 @@ _QUEUE_IS_MISSING = frozenset(
 
 
 def needs_queues(answer: Answer) -> bool:
-    """Whether missing queues are why a review is denied, and nothing else is."""
+    """True if a review is denied only because of missing queues."""
     return bool(answer.missing_queues) and _denied_only(answer, _QUEUE_IS_MISSING)
 
 

@@ -115,7 +115,7 @@ class Reviews:
     async def _judge(
         self, request: web.BaseRequest, path: str, body: bytes, started: float
     ) -> Answer:
-        """Judge with the caches; once more with what a live look at the API server finds."""
+        """Answer from the caches; if objects are missing, read them from the API server and answer again."""
         answer = self._admission.answer(path, body)
         if self._lookup is not None and needs_queues(answer):
             names = tuple(dict.fromkeys(answer.missing_queues))

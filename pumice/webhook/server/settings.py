@@ -17,7 +17,7 @@ send hundreds), options, and managedFields, which count into the objects. 2 MiB 
 
 
 class InsecureAddressError(ValueError):
-    """Plain HTTP was asked for on an address that others can reach."""
+    """Plain HTTP is configured on an address that is not loopback."""
 
 
 @dataclass(frozen=True, slots=True)

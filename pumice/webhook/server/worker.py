@@ -15,6 +15,7 @@ from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.rules.resource_groups import ResourceGroups
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
@@ -23,7 +24,6 @@ from pumice.webhook.server.lookup import LiveOwners, LiveQueues, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
-from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["StateSource", "WebhookWorker"]
@@ -34,12 +34,12 @@ class StateSource:
     """Where the webhook finds objects: in caches of a cluster and its API server, or in files.
 
     Attributes:
-        view: What exists.
-        metrics: What is counted.
+        view: The objects.
+        metrics: Metrics of the webhook.
         queues: Finds queues that the view lacks; None without an API server.
         owners: The same for owners of pods.
         caches: Watch caches that keep the view current.
-        checks: What must hold before reviews are answered from the view, by name.
+        checks: Readiness checks before reviews are answered from the view, by name.
     """
 
     view: AdmissionView
@@ -70,7 +70,7 @@ class WebhookWorker:
 
     Attributes:
         source: What exists.
-        metrics: What is counted.
+        metrics: Metrics of the webhook.
         listener: The ports.
     """
 
@@ -78,7 +78,7 @@ class WebhookWorker:
         self,
         source: StateSource,
         plugins: Registry,
-        admission: AdmissionSettings | None = None,
+        admission: Terms | None = None,
         settings: ServerSettings | None = None,
         certificates: Certificates | None = None,
         *,
@@ -107,7 +107,7 @@ class WebhookWorker:
         self._certificates = certificates
         settings = settings or ServerSettings()
         judging = Admission(
-            admission or AdmissionSettings(),
+            admission or Terms(),
             source.view,
             plugins,
             plugin_settings=plugin_settings,

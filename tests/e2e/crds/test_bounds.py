@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.api.hypernodes import NO_SELECTOR, SEVERAL_SELECTORS
 from tests.e2e.crds.objects import EXACT, LABELS, REGEX, TASK, Raw, create, hyper_node, job
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -115,9 +116,9 @@ def test_a_cronjob_needs_a_schedule_and_a_template(
 @pytest.mark.parametrize(
     ("selector", "message"),
     [
-        ({}, "must have one of exactMatch, regexMatch and labelMatch"),
-        (EXACT | REGEX, "must have only one of exactMatch, regexMatch and labelMatch"),
-        (REGEX | LABELS, "must have only one of exactMatch, regexMatch and labelMatch"),
+        ({}, NO_SELECTOR),
+        (EXACT | REGEX, SEVERAL_SELECTORS),
+        (REGEX | LABELS, SEVERAL_SELECTORS),
     ],
 )
 def test_a_member_is_selected_in_one_way(

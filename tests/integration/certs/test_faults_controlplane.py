@@ -61,7 +61,7 @@ async def spoil(api: Client, data: Data) -> None:
 
 
 @pytest.mark.parametrize("fault", ["half-written", "expired", "of another cluster"])
-async def test_a_secret_spoilt_while_replicas_run(
+async def test_a_secret_corrupted_while_replicas_run(
     site: Site, api: Client, sound: Data, fault: str
 ) -> None:
     async with site.load(api):
@@ -73,7 +73,7 @@ async def test_a_secret_spoilt_while_replicas_run(
 
 
 @pytest.mark.parametrize("fault", ["empty", "of another cluster"])
-async def test_a_replica_that_starts_on_a_spoilt_secret_beside_one_that_runs(
+async def test_a_replica_that_starts_on_a_corrupted_secret_beside_one_that_runs(
     site: Site, api: Client, sound: Data, fault: str, ports: list[int]
 ) -> None:
     old, new = ports
@@ -134,7 +134,7 @@ async def test_a_secret_of_another_type_is_used_and_keeps_what_it_held(
     }
 
 
-async def test_a_secret_that_cannot_be_written_is_said_and_stops_nobody(
+async def test_a_secret_that_cannot_be_written_is_said_and_stops_nothing(
     site: Site, api: Client, sound: Data, ports: list[int]
 ) -> None:
     async with site.load(api):
@@ -198,7 +198,7 @@ async def test_a_bundle_that_is_reset_comes_back(
         await asyncio.sleep(0.5)
 
 
-async def test_a_bundle_of_somebody_else_makes_a_replica_unready_until_it_is_ours_again(
+async def test_a_bundle_of_another_owner_makes_a_replica_unready_until_it_is_ours_again(
     site: Site, api: Client, sound: Data, ports: list[int]
 ) -> None:
     """The right to patch is taken away first, so that nobody can put the bundle back."""

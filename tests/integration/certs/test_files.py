@@ -137,7 +137,7 @@ def _serves(certificates: FileCertificates, pair: dict[str, bytes]) -> bool:
     return certificates._serving.chain == pair["tls.crt"]
 
 
-async def test_readiness_follows_what_is_injected_by_somebody_else(
+async def test_readiness_follows_what_is_injected_by_another_program(
     mount: SecretMount,
     ca: Authority,
     certificates: FileCertificates,

@@ -138,7 +138,7 @@ async def test_a_new_replica_on_a_deleted_secret_does_not_cut_off_the_old_ones(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_spoilt_secret_is_mended_without_a_failed_call(
+async def test_a_corrupted_secret_is_repaired_without_a_failed_call(
     client: Client, clock: ManualClock, pair: tuple[Replica, Replica], fault: str
 ) -> None:
     found = await client.get(SECRET, SETTINGS.secret, "default")
@@ -157,7 +157,7 @@ async def test_a_spoilt_secret_is_mended_without_a_failed_call(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_new_process_can_start_on_a_spoilt_secret(
+async def test_a_new_process_can_start_on_a_corrupted_secret(
     client: Client, clock: ManualClock, pair: tuple[Replica, Replica], fault: str
 ) -> None:
     found = await client.get(SECRET, SETTINGS.secret, "default")

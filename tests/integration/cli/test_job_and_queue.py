@@ -207,7 +207,7 @@ def test_watch_prints_again_what_has_changed(
 ) -> None:
     turns = []
 
-    async def change(client: Client, seen: observed.ObservedCluster) -> None:
+    async def change(client: Client, seen: observed.ReadableCluster) -> None:
         turns.append([kind.plural for kind, _, _ in seen.versions])
         if len(turns) == 2:  # nothing had changed before
             await client.create(JOB, job("late", namespace="watched"), "watched")

@@ -66,7 +66,7 @@ async def test_writes_may_be_answered_with_the_metadata(real: Client, namespace:
         await real.delete(CONFIG_MAP, "a", namespace, metadata_only=True)
 
 
-async def test_who_is_unknown_is_told_so(controlplane: ControlPlane) -> None:
+async def test_an_unknown_user_is_refused(controlplane: ControlPlane) -> None:
     stranger = controlplane.kubeconfig_for_token("nonsense")
     async with Client.connect(stranger) as client:
         with pytest.raises(ApiError, match="401 Unauthorized"):

@@ -19,7 +19,10 @@ async def test_a_job_that_breaks_rules_waits_until_it_is_changed(
         await stage.until(lambda: stage.phase() == "Pending")
         reason, message = stage.reason()
         assert reason == "InvalidJob"
-        assert "spec.minAvailable: must be at most 2" in message
+        assert (
+            "spec.minAvailable: job 'minAvailable' should not be greater than total replicas (2)"
+            in message
+        )
         assert "[JOB-MINAVAIL-TOTAL]" in message
         assert "spec.tasks[0].template.spec.containers[0].image" in message
         await stage.calm()

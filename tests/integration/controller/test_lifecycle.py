@@ -154,7 +154,7 @@ async def test_a_job_grows_and_shrinks(played: ControllerStage) -> None:
     assert played.phase() == "Running"
 
 
-async def test_a_pod_that_somebody_deletes_is_replaced(played: ControllerStage) -> None:
+async def test_a_pod_that_a_user_deletes_is_replaced(played: ControllerStage) -> None:
     await _running(played, _job())
     before = played.store.get(POD, "train-worker-1", "default")
     assert before is not None
@@ -168,7 +168,7 @@ async def test_a_pod_that_somebody_deletes_is_replaced(played: ControllerStage) 
     await played.until(lambda: played.phase() == "Running")
 
 
-async def test_an_eviction_policy_sees_a_pod_that_somebody_deletes(played: ControllerStage) -> None:
+async def test_an_eviction_policy_sees_a_pod_that_a_user_deletes(played: ControllerStage) -> None:
     await _running(played, _job(policies=[{"event": "PodEvicted", "action": "TerminateJob"}]))
     await played.client.delete(POD, "train-worker-1", "default", grace=0)
     await played.until(lambda: played.phase() == "Terminated")
@@ -204,7 +204,7 @@ async def test_the_schedulers_reason_reaches_the_job(stage: ControllerStage) -> 
     await stage.until(lambda: ("Warning", "PodGroupPending") in stage.events())
 
 
-async def test_a_service_of_somebody_else_is_reported_and_not_touched(
+async def test_a_service_of_another_owner_is_reported_and_not_touched(
     stage: ControllerStage,
 ) -> None:
     mine = {
@@ -227,7 +227,7 @@ async def test_a_service_of_somebody_else_is_reported_and_not_touched(
     assert await stage.client.get(SERVICE, "train", "default") == before
 
 
-async def test_a_pod_of_somebody_else_is_reported_and_not_touched(played: ControllerStage) -> None:
+async def test_a_pod_of_another_owner_is_reported_and_not_touched(played: ControllerStage) -> None:
     """It carries no label of ours, so that only the refused creation shows it."""
     containers = [{"name": "main", "image": "x"}]
     mine = {
@@ -272,7 +272,7 @@ async def test_a_finished_job_goes_when_its_time_is_over(played: ControllerStage
     await played.until(lambda: not any(played.all(kind) for kind in LEFT_BEHIND), "the deletion")
 
 
-async def test_what_the_server_refuses_is_told_and_tried_again(stage: ControllerStage) -> None:
+async def test_what_the_server_refuses_is_reported_and_tried_again(stage: ControllerStage) -> None:
     """A container name that is no DNS label: no pod of it can ever be created."""
     bad = task("worker", 2, spec={"containers": [{"name": "Not A Label", "image": "x"}]})
     await stage.submit(_job(bad))

@@ -245,7 +245,7 @@ async def test_a_plugin_that_stumbles_stops_its_own_job_only(
         assert "Strange" in stage.reason("odd")[1]
 
 
-async def test_a_pass_that_stumbles_is_told_and_tried_again(
+async def test_a_pass_that_fails_is_reported_and_tried_again(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
     stage = ControllerStage(cluster, client)

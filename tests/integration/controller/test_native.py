@@ -131,7 +131,7 @@ async def test_an_indexed_job_gets_what_its_plugins_want(
     assert private.startswith(b"-----BEGIN RSA PRIVATE KEY-----")
 
 
-async def test_a_change_is_followed_and_what_somebody_changes_is_mended(
+async def test_a_change_is_followed_and_what_a_user_changes_is_repaired(
     stage: ControllerStage, client: Client
 ) -> None:
     await submit(client, INDEXED_JOB, indexed_job("mpi"))
@@ -220,7 +220,7 @@ async def test_every_group_of_a_leader_worker_set_has_its_own_and_loses_it(
     assert "lws-0-svc" in stage.names(CONFIG_MAP)
 
 
-async def test_what_belongs_to_somebody_else_is_left_alone_and_told_once(
+async def test_what_belongs_to_another_owner_is_left_alone_and_told_once(
     stage: ControllerStage, client: Client
 ) -> None:
     mine = {
@@ -251,7 +251,7 @@ async def test_what_belongs_to_somebody_else_is_left_alone_and_told_once(
         (indexed_job("svc", name="1st"), 'a Service "1st"'),
     ],
 )
-async def test_what_cannot_be_wired_is_told(
+async def test_what_cannot_be_wired_is_reported(
     stage: ControllerStage, client: Client, manifest: Raw, piece: str
 ) -> None:
     await submit(client, INDEXED_JOB, manifest)
@@ -274,7 +274,7 @@ async def test_a_server_without_these_kinds_is_nothing_to_speak_of(
     )
 
 
-async def test_doubts_are_told(stage: ControllerStage, client: Client) -> None:
+async def test_doubts_are_reported(stage: ControllerStage, client: Client) -> None:
     await submit(client, INDEXED_JOB, indexed_job("svc", parallelism=1))
     await stage.until(lambda: any("1 of 3 pods" in each for each in messages(stage)), "an event")
 

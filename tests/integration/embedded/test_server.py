@@ -133,7 +133,7 @@ async def test_stopping_ends_watches_and_frees_the_port() -> None:
         assert second.url.endswith(f":{port}")
 
 
-async def test_a_watcher_that_falls_behind_is_told_to_begin_anew() -> None:
+async def test_a_watcher_that_falls_behind_must_begin_anew() -> None:
     async with (
         EmbeddedCluster(history=10) as cluster,
         aiohttp.ClientSession(cluster.url) as http,

@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_used_leaves_the_last_good_one_in_force(
     assert not in_force.look(BAD)
     assert [spec.name for spec, _ in in_force.config.config.actions] == ["enqueue"]
     problem = str(in_force.config.problem)
-    assert "unknown action 'alocate'" in problem
+    assert 'unknown action "alocate"' in problem
     assert problem.endswith(
         "(and 1 more, see the log); the configuration read before stays in force"
     )
@@ -146,7 +146,7 @@ async def test_a_running_scheduler_takes_up_a_change_and_tells_of_a_bad_one(
         await stage.until(lambda: stage.phase("g") == "Inqueue")
         file.write_text(BAD)
         await stage.until(lambda: stage.events("ConfigUnusable"))
-        assert "unknown action 'alocate'" in worker.notes["configuration"]()  # type: ignore[operator]
+        assert 'unknown action "alocate"' in worker.notes["configuration"]()  # type: ignore[operator]
         assert stage.nodes_of("g") == [""]
         file.write_text(PACKED)
         await stage.until(lambda: stage.nodes_of("g") == ["n"])

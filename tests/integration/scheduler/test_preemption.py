@@ -37,7 +37,7 @@ def _classes(stage: SchedulerStage) -> None:
         stage.store.create(manifest)
 
 
-async def test_the_victim_goes_and_is_told_for_whom(stage: SchedulerStage) -> None:
+async def test_the_victim_goes_and_has_an_event_for_whom(stage: SchedulerStage) -> None:
     _classes(stage)
     stage.cluster.add_node("node1", cpu="2")
     _gang(stage, "old", "low", 0)

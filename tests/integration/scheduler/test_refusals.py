@@ -136,7 +136,7 @@ class Overtaken(Client):
         await super().bind(namespace, pod, node, uid)
 
 
-async def test_a_pod_that_somebody_else_bound_is_theirs(stage: SchedulerStage) -> None:
+async def test_a_pod_that_another_scheduler_bound_is_theirs(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     stage.cluster.add_node("node2", cpu="4", taints=[{"key": "x", "effect": "NoSchedule"}])
     stage.gang("train", 1)

@@ -137,7 +137,7 @@ async def test_a_group_that_is_made_anew_is_judged_anew(stage: SchedulerStage) -
         await stage.until(lambda: sorted(stage.nodes_of("train")) == ["", "node1"])
 
 
-async def test_a_node_that_goes_takes_nobody_any_more(stage: SchedulerStage) -> None:
+async def test_a_node_that_goes_takes_no_pod_any_more(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     async with stage.scheduler() as worker:
         await stage.until(worker.started.is_set)
@@ -190,7 +190,7 @@ async def test_evictions_are_carried_out(
         await stage.until(lambda: sample("pumice_scheduler_evictions_total", evicted))
 
 
-async def test_it_ends_when_it_is_told_to(stage: SchedulerStage) -> None:
+async def test_it_ends_on_a_signal(stage: SchedulerStage) -> None:
     stop = asyncio.Event()
     worker = SchedulerWorker(stage.client, load_config(None), WorkerSettings(period=0.05))
     running = asyncio.create_task(run_until_stopped(worker.tasks(), stop=stop, signals=()))

@@ -106,7 +106,7 @@ async def test_a_cluster_without_hyper_nodes_is_no_problem(
         assert set(view.tier_names()) == {"rack", "row"}
 
 
-async def test_kinds_that_nobody_watches_are_not_known() -> None:
+async def test_kinds_that_are_not_watched_are_not_known() -> None:
     async with seen(EmbeddedCluster(all_crds())) as (view, _):
         assert view.knows(QUEUE)
         assert view.knows(NAMESPACE)

@@ -156,7 +156,7 @@ async def test_a_queue_that_the_cache_lacks_is_asked_for(
         assert (await ask(client, address, "/queues/validate", below))["allowed"]
         assert lookups(worker) == {"found": 2, "missing": 0, "failed": 0}
         response = await ask(client, address, "/queues/validate", queue("below", parent="gone"))
-        assert 'unable to find job queue "gone"' in response["status"]["message"]
+        assert 'parent queue "gone" not found' in response["status"]["message"]
         assert lookups(worker) == {"found": 2, "missing": 1, "failed": 0}
 
 

@@ -49,7 +49,7 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespa
     )
     text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=bad)
     for line in (
-        "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5",
+        "spec.minAvailable: job 'minAvailable' should not be greater than total replicas (1), found 5",
         "spec.policies[0].action:",
         'spec.plugins.tensorflw: unable to find job plugin "tensorflw" (did you mean "tensorflow"?)',
         'spec.queue: unable to find job queue "reserch": there is no such queue',
@@ -75,7 +75,10 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespa
     text = await called.refused(
         "patch", "vcjob", "train", "--type=merge", "-p", '{"spec":{"maxRetry":7}}'
     )
-    assert "spec.maxRetry: must not change, found 3 → 7" in text
+    assert (
+        "spec.maxRetry: job updates may not change fields other than priorityClassName and counts, found 3 → 7"
+        in text
+    )
 
 
 async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
@@ -90,7 +93,7 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     doubtful = job("one", namespace=space, queue="gone", minSuccess=9)
     text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=doubtful)
     warning = (
-        "spec.minSuccess: cannot be reached, since it is more than the replicas of all tasks (1), found 9 "
+        "spec.minSuccess: cannot be reached: it is greater than the replicas of all tasks (1), found 9 "
         "[JOB-MIN-SUCCESS]"
     )
     assert text.splitlines() == [f"Warning: {warning}", f'The Job "one" is invalid: {line}']
@@ -104,12 +107,14 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     assert first.endswith(f'{denied}Job "one": {line}')
     assert second.endswith(f'{denied}Job "two" has 2 problems:')
     assert others == [
-        "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5 [JOB-MINAVAIL-TOTAL]",
+        "spec.minAvailable: job 'minAvailable' should not be greater than total replicas (1), found 5 [JOB-MINAVAIL-TOTAL]",
         line,
     ]
 
     text = await called.refused("delete", "--dry-run=server", "queue.scheduling.volcano.sh/default")
-    assert 'The Queue "default" is invalid: metadata.name: the queue default must' in text
+    assert (
+        'The Queue "default" is invalid: metadata.name: `default` queue can not be deleted' in text
+    )
     assert "NotFound" in await called.kubectl("get", "vcjob", "one", check=False)
 
 
@@ -170,7 +175,7 @@ async def test_a_namespace_has_levels_of_its_own(
 async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> None:
     manifest = queue("lab", state="", guarantee={"resource": {"cpu": "1"}})
     text = await called.refused("apply", "-f", "-", obj=manifest)
-    assert "spec.deserved.cpu: must be at least the guarantee of 1, found none" in text
+    assert "spec.deserved.cpu: must be >= guarantee (1), found none" in text
     annotations = {"volcano.sh/hierarchy": "lab", "volcano.sh/hierarchy-weights": "2"}
     try:
         await called.kubectl(
@@ -186,7 +191,7 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
             "--overwrite",
             "volcano.sh/hierarchy-weights=1/x",
         )
-        assert 'must be numbers, found "x"' in text
+        assert '"x" is invalid number' in text
     finally:
         await called.kubectl("delete", "queue.scheduling.volcano.sh", "lab", "--ignore-not-found")
 
@@ -195,7 +200,7 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
     )
     await asyncio.sleep(0.5)
     text = await called.refused("create", "-f", "-", obj=pod_group(namespace=called.namespace))
-    assert 'unable to find job queue "gone"' in text
+    assert 'unable to find queue "gone"' in text
 
     bad = pod(namespace=called.namespace, annotations={"volcano.sh/jdb-min-available": "x"})
     del bad["metadata"]["uid"], bad["status"]

@@ -52,7 +52,7 @@ async def test_a_long_review_waits_until_there_is_room_for_it() -> None:
         await becomes(worker, "body_bytes", 0)
 
 
-async def test_who_waits_for_room_in_vain_is_asked_to_come_again() -> None:
+async def test_a_client_that_gets_no_room_is_asked_to_retry() -> None:
     """kube-apiserver does so, as long as its own deadline allows."""
     long = LONG.replace(PATH.encode(), PATH.encode() + b"?timeout=1s", 1)
     async with serving(body_budget=300_000) as (worker, address), connected(address, LONG_HALF):

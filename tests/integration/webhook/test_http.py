@@ -134,7 +134,7 @@ async def test_what_is_no_review_gets_one_that_says_so(
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/metrics", "/nowhere", "/jobs/validate"])
-async def test_nobody_is_told_which_versions_answer(
+async def test_no_response_shows_which_versions_answer(
     url: str, client: aiohttp.ClientSession, path: str
 ) -> None:
     async with client.get(url + path) as answer:
@@ -217,7 +217,7 @@ async def test_a_body_in_pieces_is_put_together(url: str, client: aiohttp.Client
         assert (await answer.json())["response"]["allowed"]
 
 
-async def test_a_client_that_stops_in_the_middle_holds_up_nobody(
+async def test_a_client_that_stops_in_the_middle_does_not_block_others(
     url: str, client: aiohttp.ClientSession
 ) -> None:
     host, port = url.removeprefix("http://").split(":")

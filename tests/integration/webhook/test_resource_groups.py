@@ -151,7 +151,7 @@ def test_what_has_no_effect_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
     file.write_text("resourceGroups: [{resourceGroup: a, lables: {}}]")
     taken = Taken(file)
     assert taken.names == [["a"]]
-    assert 'lables: is no field and has no effect (did you mean "labels"?)' in caplog.text
+    assert 'lables: unknown key, ignored (did you mean "labels"?)' in caplog.text
 
 
 def member(group: str) -> Raw:

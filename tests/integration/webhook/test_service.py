@@ -68,7 +68,7 @@ async def test_probes_and_metrics_on_both_ports(
         assert f"pumice_admission_{line}" in metrics
 
 
-async def test_an_operation_that_nobody_knows_is_counted_with_the_others(
+async def test_an_unknown_operation_is_counted_with_the_others(
     client: aiohttp.ClientSession,
 ) -> None:
     worker = offline()
@@ -125,7 +125,7 @@ class Broken(Snapshot):
         raise RuntimeError(f"no answer for {name}")
 
 
-async def test_a_rule_that_raises_refuses_and_is_told_once(
+async def test_a_rule_that_raises_refuses_and_is_reported_once(
     client: aiohttp.ClientSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker = offline(Broken())
@@ -156,7 +156,7 @@ class Clueless:
         raise RuntimeError(f"no idea of {names} in {seconds > 0}")
 
 
-async def test_whatever_else_raises_refuses_too_and_is_told_once(
+async def test_whatever_else_raises_refuses_too_and_is_reported_once(
     client: aiohttp.ClientSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     metrics = ServerMetrics()

@@ -158,7 +158,7 @@ async def state(stage: JudgedNamespace, kind: str, name: str) -> tuple[str, Raw]
     return found["metadata"]["resourceVersion"], found["spec"]
 
 
-async def test_a_job_applied_again_is_no_change_whoever_applies_it(judged: JudgedNamespace) -> None:
+async def test_a_job_applied_again_is_no_change_by_any_client(judged: JudgedNamespace) -> None:
     manifest = undefaulted("again")
     await judged.kubectl(*APPLY, obj=manifest)
     stored = await judged.get("vcjob", "again")
@@ -286,7 +286,7 @@ async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: JudgedName
     assert (spec["tasks"][1]["replicas"], spec["minAvailable"]) == (4, 2)
     low = patch.replace("4", "0")
     text = await judged.refused("patch", "vcjob", "scaled", "--type=json", "-p", low)
-    assert "spec.tasks[1].minAvailable: must be at most replicas (0), found 1" in text
+    assert "spec.tasks[1].minAvailable: 'minAvailable' must be <= 'replicas' (0), found 1" in text
     await judged.kubectl(
         "patch", "vcjob", "scaled", "--type=merge", "-p", '{"spec":{"minAvailable":1}}'
     )
@@ -306,12 +306,15 @@ async def test_a_divided_task_is_scaled_by_partitions(judged: JudgedNamespace) -
     await judged.kubectl(*APPLY, obj=manifest)
     task["replicas"] = 6
     text = await judged.refused(*APPLY, obj=manifest)
-    assert "2 × 2 = 4, found 6; with totalPartitions: 3 it would be [PART-PRODUCT]" in text
+    assert "2 * 2 = 4, found 6; with totalPartitions: 3 it would be [PART-PRODUCT]" in text
     task["partitionPolicy"]["totalPartitions"] = 3
     await judged.kubectl(*APPLY, obj=manifest)
     task["partitionPolicy"]["partitionSize"] = 3
     text = await judged.refused(*APPLY, obj=manifest)
-    assert "partitionPolicy.partitionSize: must not change, found 2 → 3" in text
+    assert (
+        "partitionPolicy.partitionSize: job updates may not change fields other than priorityClassName and counts, found 2 → 3"
+        in text
+    )
 
 
 async def test_every_frozen_field_that_changes_is_named(judged: JudgedNamespace) -> None:
@@ -325,11 +328,11 @@ async def test_every_frozen_field_that_changes_is_named(judged: JudgedNamespace)
     for arguments in (APPLY, REPLACE, FORCED):
         text = await judged.refused(*arguments, obj=manifest)
         for line in (
-            "spec.maxRetry: must not change, found 3 → 7 [JOB-IMMUTABLE]",
-            'spec.plugins.tensorflow: must not change, found [] → ["--port=5000"] [JOB-IMMUTABLE]',
-            'spec.tasks[0].name: must not change, found "default0" → "chief" [JOB-IMMUTABLE]',
-            'containers[0].image: must not change, found "busybox:1.36" → "busybox:1.37"',
-            "spec.ttlSecondsAfterFinished: must not change, found nothing → 60; only priorityClass",
+            "spec.maxRetry: job updates may not change fields other than priorityClassName and counts, found 3 → 7 [JOB-IMMUTABLE]",
+            'spec.plugins.tensorflow: job updates may not change fields other than priorityClassName and counts, found [] → ["--port=5000"] [JOB-IMMUTABLE]',
+            'spec.tasks[0].name: job updates may not change fields other than priorityClassName and counts, found "default0" → "chief" [JOB-IMMUTABLE]',
+            'containers[0].image: job updates may not change fields other than priorityClassName and counts, found "busybox:1.36" → "busybox:1.37"',
+            "spec.ttlSecondsAfterFinished: job updates may not change fields other than priorityClassName and counts, found nothing → 60; counts are minAvailable",
         ):
             assert line in text, arguments
 
@@ -359,7 +362,7 @@ async def _change(stage: JudgedNamespace) -> None:
 
     await stage.kubectl(*scaled(4))
     text = await stage.refused(*scaled(3))
-    assert "must be at most 4, the replicas of all tasks, found 9" in text
+    assert "job 'minAvailable' must not be greater than total replicas (4), found 9" in text
     assert text.count("[JOB-") == 1
     fewer = '{"spec":{"minAvailable":8}}'
     await stage.kubectl("patch", "vcjob", "old", "--type=merge", "-p", fewer)

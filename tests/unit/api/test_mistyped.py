@@ -11,5 +11,5 @@ ROWS: list[dict[str, Any]] = tables.table("mistyped")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_a_wrong_type_is_told_with_how_to_mend_it(row: dict[str, Any]) -> None:
+def test_a_wrong_type_is_reported_with_how_to_fix_it(row: dict[str, Any]) -> None:
     assert problem(row["expected"], row["found"]) == row["says"]

@@ -15,7 +15,7 @@ def test_every_type_that_the_table_names_is_in_it() -> None:
     assert bare - LEAVES == set(types) - {ROOT}
 
 
-def test_fields_that_everybody_uses_have_the_types_that_everybody_knows() -> None:
+def test_fields_in_common_use_have_the_known_types() -> None:
     types = pod_types()
     assert types[ROOT] == {"metadata": "ObjectMeta", "spec": "PodSpec"}
     assert types["PodSpec"]["containers"] == "[]Container"

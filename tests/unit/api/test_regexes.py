@@ -69,7 +69,7 @@ def test_what_go_does_not_take(pattern: str, capfd: pytest.CaptureFixture[str]) 
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_large_pattern_is_told_from_one_that_is_none() -> None:
+def test_a_large_pattern_is_distinguished_from_an_invalid_one() -> None:
     for text in ("(?:a{1000})(?:a{1000})", "rack-[0-9]+"):
         found = judge_regex(text)
         assert (found.problem, found.large) == (None, False)

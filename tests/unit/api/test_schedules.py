@@ -102,7 +102,7 @@ def test_any_blank_parts_fields(blank: str) -> None:
         ("@every 9999999h", "needs a duration"),
     ],
 )
-def test_what_is_none_is_told_why(text: str, problem: str) -> None:
+def test_what_is_none_has_a_reason(text: str, problem: str) -> None:
     with pytest.raises(ScheduleError) as raised:
         parse_schedule(text)
     assert problem in str(raised.value)
@@ -153,7 +153,7 @@ def test_intervals_that_count_as_others(text: str, seconds: int, oddity: str) ->
         ("1, * * * *", "1 * * * *", "comma"),
     ],
 )
-def test_what_does_not_count_is_told(text: str, same: str, oddity: str) -> None:
+def test_what_does_not_count_is_reported(text: str, same: str, oddity: str) -> None:
     found = calendar(text)
     assert oddity in found.oddities[0]
     if "/" not in text:

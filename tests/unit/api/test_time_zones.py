@@ -53,7 +53,7 @@ def test_names_of_the_database(name: str) -> None:
         ("zone.tab", 'invalid timeZone "zone.tab"'),
     ],
 )
-def test_others_are_told_why(name: str, problem: str) -> None:
+def test_others_have_a_reason(name: str, problem: str) -> None:
     assert problem in (time_zone_problem(name) or "")
 
 

@@ -26,7 +26,7 @@ def test_what_is_written_is_read() -> None:
     assert reading.bundle.to_data() == BUNDLE.to_data()
 
 
-def test_the_trust_bundle_holds_everybody_with_the_signer_first() -> None:
+def test_the_trust_bundle_holds_all_cas_with_the_signer_first() -> None:
     expected = b"".join(pem(each.certificate) for each in (CURRENT, NEXT, PAST))
     assert BUNDLE.trust == expected
 

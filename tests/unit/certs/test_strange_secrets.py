@@ -65,7 +65,7 @@ def assert_mended(data: dict[str, str]) -> None:
 
 @given(EDITS)
 @settings(max_examples=150, deadline=None)
-def test_any_bytes_are_mended(edits: list[Edit]) -> None:
+def test_any_bytes_are_repaired(edits: list[Edit]) -> None:
     data = SOUND
     for each in edits:
         data = edited(data, *each)
@@ -76,7 +76,7 @@ def test_any_bytes_are_mended(edits: list[Edit]) -> None:
 
 @given(st.dictionaries(st.sampled_from(KEYS), st.text() | st.binary().map(base64.b64encode)))
 @settings(max_examples=50, deadline=None)
-def test_any_values_are_mended(data: dict[str, str]) -> None:
+def test_any_values_are_repaired(data: dict[str, str]) -> None:
     assert_mended(data)
 
 
@@ -176,7 +176,7 @@ def test_a_ca_of_any_kind_is_used_or_replaced(kind: str) -> None:
         ("a curve that is no longer trusted", False),
     ],
 )
-def test_a_ca_of_somebody_else_signs_if_clients_accept_it(kind: str, kept: bool) -> None:
+def test_a_ca_of_another_owner_signs_if_clients_accept_it(kind: str, kept: bool) -> None:
     reading = read(STRANGE[kind]())
     assert (reading.bundle is not None) is kept
     if not kept:

@@ -23,7 +23,7 @@ def config_map(**data: object) -> str:
         (GOOD, 0, "can be used"),
         (BAD, 1, "cannot be used"),
         (config_map(**{"volcano-scheduler.conf": GOOD, "other": "x"}), 0, "can be used"),
-        (config_map(**{"volcano-scheduler.conf": BAD}), 1, "unknown action 'alocate'"),
+        (config_map(**{"volcano-scheduler.conf": BAD}), 1, 'unknown action "alocate"'),
         (config_map(scheduler=GOOD), 0, "can be used"),
         (config_map(a=GOOD, b=GOOD), 1, "data: must hold the configuration under the key"),
         (config_map(), 1, "found nothing"),

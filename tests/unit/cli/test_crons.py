@@ -47,7 +47,7 @@ def test_lint_says_when_the_next_runs_are(pumice: Pumice) -> None:
         ({"suspend": True}, "none: it is suspended"),
         (
             {"schedule": "0 0 31 2 *"},
-            'none: spec.schedule "0 0 31 2 *" is never due: no day of any year is one of these',
+            'none: spec.schedule "0 0 31 2 *" is never due: no date matches these',
         ),
         (
             {"schedule": "@every 1h", "timeZone": "UTC"},

@@ -134,7 +134,7 @@ def test_an_empty_text_has_no_documents(text: str) -> None:
         (b'{"a": 1,', 1, None, ""),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(
+def test_what_is_wrong_is_reported_with_its_place(
     raw: bytes, document: int, line: int | None, message: str
 ) -> None:
     with pytest.raises(DocumentError) as caught:

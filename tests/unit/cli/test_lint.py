@@ -11,11 +11,12 @@ from tests.unit.cli.conftest import Pumice, texts
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def test_a_good_job_is_admitted_and_what_would_change_is_told(pumice: Pumice) -> None:
+def test_a_good_job_is_admitted_and_what_would_change_is_reported(pumice: Pumice) -> None:
     ran = pumice("lint", EXAMPLES / "tensorflow.yaml", "-o", "json")
     assert ran.code == 0
     [found] = ran.json
-    assert list(found) == ["object", "allowed", "errors", "warnings", "patched"]
+    keys = ["object", "allowed", "errors", "warnings", "patched", "file", "line", "problems"]
+    assert list(found) == keys
     assert found["object"] == "Job/default/train"
     assert found["allowed"] is True
     assert found["errors"] == []
@@ -31,7 +32,7 @@ def test_a_bad_job_is_refused_for_all_its_mistakes(pumice: Pumice) -> None:
     assert {"JOB-DUP-TASK", "JOB-PLUGIN", "POL-BAD-ACTION", "VOL-DUP"} <= {
         error["code"] for error in found["errors"]
     }
-    assert all(set(error) == {"code", "path", "message"} for error in found["errors"])
+    assert all({"code", "path", "message"} < set(error) for error in found["errors"])
     assert any("publish-not-ready-adresses" in warning for warning in found["warnings"])
 
 
@@ -39,9 +40,10 @@ def test_text_for_people(pumice: Pumice) -> None:
     ran = pumice("lint", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
     assert ran.code == 1
     assert "Job/default/bad: refused" in ran.out
-    assert '  error    spec.plugins.tensorbaord: unable to find job plugin "tensorbaord"' in ran.out
+    place = f"{EXAMPLES / 'bad-job.yaml'}:13: spec.plugins.tensorbaord"
+    assert f'  error    {place}: unable to find job plugin "tensorbaord"' in ran.out
     assert "Job/default/train: admitted" in ran.out
-    assert "  change   spec.plugins.svc: [] added" in ran.out
+    assert "change" not in ran.out
     assert ran.out.endswith("2 objects: 1 admitted, 1 refused\n")
     assert "\x1b" not in ran.out
 
@@ -65,7 +67,7 @@ def test_objects_in_the_files_are_state_for_each_other(pumice: Pumice) -> None:
     assert elsewhere.code == 1
 
 
-def test_where_no_queue_is_given_nobody_can_tell_which_exist(pumice: Pumice) -> None:
+def test_where_no_queue_is_given_it_is_unknown_which_exist(pumice: Pumice) -> None:
     ran = pumice("lint", "-", "-o", "json", stdin=texts(job(queue="research")))
     assert ran.code == 0
     assert any("JOB-QUEUE-UNKNOWN" in warning for warning in ran.json[0]["warnings"])
@@ -129,8 +131,7 @@ def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
         None,
     ]
     assert ran.err == (
-        f"{conf}: line 3: resourceGroups[0].lables: is no field and has no effect "
-        '(did you mean "labels"?)\n'
+        f'{conf}: line 3: resourceGroups[0].lables: unknown key, ignored (did you mean "labels"?)\n'
     )
     conf.write_text("")
     assert pumice("lint", "-", "--admission-conf", conf, stdin=texts(job())).code == 0
@@ -139,16 +140,16 @@ def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found "3"']),
+        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found the string "3"']),
         (
             "other: []",
-            ["line 1: other: is no field", "line 1: must hold a list resourceGroups"],
+            ["line 1: other: unknown key, ignored", "line 1: resourceGroups: must be set"],
         ),
-        ("[]", ["line 1: must be a mapping, found a list"]),
+        ("[]", ["line 1: must be an object, found a list"]),
         (
             "resourceGroups:\n- {}\n- resourceGroup: g\n  schedulerName: A\n  lables: {}\n",
             [
-                "line 5: resourceGroups[1].lables: is no field and has no effect",
+                "line 5: resourceGroups[1].lables: unknown key, ignored",
                 "line 2: resourceGroups[0]: needs a name",
                 "line 4: resourceGroups[1].schedulerName: a lowercase RFC 1123 subdomain must consist",
                 "2 problems, the first in line 2: resourceGroups[0]: needs a name",
@@ -220,7 +221,7 @@ def test_plugins_of_an_indexed_job_are_judged(
     assert word in ran.out + ran.err
 
 
-def test_misspelt_fields_are_told_with_what_was_meant(pumice: Pumice) -> None:
+def test_misspelt_fields_are_reported_with_what_was_meant(pumice: Pumice) -> None:
     misspelt = job("train", [task("worker", 1)])
     misspelt["spec"]["minAvalable"] = 1
 
@@ -234,7 +235,7 @@ def test_misspelt_fields_are_told_with_what_was_meant(pumice: Pumice) -> None:
     assert ran.out.count("spec.minAvalable") == 1  # and not once more as a change
 
 
-def test_a_null_that_goes_is_told_once(pumice: Pumice) -> None:
+def test_a_null_that_goes_is_reported_once(pumice: Pumice) -> None:
     manifest = job()
     manifest["spec"]["plugins"] = {"svc": None}
     ran = pumice("lint", "-", stdin=texts(manifest))
@@ -248,7 +249,7 @@ def test_names_do_nothing_to_a_terminal(pumice: Pumice) -> None:
     ran = pumice("lint", "-", stdin=texts_of_both)
     shown = r"a\x1b[31m\nJob/default/b: admitted"
     assert ran.out.startswith(f"Job/default/{shown}: refused  (stdin")
-    assert ran.err == f"skipped {shown}/default: v1 is not judged\n"
+    assert ran.err == f"skipped {shown}/default: v1 is not validated\n"
 
 
 def test_a_directory_is_linted_file_by_file(pumice: Pumice, tmp_path: Path) -> None:
@@ -283,7 +284,7 @@ def test_foreign_files_of_a_folder_are_skipped(pumice: Pumice, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("output", ["json", "text"])
-def test_what_cannot_be_read_is_told_after_the_results(
+def test_what_cannot_be_read_is_reported_after_the_results(
     pumice: Pumice, tmp_path: Path, output: str
 ) -> None:
     file = tmp_path / "jobs.yaml"

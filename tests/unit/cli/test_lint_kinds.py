@@ -48,12 +48,23 @@ def test_a_kind_that_no_api_server_has_is_refused(
     assert (ran.code, ran.err) == (1, "")
     message = f'there is no kind "{version} {kind}" (did you mean "{meant}"?)'
     refused, good = ran.json
+    error = {
+        "code": "SCHEMA-KIND",
+        "path": path,
+        "message": message,
+        "level": "error",
+        "file": "-",
+        "line": 1,
+    }
     assert refused == {
         "object": f"{kind}/default/a",
         "allowed": False,
-        "errors": [{"code": "SCHEMA-KIND", "path": path, "message": message}],
+        "errors": [error],
         "warnings": [],
         "patched": manifest,
+        "file": "-",
+        "line": 1,
+        "problems": [error],
     }
     assert good["allowed"] is True
 
@@ -100,14 +111,14 @@ def test_a_kind_of_another_project_is_skipped(pumice: Pumice, spelt: str) -> Non
     manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
     ran = pumice("lint", "-", "-o", "json", stdin=texts(manifest, job()))
     assert (ran.code, len(ran.json)) == (0, 1)
-    assert ran.err == f"skipped {kind}/default/a: {version} is not judged\n"
+    assert ran.err == f"skipped {kind}/default/a: {version} is not validated\n"
 
 
 def test_a_job_of_kubernetes_with_tasks_is_skipped_with_a_hint(pumice: Pumice) -> None:
     ran = pumice("lint", "-", stdin=texts({**job(), "apiVersion": "batch/v1"}))
     assert ran.code == 0
     hint = '(did you mean "batch.volcano.sh/v1alpha1"?)'
-    assert ran.err == f"skipped Job/default/train: batch/v1 is not judged {hint}\n"
+    assert ran.err == f"skipped Job/default/train: batch/v1 is not validated {hint}\n"
 
 
 def test_other_kinds_are_skipped_with_a_word(pumice: Pumice) -> None:

@@ -165,7 +165,7 @@ TEMPLATE = "{{- if .Values.on }}\napiVersion: v1\nkind: Pod\nmetadata: {name: {{
         (KUSTOMIZATION, "apiVersion is missing"),
         (VALUES, "apiVersion is missing"),
         (CHART, "kind is missing"),
-        (TEMPLATE, "did not find expected node content"),
+        (TEMPLATE, "render it first: helm template . | pumice lint -"),
         ("metadata:\n  name: {{ x }}\napiVersion: v1\nkind: Pod\n", "a key must be a string"),
         ("a: 1\n---\nb: 1\n---\nc: 1\n", "(and 2 more like it)"),
         ("- hosts: all\n- hosts: some\n", "item 1: apiVersion is missing"),
@@ -228,7 +228,7 @@ def test_hidden_folders_and_templates_of_charts_are_left_out(
     assert [each.name for each in read([tmp_path])] == ["b"]
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        f"skipped {tmp_path}/chart/templates: templates of a Helm chart; check what `helm template` makes of them",
+        f"skipped {tmp_path}/chart/templates: templates of a Helm chart; render it first: helm template {tmp_path}/chart | pumice lint -",
         f"skipped {tmp_path}/chart/Chart.yaml: document 1, line 1: kind is missing, expected for example Job",
     ]
     assert [each.name for each in read([tmp_path / ".github"])] == ["a"]

@@ -36,3 +36,17 @@ def test_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table(("pod", "node"), [("a-long-name", "n"), ("b", "")]) == (
         "POD          NODE\na-long-name  n\nb"
     )
+
+
+def test_cells_of_a_table_are_coloured_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    rows = [("a", "Running", "x"), ("bb", "-", "Running late")]
+    colours = {"Running": "green"}
+    plain_text = table(("name", "phase", "why"), rows, colours)
+    assert plain_text == "NAME  PHASE    WHY\na     Running  x\nbb    -        Running late"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    _, first, second = table(("name", "phase", "why"), rows, colours).splitlines()
+    assert first == "a     \x1b[32mRunning\x1b[0m  x"
+    assert second == "bb    -        Running late"

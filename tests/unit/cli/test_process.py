@@ -18,7 +18,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_a_reader_that_went_away_is_no_failure_of_ours(tmp_path: Path) -> None:
+def test_a_reader_that_went_away_is_no_failure_of_pumice(tmp_path: Path) -> None:
     pods = "\n---\n".join(
         f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p{n}}}\nspec: {{containers: []}}"
         for n in range(3000)
@@ -32,7 +32,7 @@ def test_a_reader_that_went_away_is_no_failure_of_ours(tmp_path: Path) -> None:
     assert "Exception" not in ran.stderr
 
 
-def test_a_full_disk_is_told_in_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "pumice", "rules"],

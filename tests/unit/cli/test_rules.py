@@ -44,7 +44,7 @@ def test_what_the_schema_finds_is_explained_too(pumice: Pumice) -> None:
     """Lint says that the verb explains the code at the end of a line, of whatever kind it is."""
     ran = pumice("rules", "SCHEMA-PATTERN")
     assert ran.code == 0
-    assert ran.out.startswith("SCHEMA-PATTERN: a text is written as its field asks for\n  why ")
+    assert ran.out.startswith("SCHEMA-PATTERN: a string matches the pattern of its field\n  why ")
     assert "setting  none" in ran.out
     explained = {each["code"] for each in pumice("rules", "SCHEMA", "-o", "json").json}
     source = "".join(file.read_text() for file in (ROOT / "pumice").rglob("*.py"))

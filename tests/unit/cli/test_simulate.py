@@ -120,7 +120,7 @@ def test_jobs_are_admitted_and_become_gangs(pumice: Pumice) -> None:
     assert len(binds) == 6
 
 
-def test_a_refused_job_is_told_and_counts(pumice: Pumice) -> None:
+def test_a_refused_job_is_reported_and_counts(pumice: Pumice) -> None:
     ran = pumice("simulate", "--state", EXAMPLES / "bad-job.yaml", "-o", "json")
     assert ran.code == 1
     assert ran.json["podGroups"] == {}
@@ -270,7 +270,7 @@ def test_text_for_people(pumice: Pumice) -> None:
     assert '"minMember":1' in ran.out
 
 
-def test_kinds_that_do_not_count_are_told(pumice: Pumice) -> None:
+def test_kinds_that_do_not_count_are_reported(pumice: Pumice) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
     ran = simulate(pumice, node(), service)
     assert ran.code == 0

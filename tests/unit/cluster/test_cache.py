@@ -74,9 +74,7 @@ async def test_raw_objects_are_kept_without_managed_fields(client: Client, api: 
         assert [each["size"] for each in raw.values()] == [1, 1]
 
 
-async def test_late_subscribers_are_told_what_is_known(
-    cache: WatchCache[Thing], api: TinyApi
-) -> None:
+async def test_late_subscribers_get_what_is_known(cache: WatchCache[Thing], api: TinyApi) -> None:
     await api.put(PODS, thing("a"))
     async with running(cache):
         late = Diary()
@@ -166,7 +164,7 @@ async def test_an_unreadable_deletion_deletes(cache: WatchCache[Thing], api: Tin
         await until(lambda: len(cache) == 0)
 
 
-async def test_a_failing_subscriber_harms_nobody(
+async def test_a_failing_subscriber_does_not_affect_others(
     cache: WatchCache[Thing], api: TinyApi, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:

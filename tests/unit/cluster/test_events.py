@@ -138,7 +138,9 @@ async def test_long_messages_are_cut(recorder: EventRecorder, api: TinyApi) -> N
     assert message.endswith("x…")
 
 
-async def test_a_server_that_refuses_harms_nobody(recorder: EventRecorder, api: TinyApi) -> None:
+async def test_a_server_that_refuses_does_not_affect_others(
+    recorder: EventRecorder, api: TinyApi
+) -> None:
     running = asyncio.create_task(recorder.run())
     api.answer_next(403, status(403, "Forbidden"))
     recorder.record(ABOUT, "Normal", "Waiting", "for room")

@@ -186,7 +186,7 @@ async def test_leadership_is_lost_at_once_when_another_holds_the_lease(
     assert stage.spec["holderIdentity"] == "b"
 
 
-async def test_somebody_elses_edit_of_the_lease_does_not_matter(
+async def test_another_clients_edit_of_the_lease_does_not_matter(
     stage: Election, api: TinyApi
 ) -> None:
     a = stage.enter("a")

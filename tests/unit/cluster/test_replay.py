@@ -243,7 +243,7 @@ async def test_what_arrives_in_large_numbers_is_not_searched_for_garbage() -> No
     before = gc.get_freeze_count()
     try:
         kept = [[each] async for each in in_slices(range(SLICE - 1))]
-        assert gc.get_freeze_count() == before
+        assert gc.get_freeze_count() <= before  # objects that were frozen before may be gone
         kept = [[each] async for each in in_slices(range(10 * SLICE))]
         assert gc.get_freeze_count() >= before + len(kept) - SLICE
     finally:

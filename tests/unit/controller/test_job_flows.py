@@ -208,7 +208,7 @@ def test_patches_of_templates(case: Raw) -> None:
 
 
 def test_lists_in_a_status_are_bounded() -> None:
-    """Of a Job that restarts for ever the latest ten phases are kept, of a template with many Jobs the newest 1,000."""
+    """Of a Job that restarts forever the latest ten phases are kept, of a template with many Jobs the newest 1,000."""
     flow = job_flow({"a": []})
     for number in range(25):
         phase = ("Running", "Restarting")[number % 2]

@@ -39,7 +39,7 @@ def known(name: str) -> Counter[str]:
 
 
 @of_section
-def test_no_row_is_forgotten_and_none_is_told_twice(section: Raw) -> None:
+def test_no_row_is_forgotten_and_none_is_reported_twice(section: Raw) -> None:
     wanted = [f"{series}-{at + 1}" for series, rows in section["ids"].items() for at in range(rows)]
     told = [row for rows in section.get("tables", {}).values() for row in rows]
     told += [*section.get("as", ()), *section.get("shown", ())]
@@ -72,7 +72,7 @@ def test_every_test_that_shows_a_row_is_there(section: Raw) -> None:
 
 
 @of_section
-def test_what_is_absent_is_told_to_users(section: Raw) -> None:
+def test_what_is_absent_is_reported_to_users(section: Raw) -> None:
     if "absent" in section:
         page = COMPATIBILITY.read_text(encoding="utf-8")
         _, _, missing = page.partition("## What is not here yet")

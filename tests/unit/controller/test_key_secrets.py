@@ -102,7 +102,7 @@ def test_and_made_anew_when_no_pod_is_left(damage: Any) -> None:
     assert _text(_secret(world), "id_rsa") == "private"
 
 
-def test_pods_that_run_are_told_that_their_secret_was_lost() -> None:
+def test_pods_that_run_get_an_event_that_their_secret_was_lost() -> None:
     world = _running()
     del world.objects[SECRET, "train-ssh"]
 
@@ -129,7 +129,7 @@ def test_a_pair_that_no_pod_has_is_replaced_without_a_word() -> None:
     assert "KeysReplaced" not in [each.reason for each in world.events]
 
 
-def test_a_secret_of_somebody_else_is_not_touched_and_named() -> None:
+def test_a_secret_of_another_owner_is_not_touched_and_named() -> None:
     world = _world()
     mine = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "train-ssh"}, "data": {}}
     world.put(mine)

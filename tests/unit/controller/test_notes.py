@@ -116,7 +116,7 @@ def test_a_name_tells_task_and_index(name: str, key: PodKey | None) -> None:
     assert key is None or NAMES.name(*key) == name
 
 
-def test_many_moments_of_evictions_are_told_apart_up_to_a_bound() -> None:
+def test_many_moments_of_evictions_are_distinguished_up_to_a_bound() -> None:
     made = read(job(tasks=[task("worker", 300)]))
     moments = {NAMES.name("worker", at): 1e9 + at for at in range(300)}
     noted = job_pods.read(made, (), 2e9).living((), moments)

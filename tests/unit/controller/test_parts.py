@@ -103,7 +103,7 @@ def test_what_is_there_is_left_alone_and_what_differs_is_patched() -> None:
 
 
 @pytest.mark.parametrize("owner", [None, "another"])
-def test_an_object_of_somebody_else_is_reported_and_never_touched(owner: str | None) -> None:
+def test_an_object_of_another_owner_is_reported_and_never_touched(owner: str | None) -> None:
     wanted = owned(META, [_manifest()])
     present = [_config_map(owner)]
     found = settle(META, wanted, present)

@@ -72,7 +72,7 @@ def test_nothing_restarts_while_a_pod_does_not_run() -> None:
 
 
 @pytest.mark.parametrize("annotations", [{}, {keys.RESTART_ON_SCALING: "false"}])
-def test_nobody_is_restarted_unasked(annotations: dict[str, str]) -> None:
+def test_no_pod_is_restarted_unasked(annotations: dict[str, str]) -> None:
     world = _running(annotations=annotations)
     before = _uids(world)
     world.job["spec"]["tasks"][1]["replicas"] = 3

@@ -68,7 +68,7 @@ def test_commands_are_carried_out_one_after_the_other() -> None:
     assert world.status["version"] == 2
 
 
-def test_a_command_without_effect_is_told_and_deleted() -> None:
+def test_a_command_without_effect_is_reported_and_deleted() -> None:
     world = running()
     world.command("ResumeJob")
     world.settle()
@@ -76,7 +76,7 @@ def test_a_command_without_effect_is_told_and_deleted() -> None:
     assert "no effect" in world.events[-1].message
 
 
-def test_a_command_that_is_refused_is_told_and_deleted() -> None:
+def test_a_command_that_is_refused_is_reported_and_deleted() -> None:
     world = running()
     world.command("Explode")
     world.settle()

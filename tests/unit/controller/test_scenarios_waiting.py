@@ -28,7 +28,7 @@ def test_the_schedulers_reason_reaches_the_job() -> None:
     assert world.events[0].message == f"PodGroup default:train unschedulable: {message}"
 
 
-def test_a_name_that_somebody_else_has_is_reported_and_not_touched() -> None:
+def test_a_name_that_another_owner_has_is_reported_and_not_touched() -> None:
     world = World(a_job(plugins={"svc": []}))
     service = {
         "apiVersion": "v1",
@@ -51,7 +51,7 @@ def test_a_name_that_somebody_else_has_is_reported_and_not_touched() -> None:
     assert world.names(POD_GROUP) == ["train-u1"]
 
 
-def test_no_pods_are_made_while_their_service_is_somebody_elses() -> None:
+def test_no_pods_are_made_while_their_service_is_another_owners() -> None:
     """Their names would not resolve to them."""
     world = running(plugins={"svc": []})
     del world.objects[SERVICE, "train"]
@@ -123,7 +123,7 @@ def test_an_unknown_plugin_stops_the_job_before_it_takes_anything() -> None:
     assert words(world) == ["PluginError"]
 
 
-def test_doubtful_arguments_are_told_once() -> None:
+def test_doubtful_arguments_are_reported_once() -> None:
     """Volcano writes them to its log."""
     world = World(a_job(plugins={"svc": ["--publish-not-ready-addresses=maybe"]}))
     world.settle()

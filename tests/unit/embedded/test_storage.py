@@ -107,7 +107,7 @@ def test_a_resource_that_begins_later_has_no_past() -> None:
         table.position(1)
 
 
-def test_watchers_and_listeners_are_told() -> None:
+def test_watchers_and_listeners_get_each_change() -> None:
     storage = Storage()
     seen: list[str] = []
     wakes: list[int] = []

@@ -215,7 +215,7 @@ def test_the_only_container_is_meant_whatever_its_name(
     assert command_of(apply(pod, edits), "c0") == expected
 
 
-def test_nobody_is_meant_by_a_name_that_none_of_several_has() -> None:
+def test_no_container_is_meant_by_a_name_that_none_of_several_has() -> None:
     pod = pod_of("p")
 
     assert apply(pod, PodEdits(containers=[ContainerEdits("x", ("run",))])) is pod

@@ -29,11 +29,11 @@ def elastic(minimum: int | None, *, worker: int | None = None) -> Job:
     ("minimum", "worker", "found"),
     [(None, None, 6), (6, None, 6), (5, None, 5), (None, 2, 5), (0, 2, 5)],
 )
-def test_a_gang_that_leaves_nothing_of_the_range_is_told(
+def test_a_gang_that_leaves_nothing_of_the_range_is_reported(
     minimum: int | None, worker: int | None, found: int
 ) -> None:
     text = (
-        f"is {found} (by default what the tasks need), and no pod starts before so many can, so --elastic=2:4 "
+        f"is {found} (by default the minimum of all tasks), and no pod starts before {found} pods fit, so --elastic=2:4 "
         "of plugin pytorch never starts with 2: let minAvailable of the tasks add up to 4"
     )
     assert told(elastic(minimum, worker=worker)) == [("spec.minAvailable", text)]

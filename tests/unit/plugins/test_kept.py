@@ -29,7 +29,7 @@ def told(found: Job, *, strict_upstream: bool = False) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["VC_A_HOSTS", "VC_W_NUM", "VC_TASK_INDEX", "VK_TASK_INDEX"])
-def test_each_place_that_keeps_its_own_is_told(name: str) -> None:
+def test_each_place_that_keeps_its_own_is_reported(name: str) -> None:
     assert told(job_with("OTHER", name)) == [
         (f"{PLACE}.containers[0].env[1]", name),
         (f"{PLACE}.initContainers[0].env[1]", name),
@@ -45,7 +45,7 @@ def test_each_place_that_keeps_its_own_is_told(name: str) -> None:
         ("VC_OTHER_NUM", {"svc": []}),
     ],
 )
-def test_a_variable_that_nobody_else_sets_is_the_templates(
+def test_a_variable_that_is_set_nowhere_else_is_the_templates(
     name: str, plugins: dict[str, list[str]]
 ) -> None:
     assert told(job_with(name, plugins=plugins)) == []
@@ -62,7 +62,7 @@ def test_what_is_no_list_of_variables_is_passed_over(env: Raw) -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/volcano", "/etc/volcano/", "/root/.ssh/config"])
-def test_a_block_device_in_a_plugins_place_stays_and_is_told(path: str) -> None:
+def test_a_block_device_in_a_plugins_place_stays_and_is_reported(path: str) -> None:
     containers = [{"name": "c0", "volumeDevices": [{"name": "v", "devicePath": path}, {}, None]}]
     found = job("j", task("w", containers=containers), plugins={"svc": [], "ssh": []})
 

@@ -245,7 +245,7 @@ def test_a_template_without_plugins_is_forgotten() -> None:
         {"metadata": {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j"}]}},
     ],
 )
-def test_a_pod_of_nobody_has_no_place(pod: Raw) -> None:
+def test_a_pod_without_an_owner_has_no_place(pod: Raw) -> None:
     assert place(pod) is None
 
 

@@ -27,7 +27,7 @@ def test_every_plugin_has_a_page_with_its_arguments_and_output(name: str) -> Non
     assert page.count("<!-- generated: ") >= 2
 
 
-def test_a_stale_page_is_named_and_mended(
+def test_a_stale_page_is_named_and_repaired(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "env.md"

@@ -69,7 +69,7 @@ def test_plugins_of_others_are_applied_after_names_and_index() -> None:
     assert registry.names[:5] == ("svc", "ssh", "env", "plain", "tensorflow")
 
 
-def test_a_circle_is_refused() -> None:
+def test_a_cycle_is_refused() -> None:
     registry = builtin().with_plugin(made(name="one", after=("two",)), "test")
 
     with pytest.raises(

@@ -2,13 +2,14 @@
 
 import pytest
 
+from pumice.api.setting_errors import SettingError
 from pumice.plugins import PluginSettings, Wiring, builtin
-from pumice.plugins.settings import DESCRIPTIONS, PluginSettingError
 from tests.unit.plugins.support import containers, job, pod_of, task
 
 
 def test_every_setting_has_a_description_and_a_default() -> None:
-    assert list(PluginSettings().as_defaults()) == list(DESCRIPTIONS)
+    assert all(text for text, _ in PluginSettings.described().values())
+    assert PluginSettings.described()["wait-image"][1] == PluginSettings().wait_image
 
 
 def test_settings_are_read_from_assignments() -> None:
@@ -27,14 +28,14 @@ def test_settings_are_read_from_assignments() -> None:
         ("wait-image", "is no setting, expected NAME=VALUE"),
         ("wait-imag=x", '(did you mean "wait-image"?)'),
         ("nothing-like-it=x", "known are wait-image"),
-        ("wait-image=", "expected an image"),
-        ("wait-resources=1", "expected a JSON object"),
-        ("wait-security-context={", "expected a JSON object"),
-        ("strict-upstream=perhaps", "expected true or false"),
+        ("wait-image=", "must have at least 1 character, found none"),
+        ("wait-resources=1", "must be an object, found the integer 1"),
+        ("wait-security-context={", "must be a JSON object, found"),
+        ("strict-upstream=perhaps", "must be true or false"),
     ],
 )
 def test_a_bad_assignment_is_refused_in_one_line(assignment: str, message: str) -> None:
-    with pytest.raises(PluginSettingError) as refusal:
+    with pytest.raises(SettingError) as refusal:
         PluginSettings.from_assignments([assignment])
 
     assert message in str(refusal.value)

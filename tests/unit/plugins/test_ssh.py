@@ -144,12 +144,17 @@ def test_keys_may_stand_in_a_secret_of_the_users_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
-        (["--ssh-private-key=P", "--ssh-public-key=Q"], "name that with --ssh-key-secret=<secret>"),
-        (["--ssh-private-key=P"], "no pod lets another one in"),
+        (
+            ["--ssh-private-key=P", "--ssh-public-key=Q"],
+            "name the Secret with --ssh-key-secret=<secret>",
+        ),
+        (["--ssh-private-key=P"], "no pod accepts a connection of another one"),
         (["--ssh-public-key=Q"], "a new pair is made"),
     ],
 )
-def test_keys_that_everybody_can_read_are_warned_about(arguments: list[str], fragment: str) -> None:
+def test_keys_that_every_user_can_read_are_warned_about(
+    arguments: list[str], fragment: str
+) -> None:
     found = problems(job("j", task("w"), plugins={"ssh": arguments}), builtin())
 
     assert found.errors == ()

@@ -80,7 +80,7 @@ def test_the_service_and_the_network_policy_select_the_jobs_pods() -> None:
     }
 
 
-def test_a_pod_gets_its_name_and_everybodys() -> None:
+def test_a_pod_gets_its_name_and_all_others() -> None:
     pod = wired(hosts_job(), pod_of("j-a-b-1", "a-b"))
 
     assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("j-a-b-1", "j")

@@ -65,7 +65,7 @@ def cluster_of(train: Job, *, strict_upstream: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("strict_upstream", [False, True], ids=["pumice", "upstream"])
-def test_a_sidecar_is_told_too(strict_upstream: bool) -> None:
+def test_a_sidecar_gets_it_too(strict_upstream: bool) -> None:
     pod = pod_of("tj-w-0", "w")
     pod["spec"]["initContainers"][0]["restartPolicy"] = "Always"
 
@@ -139,7 +139,7 @@ def test_the_headless_service_is_required() -> None:
         (["--worker=ps"], ["ps", "a"], '--worker and --ps both name task "ps"'),
     ],
 )
-def test_roles_that_nobody_plays_are_warned_about(
+def test_roles_without_tasks_are_warned_about(
     arguments: list[str], tasks: list[str], fragment: str
 ) -> None:
     train = job("tj", *(task(name) for name in tasks), plugins={"tensorflow": arguments})
@@ -230,7 +230,7 @@ def test_a_cluster_lists_no_name_twice() -> None:
         "spec.tasks[0].template.spec.hostname",
         "JOB-PLUGIN-HOSTNAME",
     )
-    assert "plugin tensorflow needs an address of a single one" in error.message
+    assert "plugin tensorflow needs the address of a single pod" in error.message
     own = [{"name": "c", "env": [{"name": "TF_CONFIG", "value": "{}"}]}]
     assert judged(containers=own).errors == ()
 

@@ -95,23 +95,21 @@ def test_unknown_names_are_errors_with_a_guess() -> None:
     text = "actions: enqueue, alocate\ntiers: [{plugins: [{name: gnag}]}, {plugins: [{}]}]"
     action, plugin, nameless = _errors(text)
     assert action == (
-        "actions: unknown action 'alocate' (did you mean \"allocate\"?); there are "
+        'actions: unknown action "alocate" (did you mean "allocate"?); there are '
         f"{ACTIONS} [SCHED-UNKNOWN-ACTION]"
     )
     assert plugin == (
-        "tiers[0].plugins[0].name: unknown plugin 'gnag' (did you mean \"gang\"?); there are "
+        'tiers[0].plugins[0].name: unknown plugin "gnag" (did you mean "gang"?); there are '
         f"{PLUGINS} [SCHED-UNKNOWN-PLUGIN]"
     )
-    assert nameless == (
-        "tiers[1].plugins[0].name: must be the name of a plugin, found None [SCHED-UNKNOWN-PLUGIN]"
-    )
+    assert nameless == ("tiers[1].plugins[0].name: must be set (name of a plugin) [SCHED-TYPE]")
 
 
 def test_unknown_fields_are_warned_about_with_a_guess() -> None:
     text = "actions: allocate\ntier: []\ntiers: [{plugins: [{name: gang, enabledJobOrder: false}]}]"
     assert load_config(text).warnings == (
-        'tier: unknown field, ignored (did you mean "tiers"?)',
-        'tiers[0].plugins[0].enabledJobOrder: unknown field, ignored (did you mean "enableJobOrder"?)',
+        'tiers[0].plugins[0].enabledJobOrder: unknown key, ignored (did you mean "enableJobOrder"?)',
+        'tier: unknown key, ignored (did you mean "tiers"?)',
     )
 
 
@@ -119,23 +117,24 @@ def test_unknown_fields_are_warned_about_with_a_guess() -> None:
     ("text", "error"),
     [
         ("actions: [", "must be a YAML document: "),
-        ("[]", "must be a mapping with text keys, found a list [SCHED-TYPE]"),
+        ("[]", "must be an object, found a list [SCHED-TYPE]"),
         (
             "tiers: []",
-            'actions: must name actions, separated by commas, such as "allocate, ',
+            'actions: must be set (actions of a cycle, separated by commas, such as "enqueue, allocate")',
         ),
-        ("actions: allocate\ntiers: {}", "tiers: must be a list, found a mapping [SCHED-TYPE]"),
+        ("actions: ' '", 'actions: must name actions, separated by commas, such as "allocate, '),
+        ("actions: allocate\ntiers: {}", "tiers: must be a list, found an object [SCHED-TYPE]"),
         (
             "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: 'no'}]}]",
-            "tiers[0].plugins[0].enableJobOrder: must be true or false, found 'no' [SCHED-TYPE]",
+            'tiers[0].plugins[0].enableJobOrder: must be true or false, found the string "no" [SCHED-TYPE]',
         ),
         (
             "actions: allocate\nconfigurations: [{name: alocate}]",
-            "configurations[0].name: must be the name of an action, found 'alocate' (did you mean",
+            'configurations[0].name: unknown action "alocate" (did you mean',
         ),
         (
             "actions: allocate\ntiers: [{plugins: [{name: gang, arguments: 3}]}]",
-            "tiers[0].plugins[0].arguments: must be a mapping with text keys, found 3 [SCHED-TYPE]",
+            "tiers[0].plugins[0].arguments: must be an object, found the integer 3 [SCHED-TYPE]",
         ),
     ],
 )

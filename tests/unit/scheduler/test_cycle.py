@@ -129,7 +129,7 @@ def test_a_failed_gang_is_completed_and_waits_for_nothing() -> None:
     assert result.pending == {}
 
 
-def test_a_pod_is_told_why_it_waits_where_the_cause_is_its_own() -> None:
+def test_a_pod_has_the_reason_why_it_waits_where_the_cause_is_its_own() -> None:
     """The others of the gang wait because the gang does, which its PodGroup says."""
     scene = Scene(
         {
@@ -181,7 +181,7 @@ def test_the_result_has_no_other_fields_than_documented() -> None:
     assert all(f"    {field.name}: " in documented for field in fields(CycleResult))
 
 
-def test_a_queue_that_asks_for_what_nothing_enforces_is_told_once() -> None:
+def test_a_queue_that_asks_for_what_nothing_enforces_is_reported_once() -> None:
     scene = Scene(WAITING, WITHOUT_SHARES)
     scene.cycle()
     spec = {"capability": {"cpu": "4"}, "guarantee": {"resource": {"cpu": "1"}}}
@@ -216,7 +216,7 @@ def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
 
 @pytest.mark.parametrize(("weight", "counts_as"), [(-5, 0), (2**63, 65535)])
 @pytest.mark.parametrize("annotations", [{}, {"volcano.sh/hierarchy": "root/team"}])
-def test_a_weight_that_admission_would_have_refused_is_told_and_counts_as_the_nearest(
+def test_a_weight_that_admission_would_have_refused_is_reported_and_counts_as_the_nearest(
     weight: int, counts_as: int, annotations: dict[str, str]
 ) -> None:
     """With any configuration, and without a word of NumPy, which would fail the test as a warning."""
@@ -236,7 +236,7 @@ def test_a_weight_that_admission_would_have_refused_is_told_and_counts_as_the_ne
         assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
 
 
-def test_that_a_queue_does_not_exist_is_told_before_pods_that_are_missing() -> None:
+def test_that_a_queue_does_not_exist_is_reported_before_pods_that_are_missing() -> None:
     cluster = {
         "nodes": [["n1", 4, "8Gi"]],
         "podgroups": [["ns", "g", "nowhere", 3, "Inqueue"]],

@@ -70,7 +70,7 @@ def test_a_more_important_gang_of_another_queue_does_not_take_the_room(scene: Sc
     assert result.pipelined == {"ns/new-0": "n1"}
 
 
-def test_nobody_else_is_evicted_while_the_pods_leave(scene: Scene) -> None:
+def test_no_other_pod_is_evicted_while_the_pods_leave(scene: Scene) -> None:
     scene.state.set_pod(pod(["ns", "new-0", "", "Pending", 4, 0, "new", {"labels": {"seen": "1"}}]))
     for second in range(1, 4):
         result = scene.cycle(NOW + second)

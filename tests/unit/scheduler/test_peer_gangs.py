@@ -166,7 +166,7 @@ def test_a_gang_of_which_two_pods_wait_for_each_other_fails() -> None:
     rest_changes_nothing(scene)
 
 
-def test_pods_of_equal_requests_with_other_labels_are_told_apart() -> None:
+def test_pods_of_equal_requests_with_other_labels_are_distinguished() -> None:
     guard = ["ns", "guard", "n0", "Running", 0, 0, "", {"spec": apart("host", app="a")}]
     pods = [*gang("g", [{}], app="a"), *gang("h", [{}], app="b"), guard]
     scene = scene_of(nodes("a"), pods, 1)

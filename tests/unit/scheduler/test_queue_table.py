@@ -66,7 +66,7 @@ def test_a_queue_that_changes_is_taken_up_where_it_is_and_where_it_moves() -> No
     ],
     ids=["itself", "each other", "a circle above", "a long chain"],
 )
-def test_parents_in_a_circle_and_long_chains_end(rows: list[list[Any]]) -> None:
+def test_parents_in_a_cycle_and_long_chains_end(rows: list[list[Any]]) -> None:
     parents = parents_of(*rows)
     for name in parents:
         depth = 1

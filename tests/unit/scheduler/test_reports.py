@@ -66,7 +66,7 @@ def test_another_cause_is_written_soon() -> None:
     assert [event.reason for event in result.events] == ["Unschedulable"]
 
 
-def test_pods_are_told_later_than_their_gang() -> None:
+def test_pods_are_reported_later_than_their_gang() -> None:
     scene = _scene()
     assert scene.cycle(NOW).pods == {}
     assert scene.cycle(NOW + 1).pods == {}
@@ -135,7 +135,7 @@ def test_pods_that_arrive_anew_are_arriving_too() -> None:
     assert _message(scene) is None
 
 
-def test_a_second_wait_for_the_same_cause_is_told_like_the_first() -> None:
+def test_a_second_wait_for_the_same_cause_is_reported_like_the_first() -> None:
     scene = _scene()
     scene.cycle(NOW)
     assert len(scene.cycle(NOW + 5).pods) == 1
@@ -165,7 +165,7 @@ def test_a_condition_whose_cause_has_gone_is_replaced() -> None:
     assert "waits for its gang" in told["ns/g-1"].message
 
 
-def test_a_podgroup_made_anew_is_told_anew() -> None:
+def test_a_podgroup_made_anew_is_reported_anew() -> None:
     scene = _scene()
     scene.cycle(NOW)
     assert len(scene.cycle(NOW + 1).events) == 1

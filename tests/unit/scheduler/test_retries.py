@@ -85,7 +85,7 @@ def _cluster(counting: Counting, waiting: int = WAITING) -> Scene:
     return scene
 
 
-def test_an_event_that_helps_nobody_asks_no_plugin_and_writes_nothing() -> None:
+def test_an_event_that_helps_no_pod_asks_no_plugin_and_writes_nothing() -> None:
     counting = Counting()
     scene = _cluster(counting)
     scene.state.set_pod_group(pod_group(["ns", "runs", "default", 2, "Running"]))
@@ -95,7 +95,7 @@ def test_an_event_that_helps_nobody_asks_no_plugin_and_writes_nothing() -> None:
     assert len(result.pending) == WAITING
 
 
-def test_a_pod_that_goes_on_running_helps_nobody() -> None:
+def test_a_pod_that_goes_on_running_helps_no_pod() -> None:
     counting = Counting()
     scene = _cluster(counting, 5)
     scene.state.set_pod(pod(["ns", "runs-0", "n1", "Running", 1, "1Gi", "runs", {"prio": 3}]))
@@ -103,7 +103,7 @@ def test_a_pod_that_goes_on_running_helps_nobody() -> None:
     assert counting.asked_since() == 0
 
 
-def test_room_for_no_pod_that_waits_helps_nobody() -> None:
+def test_room_for_no_pod_that_waits_helps_no_pod() -> None:
     counting = Counting()
     scene = _cluster(counting, 5)
     scene.state.set_pod(pod(["ns", "small", "n1", "Running", "100m", "1Mi", ""]))

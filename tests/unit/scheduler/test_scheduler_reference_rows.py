@@ -30,7 +30,7 @@ def ids(value: Any) -> Iterator[str]:
             yield from ids(each)
 
 
-def test_no_row_is_told_twice() -> None:
+def test_no_row_is_reported_twice() -> None:
     rows: list[str] = []
     for section in SECTIONS:
         rows += [row for each in section.get("tables", {}).values() for row in each]

@@ -90,7 +90,7 @@ def test_gangs_without_minimum_resources_enter_without_a_vote() -> None:
     assert scene.phase("ns/g") == "Inqueue"
 
 
-def test_who_entered_is_told_to_all() -> None:
+def test_who_entered_is_reported_to_all() -> None:
     told: list[str] = []
     spec = _plugin("t", lambda register: register.job_enqueued(lambda job: told.append(job.key)))
     scene = Scene(GANG, load_config(config_text([["t"]]), _registry(spec)))

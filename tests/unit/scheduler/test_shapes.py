@@ -55,7 +55,7 @@ def test_containers_without_requests_are_scored_with_a_little() -> None:
     assert shape.vector[SCORED_MEMORY] == 200 * 1024 * 1024
 
 
-def test_needs_come_in_one_order_whoever_named_them_first() -> None:
+def test_needs_come_in_one_order_whichever_is_named_first() -> None:
     """CPU, memory, then the others by name: the first that lacks is the reason of a node."""
     first = Scene({"pods": [["ns", "x", "", "Pending", 1, 0, "", {"resources": {"z/z": 1}}]]})
     row = ["ns", "p", "", "Pending", 1, "1Gi", "", {"resources": {"a/a": 1, "z/z": 1}}]

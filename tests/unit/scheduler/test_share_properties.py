@@ -3,7 +3,6 @@
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from pumice.api import keys
 from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
-from pumice.scheduler.session import Session
 from pumice.scheduler.victims import allowed
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
@@ -267,156 +265,6 @@ def test_what_queues_may_have_and_deserve_follows_from_the_formulae(rows: list[l
         row = session.view.shares.rows[name]
         assert rights.real[row, 0] == real
         assert rights.deserved[row, 0] == deserved
-
-
-# -- hierarchical dominant shares ------------------------------------------------------------
-
-
-class _Slow:
-    """A node of the tree, with fractions."""
-
-    def __init__(self, weight: int) -> None:
-        self.weight = weight
-        self.children: dict[str, _Slow] = {}
-        self.jobs: list[tuple[list[Fraction], list[Fraction]]] = []
-
-
-def _asked(session: Session) -> dict[str, list[Fraction]]:
-    """What jobs hold and ask for."""
-    return {
-        job.key: [Fraction(int(each)) for each in (job.allocated + job.pending)[:3]]
-        for job in session.state.jobs.values()
-    }
-
-
-def _slow_keys(
-    session: Session, requests: dict[str, list[Fraction]]
-) -> dict[str, tuple[tuple[bool, Fraction], ...]]:
-    """Keys of queues in the tree, by the formulae.
-
-    Args:
-        session: The session.
-        requests: What jobs held and asked for when it began.
-    """
-    state, shares = session.state, session.view.shares
-    total = [Fraction(int(each)) for each in session.view.total()[:3]]
-    root, paths = _Slow(1), {}
-    for name, queue in sorted(state.queues.items()):
-        text = queue.metadata.annotation(keys.HIERARCHY)
-        if text:
-            names = text.split("/")[1:]
-            weights = [
-                int(each)
-                for each in queue.metadata.annotation(keys.HIERARCHY_WEIGHTS).split("/")[1:]
-            ]
-        else:
-            names = [shares.names[each] for each in reversed(shares.paths[shares.rows[name]])]
-            names = names[1:] if names[0] == "root" else names
-            weights = [state.queues[each].spec.weight or 1 for each in names]
-        node, path = root, []
-        for each, weight in zip(names, weights, strict=False):
-            node = node.children.setdefault(each, _Slow(weight))
-            path.append(node)
-        paths[name] = path
-    used = [Fraction(0)] * 3
-    for job in state.jobs.values():
-        if job.queue not in state.queues or not job.tasks:
-            continue
-        held = [Fraction(0)] * 3
-        asked = requests[job.key]
-        for task in job.tasks.values():
-            for column in range(3):
-                amount = Fraction(int(task.shape.vector[column]))
-                held[column] += amount * (task.status in HELD)
-        if any(asked):
-            (paths[job.queue][-1] if paths[job.queue] else root).jobs.append((held, asked))
-            used = [one + other for one, other in zip(used, held, strict=True)]
-    demanding = [one < other for one, other in zip(used, total, strict=True)]
-
-    def share(vector: list[Fraction]) -> Fraction:
-        return max(
-            (one / other for one, other in zip(vector, total, strict=True) if other),
-            default=Fraction(0),
-        )
-
-    found: dict[int, tuple[bool, Fraction]] = {}
-
-    def visit(node: _Slow) -> tuple[list[Fraction], bool]:
-        members = [visit(child) for child in node.children.values()]
-        for held, asked in node.jobs:
-            full = any(
-                held[r] and asked[r] and (held[r] >= asked[r] or not demanding[r])
-                for r in range(3)
-                if total[r]
-            )
-            members.append((held, full))
-        live = [share(held) for held, full in members if share(held) and not full]
-        smallest = min([*live, Fraction(1)])
-        sums = [Fraction(0)] * 3
-        for held, full in members:
-            if share(held):
-                factor = Fraction(1) if full else smallest / share(held)
-                sums = [one + other * factor for one, other in zip(sums, held, strict=True)]
-        is_full = bool(members) and all(full for _, full in members)
-        found[id(node)] = (is_full, share(sums) / node.weight)
-        return sums, is_full
-
-    visit(root)
-    return {name: tuple(found[id(node)] for node in path) for name, path in paths.items()}
-
-
-def _same(seen: Any, wanted: tuple[tuple[bool, Fraction], ...]) -> bool:
-    return [full for full, _ in seen] == [full for full, _ in wanted] and [
-        share for _, share in seen
-    ] == pytest.approx([float(share) for _, share in wanted], abs=1e-9)
-
-
-@EXAMPLES
-@given(clusters(), st.data())
-def test_shares_in_the_tree_equal_a_slow_reference(
-    cluster: dict[str, Any], data: st.DataObject
-) -> None:
-    """At first, after each placement, and after all of them are undone."""
-    scene = Scene(cluster, config_text(HDRF))
-    session = open_session(scene)
-    requests = _asked(session)
-
-    def check() -> None:
-        for name, wanted in _slow_keys(session, requests).items():
-            assert _same(session.queue_key(scene.state.queues[name])[0], wanted), name
-
-    check()
-    statement = session.statement()
-    for task in list(scene.state.tasks.values()):
-        if task.status is SchedulingStatus.PENDING and data.draw(st.booleans()):
-            statement.allocate(task, scene.state.nodes.order[0])
-            check()
-        elif task.status is SchedulingStatus.RUNNING and data.draw(st.booleans()):
-            statement.evict(task)
-            check()
-    statement.discard()
-    check()
-
-
-@EXAMPLES
-@given(clusters())
-def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> None:
-    """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
-    scene = Scene(cluster, config_text(HDRF))
-    session = open_session(scene)
-    line, waiting = session.queue_line(), list(scene.state.queues.values())
-    for queue in waiting:
-        line.push(queue)
-    pending = [
-        task for task in scene.state.tasks.values() if task.status is SchedulingStatus.PENDING
-    ]
-    statement = session.statement()
-    while waiting:
-        if pending:
-            statement.allocate(pending.pop(), scene.state.nodes.order[0])
-        first = min(waiting, key=session.queue_key)
-        assert line.pop() is first
-        waiting.remove(first)
 
 
 # -- order of events -------------------------------------------------------------------------

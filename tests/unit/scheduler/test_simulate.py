@@ -63,7 +63,9 @@ def test_before_the_first_cycle_nothing_is_known() -> None:
 
 def test_what_cannot_be_read_is_named() -> None:
     broken = world([node("n", cpu="many")], [], [])
-    with pytest.raises(UnreadableObjectError, match=r'Node/n: must be a quantity .* found "many"'):
+    with pytest.raises(
+        UnreadableObjectError, match=r'Node/n: quantities must match .* found "many"'
+    ):
         Simulation(broken, load_config(None))
 
 

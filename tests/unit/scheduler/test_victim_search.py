@@ -244,7 +244,7 @@ def test_reclaim_finds_what_a_slow_search_finds_and_discarding_restores_everythi
 
 @EXAMPLES
 @given(contested(), st.sampled_from(["preempt", "reclaim"]))
-def test_no_gang_falls_below_its_minimum_and_nobody_goes_for_less(
+def test_no_gang_falls_below_its_minimum_and_no_pod_is_evicted_for_less(
     cluster: dict[str, Any], action: str
 ) -> None:
     scene = Scene(cluster, config_text(TIERS, ["enqueue", "allocate", action]))

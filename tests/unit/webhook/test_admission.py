@@ -13,6 +13,7 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import responded
 from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit.builders import job, queue
@@ -101,7 +102,7 @@ def test_a_rule_that_raises_refuses_and_hides_no_other() -> None:
     ]
 
 
-def test_a_rule_that_raises_is_told_of_beside_a_field_of_a_wrong_type() -> None:
+def test_a_rule_that_raises_is_reported_beside_a_field_of_a_wrong_type() -> None:
     crashes: list[RuleFailure] = []
     judging = admission(Failing(), on_crash=crashes.append)
     for bad in ({"maxRetry": "3"}, {"maxRetry": "three"}, {"plugins": 5}):
@@ -134,7 +135,7 @@ def test_an_endpoint_that_raises_refuses_what_has_a_field_of_a_wrong_type_too(
     spec: dict[str, Any],
 ) -> None:
     crashes: list[RuleFailure] = []
-    settings = AdmissionSettings(scheduler_names=Unsearchable(["volcano"]))
+    settings = Terms(scheduler_names=Unsearchable(["volcano"]))
     judging = Admission(settings, STATE, builtin(), on_crash=crashes.append)
     asked = request("/pods/validate", {"metadata": {"name": "p"}, "spec": spec})
     response = answer(judging, "/pods/validate", asked)
@@ -142,7 +143,7 @@ def test_an_endpoint_that_raises_refuses_what_has_a_field_of_a_wrong_type_too(
     assert [each.code for each in crashes] == ["PODS-VALIDATE"]
 
 
-def test_all_fields_of_a_wrong_type_are_told_with_what_else_is_wrong() -> None:
+def test_all_fields_of_a_wrong_type_are_reported_with_what_else_is_wrong() -> None:
     bad = job(
         tasks=[{"name": "a", "replicas": "2", "template": {"spec": {"containers": []}}}],
         queue="gone",
@@ -164,7 +165,7 @@ def test_all_fields_of_a_wrong_type_are_told_with_what_else_is_wrong() -> None:
     }
 
 
-def test_a_type_that_was_wrong_before_stands_in_nobodys_way() -> None:
+def test_a_type_that_was_wrong_before_does_not_matter() -> None:
     old = job(maxRetry="3")
     labelled = merged(old, {"metadata": {"labels": {"a": "b"}}})
     for path in ("/jobs/mutate", "/jobs/validate"):
@@ -226,14 +227,14 @@ def test_nulls_count_as_missing() -> None:
     assert {"op": "add", "path": "/spec/queue", "value": "default"} in operations(written)
 
 
-def test_a_warning_is_told_once_with_its_path_and_code() -> None:
+def test_a_warning_is_reported_once_with_its_path_and_code() -> None:
     response = answer(
         admission(), "/jobs/validate", request("/jobs/validate", job(minSuccess=5, minAvailable=1))
     )
     assert response["allowed"]
     assert response["warnings"] == [
         (
-            "spec.minSuccess: cannot be reached, since it is more than the replicas of all tasks (1), "
+            "spec.minSuccess: cannot be reached: it is greater than the replicas of all tasks (1), "
             "found 5 [JOB-MIN-SUCCESS]"
         )
     ]
@@ -256,7 +257,7 @@ def test_nesting_without_end_is_answered(path: str, depth: int) -> None:
             assert json.loads(judging.review(path, review(asked)))["response"]["uid"] == UID
 
 
-def test_what_only_a_second_reading_finds_broken_is_told_and_is_no_crash() -> None:
+def test_what_only_a_second_reading_finds_broken_is_reported_and_is_no_crash() -> None:
     """A pod that names plugins is read again, whole; the first reading skips over most of it."""
     crashes: list[RuleFailure] = []
     pod = {

@@ -59,7 +59,7 @@ def test_bytes_are_counted_and_not_characters() -> None:
     assert errors_of(job_with({}, {"a": "é" * (LIMIT // 2 - 1000)})) != []
 
 
-def test_a_template_that_is_too_large_by_itself_is_told_once() -> None:
+def test_a_template_that_is_too_large_by_itself_is_reported_once() -> None:
     assert [code for code, _ in errors_of(job_with({}, {"a": "v" * LIMIT}))] == ["TPL-ANNOTATION"]
 
 

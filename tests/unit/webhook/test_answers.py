@@ -108,7 +108,7 @@ def test_the_server_learns_the_same() -> None:
     assert (found.namespace, found.name) == ("default", "a")
 
 
-def test_the_same_problem_is_told_once() -> None:
+def test_the_same_problem_is_reported_once() -> None:
     twice = job(tasks=[task("a", spec={"containers": []})], queue="gone")
     response = asked("/jobs/validate", twice)
     causes = [(each["field"], each["message"]) for each in response["status"]["details"]["causes"]]

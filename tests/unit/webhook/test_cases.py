@@ -38,6 +38,8 @@ def test_a_review_is_answered_as_the_table_says(row: Row) -> None:
         assert response["allowed"], response["status"]["message"]
         assert "status" not in response
         _assert_patched(row, response)
+        for text in row.expected.get("message", ()):
+            assert text in "\n".join(response.get("warnings", []))
     assert codes_of(response.get("warnings", [])) == row.expected.get("warnings", [])
     if "audit" in row.expected:
         assert response.get("auditAnnotations", {}) == row.expected["audit"]

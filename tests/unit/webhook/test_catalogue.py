@@ -59,5 +59,5 @@ def test_every_check_fails_under_a_code_of_the_catalogue() -> None:
             assert catalogue.by_code(rule.code) is rule
 
 
-def test_a_code_of_the_schema_is_none_of_ours() -> None:
+def test_a_code_of_the_schema_is_none_of_pumice() -> None:
     assert catalogue.by_code("SCHEMA-TYPE") is None

@@ -17,22 +17,22 @@ def test_no_circle_in_a_graph_without_one() -> None:
     assert list(cycle({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []})) == []
 
 
-def test_a_circle_is_told_from_its_first_node() -> None:
+def test_a_cycle_is_reported_from_its_first_node() -> None:
     assert list(cycle({"x": ["a"], "a": ["b"], "b": ["c"], "c": ["a"]})) == [["a", "b", "c"]]
 
 
-def test_circles_that_do_not_touch_are_told_one_by_one() -> None:
+def test_cycles_that_do_not_touch_are_reported_one_by_one() -> None:
     assert list(cycle({"a": ["a"], "b": ["c"], "c": ["b"]})) == [["a"], ["b", "c"]]
 
 
-def test_circles_that_one_search_meets_are_told_each() -> None:
+def test_cycles_that_one_search_meets_are_reported_each() -> None:
     edges = {"a": ["b", "c"], "b": ["a"], "c": ["d"], "d": ["e", "f"], "e": ["d"], "f": ["c"]}
     assert list(cycle(edges)) == [["a", "b"], ["d", "e"]]
     apart = {"a": ["b", "c"], "b": ["a"], "c": ["d"], "d": ["c"]}
     assert list(cycle(apart)) == [["a", "b"], ["c", "d"]]
 
 
-def test_a_circle_is_told_of_all_nodes_that_lead_to_each_other() -> None:
+def test_a_cycle_is_reported_of_all_nodes_that_lead_to_each_other() -> None:
     """Compared with what can be reached from where, on a thousand small graphs."""
     for seed in range(1000):
         chance = random.Random(seed)
@@ -61,7 +61,7 @@ def _reached(edges: dict[str, list[str]], start: str) -> set[str]:
     return found
 
 
-def test_as_many_circles_as_can_be_take_time_by_their_edges() -> None:
+def test_as_many_cycles_as_can_be_take_time_by_their_edges() -> None:
     """Of 300 nodes that all lead to each other, and of a long way with a way back from each step.
 
     A search that walked over a circle for each way into it would take the square of that.
@@ -91,7 +91,7 @@ def test_the_densest_graph_takes_time_by_its_edges() -> None:
     assert calls(lambda: list(cycle(edges))) < MOST_CALLS * size(edges)
 
 
-def test_a_circle_is_found_in_any_order_of_the_nodes() -> None:
+def test_a_cycle_is_found_in_any_order_of_the_nodes() -> None:
     edges = {"a": ["b"], "b": ["c", "d"], "c": [], "d": ["a"]}
     for seed in range(20):
         nodes = list(edges)

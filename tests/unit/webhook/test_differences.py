@@ -89,7 +89,7 @@ def test_a_long_value_is_cut() -> None:
     assert len(shown("x" * 500)) < 130
 
 
-def test_items_that_went_came_and_changed_are_told_one_by_one() -> None:
+def test_items_that_went_came_and_changed_are_reported_one_by_one() -> None:
     def mounted(**paths: str) -> list[Raw]:
         return [{"name": name, "mountPath": path} for path, name in paths.items()]
 

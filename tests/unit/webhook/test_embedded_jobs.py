@@ -59,7 +59,7 @@ def test_paths_in_messages_are_those_of_the_object() -> None:
     assert TemplatePlace().of(found) == found
 
 
-def test_excesses_are_told_where_the_problems_are() -> None:
+def test_excesses_are_reported_where_the_problems_are() -> None:
     judging = case()
     judge_job(judging, Job(metadata=ObjectMeta(name="j"), spec=JobSpec(min_available=3)), PLACE)
     assert told(judging.errors) == {"spec.there.spec.tasks": "JOB-NO-TASKS"}
@@ -76,7 +76,7 @@ def test_excesses_are_told_where_the_problems_are() -> None:
 MAIN = {"name": "main", "image": "busybox"}
 
 
-def test_queues_that_were_looked_up_in_vain_are_passed_on() -> None:
+def test_queues_that_were_not_found_are_passed_on() -> None:
     judging = case()
     judge_partial_job(judging, JobSpec(queue="later"), PLACE)
     assert judging.missing_queues == ["later"]

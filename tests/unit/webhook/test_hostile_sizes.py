@@ -188,7 +188,7 @@ def test_an_object_is_judged_no_further_when_enough_is_wrong(admission: Admissio
     }
 
 
-def test_whoever_judges_offline_is_told_all(admission: Admission) -> None:
+def test_offline_validation_finds_all(admission: Admission) -> None:
     path, body = hostile_review("tasks with bad names", 3 * MOST_CAUSES)
     asked = msgspec.json.decode(body)["request"]
     whole = msgspec.json.decode(review(asked), type=Review).request

@@ -60,7 +60,7 @@ def test_another_judge_knows_nothing_of_it(judged: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("spec", "word"), [(NO_IMAGE, "TPL-IMAGE"), (MISSPELT, "TPL-UNKNOWN")])
-def test_what_was_not_is_told_each_time(judged: list[str], spec: Raw, word: str) -> None:
+def test_what_was_not_is_reported_each_time(judged: list[str], spec: Raw, word: str) -> None:
     judge = admission()
     first, second = review(judge, spec), review(judge, spec)
     assert word in str(first)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from pumice.api.fields import FieldError
+from pumice.api.setting_errors import SettingError
 from pumice.plugins import builtin
+from pumice.settings import read
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
@@ -15,7 +17,7 @@ from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.sections import SECTIONS, section_of, sections
-from pumice.webhook.settings import AdmissionSettings, SettingError, read_level, upstream
+from pumice.webhook.settings import AdmissionSettings, read_level, upstream
 from pumice.webhook.view import Snapshot
 from tests.kit import tables
 from tests.kit.builders import job, queue
@@ -43,28 +45,35 @@ def test_levels_are_set_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("rule.JOB-ZER=off", "there is no rule 'JOB-ZER' (did you mean \"JOB-ZERO\"?)"),
-        ("rule.job-zero=off", "there is no rule 'job-zero' (did you mean \"JOB-ZERO\"?)"),
-        ("rule.XYZ=off", "there is no rule 'XYZ'; `pumice rules` lists them"),
-        ("rule.=off", "there is no rule ''; `pumice rules` lists them"),
-        ("rule.JOB-ZERO=deny", "rule JOB-ZERO: expected enforce, warn or off, found 'deny'"),
-        ("rule.JOB-ZERO=", "rule JOB-ZERO: expected enforce, warn or off, found ''"),
-        ("rule.JOB-ZERO=true", "found 'true' (YAML reads on and yes as true)"),
-        ("rule.SCHEMA-TYPE=off", "rule 'SCHEMA-TYPE' cannot be set: the object does not decode"),
-        ("rule.JOBS-VALIDATE=off", "'JOBS-VALIDATE' cannot be set: it stands for a defect"),
+        ("rule.JOB-ZER=off", 'there is no rule "JOB-ZER" (did you mean "JOB-ZERO"?)'),
+        ("rule.job-zero=off", 'there is no rule "job-zero" (did you mean "JOB-ZERO"?)'),
+        ("rule.XYZ=off", 'rules.XYZ: there is no rule "XYZ"; `pumice rules` lists them'),
+        ("rule.=off", 'there is no rule ""; `pumice rules` lists them'),
+        (
+            "rule.JOB-ZERO=deny",
+            'rules.JOB-ZERO: must be enforce, warn or off, found "deny"',
+        ),
+        ("rule.JOB-ZERO=", 'rules.JOB-ZERO: must be enforce, warn or off, found ""'),
+        ("rule.JOB-ZERO=true", 'found "true" (YAML reads on and yes as true)'),
+        ("rule.SCHEMA-TYPE=off", 'rule "SCHEMA-TYPE" cannot be set: the object does not decode'),
+        ("rule.JOBS-VALIDATE=off", '"JOBS-VALIDATE" cannot be set: it reports a defect'),
         ("namespace.dev.JOB-ZERO=off", "is no setting, expected namespace.NAME.rule.CODE"),
-        ("namespace.dev.rule.JOB-ZER=off", "there is no rule 'JOB-ZER' (did you mean"),
+        (
+            "namespace.dev.rule.JOB-ZER=off",
+            'namespaces.dev.JOB-ZER: there is no rule "JOB-ZER" (did you mean',
+        ),
         (
             "namespace.Dev.rule.JOB-ZERO=off",
-            "the name of a namespace: a lowercase RFC 1123 label must consist",
+            "namespaces.Dev: the name of a namespace: a lowercase RFC 1123 label must consist of",
         ),
         (
             "namespace.dev.rule.Q-NEG=off",
-            "rule 'Q-NEG' judges objects that are in no namespace; set it",
+            'rule "Q-NEG" judges objects that are in no namespace; set it',
         ),
         ("rules=off", "rules are set one by one, as rule.CODE=LEVEL"),
         ("namespaces=dev", "namespaces are set one by one, as namespace.NAME.rule.CODE=LEVEL"),
-        ("rule=off", "there is no setting 'rule' (did you mean \"rule.CODE\"?)"),
+        ("rule=off", "rule are set one by one, as rule.CODE=LEVEL"),
+        ("ruels=off", 'ruels: unknown key (did you mean "rules"?)'),
     ],
 )
 def test_a_mistake_is_one_clear_line(assignment: str, message: str) -> None:
@@ -83,8 +92,10 @@ def test_values_are_checked_wherever_they_come_from() -> None:
         {"namespaces": {"dev": "off"}},
         {"namespaces": ["dev"]},
     ):
-        with pytest.raises(SettingError):
+        with pytest.raises(ValueError, match="validation error"):
             AdmissionSettings(**wrong)
+        with pytest.raises(SettingError):
+            read(AdmissionSettings, wrong)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +256,7 @@ def test_the_longest_prefix_decides_the_section(code: str, title: str) -> None:
     assert section_of(code).title == title
 
 
-def test_a_section_nobody_has_named_comes_last() -> None:
+def test_a_section_without_a_name_comes_last() -> None:
     rules = [Rule("NEW-THING", "a", "b.", "c"), Rule("Q-NEG", "a", "b.", "c")]
     assert [section.title for section, _ in sections(rules)] == ["Queues", "NEW"]
 

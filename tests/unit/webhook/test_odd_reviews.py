@@ -107,7 +107,7 @@ def test_a_deletion_needs_the_stored_object_or_a_name() -> None:
     ids=["1e400", "5000 digits", "1e0", "1.5"],
 )
 @pytest.mark.parametrize("path", ["/jobs/validate", "/jobs/mutate"])
-def test_a_number_that_cannot_be_taken_is_told_with_its_place(
+def test_a_number_that_cannot_be_taken_is_reported_with_its_place(
     path: str, text: bytes, message: str
 ) -> None:
     (cause,) = status(answered(with_replicas(text), path))["details"]["causes"]
@@ -116,7 +116,7 @@ def test_a_number_that_cannot_be_taken_is_told_with_its_place(
     assert cause["message"] == f"{message} [SCHEMA-TYPE]"
 
 
-def test_what_is_behind_any_key_of_a_map_is_told_with_the_map() -> None:
+def test_what_is_behind_any_key_of_a_map_is_reported_with_the_map() -> None:
     body = BODY.replace(b'"name": "train"', b'"labels": {"a": 1e400}, "name": "train"')
     causes = status(answered(body))["details"]["causes"]
     assert {cause["field"] for cause in causes} == {"metadata.labels"}

@@ -40,7 +40,7 @@ def test_a_good_job_comes_out_as_it_would_be_stored() -> None:
 MAIN = {"name": "main", "image": "busybox"}
 
 
-def test_schema_and_rules_are_told_together_once_a_field() -> None:
+def test_schema_and_rules_are_reported_together_once_a_field() -> None:
     found = judged(
         job(
             tasks=[{"name": "a", "replicas": -1, "template": {"spec": {"containers": [MAIN]}}}],
@@ -65,7 +65,7 @@ def test_schema_and_rules_are_told_together_once_a_field() -> None:
 @pytest.mark.parametrize(
     ("mode", "hint"), [("Hard", ' (did you mean "hard"?)'), ("everywhere", "")]
 )
-def test_a_word_out_of_a_few_is_told_the_others(mode: str, hint: str) -> None:
+def test_a_word_out_of_a_few_is_reported_with_the_others(mode: str, hint: str) -> None:
     found = judged(job(networkTopology={"mode": mode}))
     (error,) = found.errors
     assert (error.code, error.path) == ("SCHEMA-ENUM", "spec.networkTopology.mode")
@@ -116,13 +116,13 @@ def test_a_field_that_cannot_be_read_is_not_said_to_be_missing(spec: Raw) -> Non
     assert codes(judged(job(**spec))) == ["SCHEMA-TYPE"]
 
 
-def test_names_that_are_there_twice_are_told_beside_a_field_that_cannot_be_read() -> None:
+def test_names_that_are_there_twice_are_reported_beside_a_field_that_cannot_be_read() -> None:
     tasks = [{"name": "worker", "replicas": 1, "template": {"spec": {"containers": [MAIN]}}}] * 2
     found = judged(job(tasks=tasks, maxRetry="3"))
     assert sorted(codes(found)) == ["JOB-DUP-TASK", "SCHEMA-TYPE"]
 
 
-def test_annotations_without_quotes_are_told_of_pods_too() -> None:
+def test_annotations_without_quotes_are_reported_of_pods_too() -> None:
     budget = {"volcano.sh/jdb-min-available": 1}
     found = judged(merged(pod(), {"metadata": {"annotations": budget}})).errors
     assert [(each.path, each.code) for each in found] == [
@@ -228,7 +228,7 @@ def test_the_name_is_judged_as_the_api_server_does(metadata: Raw, expected: list
         ),
     ],
 )
-def test_a_list_and_a_map_that_change_places_are_told_once(spec: Raw, message: str) -> None:
+def test_a_list_and_a_map_that_change_places_are_reported_once(spec: Raw, message: str) -> None:
     found = judged(merged(job(), {"spec": spec}))
     assert [each.message for each in found.errors] == [message]
     assert found.warnings == ()
@@ -252,7 +252,7 @@ def test_a_name_that_is_missing_is_not_called_badly_spelt() -> None:
     assert error.message == 'create job with name "" validate failed: must be set, or generateName'
 
 
-def test_a_container_that_is_there_twice_is_told_once() -> None:
+def test_a_container_that_is_there_twice_is_reported_once() -> None:
     containers = [MAIN, MAIN, {"image": "busybox"}, {"image": "busybox"}]
     task = {"name": "a", "replicas": 1, "template": {"spec": {"containers": containers}}}
     found = judged(job(tasks=[task])).errors
@@ -300,7 +300,7 @@ def test_a_pod_is_judged_without_a_schema() -> None:
     assert judged(pod()).allowed
 
 
-def test_a_kind_that_nobody_knows_is_admitted_as_it_is() -> None:
+def test_an_unknown_kind_is_admitted_as_it_is() -> None:
     manifest = {"apiVersion": "v2", "kind": "Thing", "spec": 5}
     assert judged(manifest) == ManifestResult((), (), manifest)
     assert judged({}).allowed

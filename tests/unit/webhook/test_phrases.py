@@ -1,5 +1,6 @@
 """Volcano's phrases: each one stands in a message about the mistake by which users know it."""
 
+import functools
 import re
 from collections import defaultdict
 
@@ -9,9 +10,13 @@ from tests.support.policies import CODE, POLICIES
 from tests.unit.webhook.reviewing import answer, rows
 from tests.unit.webhook.template_rows import template_rows
 
+_OTHER_TYPES = re.compile(
+    r"\b(texts?|whole numbers?|mappings?|arrays?|dict(s|ionary|ionaries)?|tuples?)\b"
+)
 _CODE = re.compile(r" \[([A-Z-]+)\]$")
 
 
+@functools.cache
 def said() -> dict[str, set[str]]:
     """The messages that the rows of the case tables get, by code."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -37,6 +42,13 @@ def test_each_phrase_stands_in_a_message_of_its_rule() -> None:
         if not any(map(pattern(phrase).search, messages[rule.code]))
     ]
     assert missing == []
+
+
+def test_rules_and_messages_name_types_as_kubernetes_does() -> None:
+    """String, integer, number, boolean, list, object; what is found in an object stands in quotation marks."""
+    rules = [f"{rule.code}: {rule.title}. {rule.why}" for rule in (*ALL, *SCHEMA_CODES)]
+    messages = [re.sub(r'"[^"]*"', "", text) for texts in said().values() for text in texts]
+    assert [text for text in (*rules, *messages) if _OTHER_TYPES.search(text)] == []
 
 
 def test_each_message_of_a_policy_has_a_phrase_of_its_rule() -> None:

@@ -90,7 +90,9 @@ def test_a_way_that_does_not_lead_to_root_is_none(parent: str) -> None:
     ("parent", "circles"),
     [("b", True), ("c", True), ("gone", False), ("a", False), ("", False), ("root", False)],
 )
-def test_a_circle_is_told_from_a_way_that_is_cut_off(parent: str, *, circles: bool) -> None:
+def test_a_cycle_is_distinguished_from_a_path_that_is_cut_off(
+    parent: str, *, circles: bool
+) -> None:
     assert Tree(VIEW, made("b", parent)).is_in_circle() == circles
     assert not Tree(Snapshot([]), made("x", "root")).is_in_circle()
 
@@ -100,7 +102,7 @@ def test_a_way_leads_to_root_also_where_no_queue_root_is() -> None:
     assert tree.way() == ["b", "a"]
 
 
-def test_a_circle_of_thousands_is_looked_at_once() -> None:
+def test_a_cycle_of_thousands_is_looked_at_once() -> None:
     ring = [made(f"q{index}", f"q{(index + 1) % 3000}", cpu=9) for index in range(3000)]
     view = Watched([made("root"), *ring])
     case = Case(AdmissionSettings(), view, builtin())

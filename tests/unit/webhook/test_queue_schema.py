@@ -28,7 +28,7 @@ ADMISSION = Admission(AdmissionSettings(), Snapshot.of([queue("a")]), builtin())
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_a_field_out_of_bounds_is_told_once(
+def test_a_field_out_of_bounds_is_reported_once(
     spec: dict[str, Any], expected: set[tuple[str, str]]
 ) -> None:
     found = judge(ADMISSION, queue("new", **spec))

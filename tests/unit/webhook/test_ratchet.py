@@ -58,7 +58,7 @@ def nothing(case: Case) -> None:
         (says(DOUBT, "a", "by 4", 4), says(DOUBT, "a", "by 3", 3), True),
     ],
 )
-def test_an_update_is_told_what_it_brings(new: Judge, old: Judge, told: bool) -> None:
+def test_an_update_is_refused_for_what_it_brings(new: Judge, old: Judge, told: bool) -> None:
     assert bool(brought(new, old)) == told
 
 

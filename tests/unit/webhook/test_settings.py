@@ -1,6 +1,7 @@
 import pytest
 
-from pumice.webhook.settings import AdmissionSettings, SettingError
+from pumice.api.setting_errors import SettingError
+from pumice.webhook.settings import AdmissionSettings
 
 
 def test_without_assignments_it_is_volcanos_defaults() -> None:
@@ -25,20 +26,21 @@ def test_names_have_dashes_and_lists_repeat_theirs() -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("max-queue-depth", "'max-queue-depth' is no setting, expected NAME=VALUE"),
+        ("max-queue-depth", '"max-queue-depth" is no setting, expected NAME=VALUE'),
         (
             "max-queue-dept=3",
-            "there is no setting 'max-queue-dept' (did you mean \"max-queue-depth\"?)",
+            'max-queue-dept: unknown key (did you mean "max-queue-depth"?)',
         ),
-        ("xyz=3", "there is no setting 'xyz', known are scheduler-names, max-queue-depth"),
-        ("max-queue-depth=deep", "setting max-queue-depth: expected a whole number, found 'deep'"),
+        ("xyz=3", "xyz: unknown key, known are scheduler-names, max-queue-depth"),
+        ("max-queue-depth=deep", 'max-queue-depth: must be an integer, found the string "deep"'),
         (
             "max-queue-depth=0",
-            "setting max-queue-depth: expected at least 1, found 0",
+            "max-queue-depth: must be at least 1, found the integer 0",
         ),
+        ("scheduler-name=", "scheduler-names[0]: must be a name, found an empty string"),
         (
             "strict-upstream=perhaps",
-            "setting strict-upstream: expected true or false, found 'perhaps'",
+            'strict-upstream: must be true or false, found the string "perhaps"',
         ),
     ],
 )

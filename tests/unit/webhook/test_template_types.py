@@ -96,7 +96,7 @@ def said(template: Raw) -> dict[str, str]:
         ),
     ],
 )
-def test_a_wrong_type_is_told_with_what_was_found_and_what_is_right(
+def test_a_wrong_type_is_reported_with_what_was_found_and_what_is_right(
     template: Raw, path: str, message: str
 ) -> None:
     assert said(template) == {path: message}
@@ -121,7 +121,7 @@ def test_a_template_that_is_in_order_is_read_as_it_is() -> None:
         ("x" * 10_000, ""),
     ],
 )
-def test_a_field_that_is_not_known_passes_and_is_told_of_when_it_is_nearly_known(
+def test_a_field_that_is_not_known_passes_and_is_reported_if_it_is_nearly_known(
     field: str, meant: str
 ) -> None:
     case = judged(with_spec(**{field: {"a": [None]}}))
@@ -188,6 +188,6 @@ def test_other_templates_are_judged_in_full() -> None:
     ]
 
 
-def test_what_is_wrong_elsewhere_is_told_too() -> None:
+def test_what_is_wrong_elsewhere_is_reported_too() -> None:
     found = said(with_spec(hostNetwork="yes", hostname="A", dnsPolicy="Nobody"))
     assert sorted(found) == ["spec.dnsPolicy", "spec.hostNetwork", "spec.hostname"]

@@ -15,7 +15,7 @@ SAID = "is not a field of this kind and is dropped"
 
 
 @pytest.mark.parametrize("row", tables.table("unknown-fields"), ids=lambda row: row["title"])
-def test_a_field_that_is_dropped_is_told_with_what_was_meant(row: dict[str, Any]) -> None:
+def test_a_field_that_is_dropped_is_reported_with_what_was_meant(row: dict[str, Any]) -> None:
     kind = KINDS[row["kind"]]
     bare = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "a"}}
     known = schema(kind)

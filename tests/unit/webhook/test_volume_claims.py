@@ -53,7 +53,7 @@ def judged(claim: Raw) -> Case:
 @pytest.mark.parametrize(
     ("row", "claim"), [pytest.param(*each, id=each[0]["id"]) for each in claim_rows()]
 )
-def test_a_row_is_told_what_it_says(row: Raw, claim: Raw) -> None:
+def test_a_row_is_reported_as_it_says(row: Raw, claim: Raw) -> None:
     case = judged(claim)
     assert [found.path for found in case.errors] == [
         f"{PATH}.{path}" for path in row.get("paths", ())

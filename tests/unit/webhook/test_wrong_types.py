@@ -93,7 +93,9 @@ def _scalars(value: Any, path: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", sorted({row.path for row, _ in _created()}))
-def test_beside_quotes_too_many_nothing_is_told_that_would_not_be_without_them(kind: str) -> None:
+def test_beside_quotes_too_many_nothing_is_reported_that_would_not_be_without_them(
+    kind: str,
+) -> None:
     quoted = 0
     for row, right in _created():
         if row.path != kind:
@@ -112,7 +114,7 @@ def test_beside_quotes_too_many_nothing_is_told_that_would_not_be_without_them(k
 
 
 @pytest.mark.parametrize("kind", sorted({row.path for row, _ in _created()}))
-def test_beside_an_annotation_without_quotes_nothing_is_told_that_would_not_be_with_them(
+def test_beside_an_annotation_without_quotes_nothing_is_reported_that_would_not_be_with_them(
     kind: str,
 ) -> None:
     for row, right in _created():

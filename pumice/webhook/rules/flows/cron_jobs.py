@@ -31,7 +31,7 @@ SHORTEST_DEADLINE = 10
 CRON_NAME = Rule(
     "CRON-NAME",
     "a CronJob's name has at most 52 characters",
-    "Its Jobs are named after it, with the time of the run behind.",
+    "The names of its Jobs end with the time of the run.",
     "metadata: {name: a-name-of-more-than-fifty-two-characters-…}",
     phrases=(
         "cronJob name must be no more than 52 characters",
@@ -40,8 +40,8 @@ CRON_NAME = Rule(
 )
 CRON_SCHEDULE = Rule(
     "CRON-SCHEDULE",
-    "the schedule is one",
-    "It would be unknown when the Jobs are due.",
+    "the schedule is a valid cron expression",
+    "The controller could not tell when the Jobs are due.",
     "schedule: 0 20 * *",
     phrases=(
         "schedule is required, but got empty",
@@ -50,7 +50,7 @@ CRON_SCHEDULE = Rule(
 )
 CRON_SCHEDULE_ODD = Rule(
     "CRON-SCHEDULE-ODD",
-    "all that the schedule says counts",
+    "every part of the schedule has an effect",
     "`*-5` runs at any time, and `@every 0s` each second; probably something else was meant.",
     "schedule: '*-5 * * * *'",
     stricter=True,
@@ -58,7 +58,7 @@ CRON_SCHEDULE_ODD = Rule(
 CRON_NEVER = Rule(
     "CRON-NEVER",
     "the schedule is due at some time",
-    "No Job would ever be made.",
+    "No Job would ever be created.",
     "schedule: 0 0 30 2 *",
     level="warn",
 )
@@ -72,7 +72,7 @@ CRON_TZ = Rule(
 CRON_ZONE = Rule(
     "CRON-ZONE",
     "the time zone exists",
-    "It would be unknown when the Jobs are due.",
+    "The controller could not tell when the Jobs are due.",
     "timeZone: Amerrica/New_York",
     phrases=(
         "timeZone must be nil or non-empty string",
@@ -144,10 +144,12 @@ def _schedule(case: Case, cron_job: CronJob) -> None:
         for oddity in schedule.oddities:
             case.report(CRON_SCHEDULE_ODD, path, oddity)
         if isinstance(schedule, Interval) and schedule.seconds < MINUTE and not schedule.oddities:
-            message = f'makes several Jobs a minute, found "{text}"; Volcano makes one of them'
+            message = (
+                f'creates several Jobs a minute, found "{text}"; Volcano creates only one of them'
+            )
             case.report(CRON_SHORT, path, message)
         if not schedule.possible:
-            case.report(CRON_NEVER, path, f'no day of any year is one of "{text}"')
+            case.report(CRON_NEVER, path, f'no date matches "{text}"')
 
 
 def _time_zone(case: Case, cron_job: CronJob) -> None:
@@ -185,7 +187,7 @@ def _job(case: Case, cron_job: CronJob) -> None:
     """Judge the Job of one run; the names of all runs have the same length."""
     template, name = cron_job.spec.job_template, expected_name(cron_job.metadata)
     if _name_problem(name):
-        name = _SHORT  # what follows from a bad name goes without saying
+        name = _SHORT  # problems that only follow from the bad name are not reported
     meta = ObjectMeta(
         name=job_name(name, _readable(cron_job.spec.schedule), _RUN),
         namespace=cron_job.metadata.namespace,
@@ -217,7 +219,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_LABELS, _labels),
     (CRON_LABELS, _job),
 )
-"""What is judged about a CronJob, in the order in which problems are told."""
+"""The checks of a CronJob, in the order in which problems are reported."""
 
 
 def validate(case: Case, cron_job: CronJob, old: CronJob | None) -> None:

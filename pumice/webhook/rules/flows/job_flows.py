@@ -1,4 +1,4 @@
-"""JobFlows: Jobs that wait for each other, and not in a circle."""
+"""JobFlows: Jobs that depend on each other, without a cycle."""
 
 from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
@@ -17,8 +17,8 @@ ENDED = ("Succeed", "Failed")
 
 FLOW_UNDEFINED = Rule(
     "FLOW-UNDEFINED",
-    "flows wait for flows that there are",
-    "A Job that waits for one that is never made is never made itself.",
+    "flows depend on flows of the same JobFlow",
+    "A Job that depends on a Job that is never created is never created itself.",
     "flows: [{name: train, dependsOn: {targets: [prepare]}}]",
     reason="FieldValueNotFound",
     compares=True,
@@ -26,8 +26,8 @@ FLOW_UNDEFINED = Rule(
 )
 FLOW_CYCLE = Rule(
     "FLOW-CYCLE",
-    "flows do not wait for themselves, nor for each other in a circle",
-    "None of the Jobs would ever be made.",
+    "flows do not depend on themselves, nor on each other in a cycle",
+    "None of the Jobs would ever be created.",
     "flows: [{name: a, dependsOn: {targets: [b]}}, {name: b, dependsOn: {targets: [a]}}]",
     compares=True,
     phrases=("jobflow Flow is not DAG",),
@@ -42,8 +42,8 @@ FLOW_DUPLICATE = Rule(
 )
 FLOW_NAME = Rule(
     "FLOW-NAME",
-    "a flow is called as a JobTemplate can be",
-    "The Job is made of the JobTemplate of that name.",
+    "a flow has the name of a JobTemplate",
+    "The Job is created from the JobTemplate of that name.",
     "flows: [{name: Train_It}]",
     stricter=True,
 )
@@ -59,7 +59,7 @@ FLOW_JOB_NAME = Rule(
 FLOW_EMPTY = Rule(
     "FLOW-EMPTY",
     "a JobFlow has flows",
-    "It makes no Job otherwise.",
+    "Without flows it creates no Job.",
     "spec: {flows: []}",
     reason="FieldValueRequired",
     level="warn",
@@ -76,7 +76,7 @@ FLOW_LABEL = Rule(
 FLOW_PROBE = Rule(
     "FLOW-PROBE",
     "a probe looks at the phases of pods only",
-    "The controller does not connect to pods: network policies need not let it, and what answers once may not the next time. "
+    "The controller does not connect to pods: network policies may forbid it, and one answer does not guarantee the next. "
     "Let a readiness probe of the pod and `taskStatusList` say when the next Job may start, or a target that completes.",
     "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {httpGetList: [{path: /ready, port: 80}]}}}]",
     reason="FieldValueNotSupported",
@@ -85,7 +85,7 @@ FLOW_PROBE = Rule(
 FLOW_PROBE_PHASE = Rule(
     "FLOW-PROBE-PHASE",
     "a probe waits for a phase that pods have",
-    "The probe would never hold.",
+    "The probe would never succeed.",
     "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {taskStatusList: [{phase: Ready}]}}}]",
     reason="FieldValueNotSupported",
     stricter=True,
@@ -102,7 +102,7 @@ FLOW_UPDATE = Rule(
 
 def _names(case: Case, job_flow: JobFlow) -> None:
     if not job_flow.flows:
-        case.report(FLOW_EMPTY, "spec.flows", "is empty, so that no Job is made")
+        case.report(FLOW_EMPTY, "spec.flows", "is empty, so no Job is created")
     whole = expected_name(job_flow.metadata)
     seen: dict[str, int] = {}
     for index, flow in enumerate(job_flow.flows):
@@ -156,7 +156,7 @@ def _probes(case: Case, job_flow: JobFlow) -> None:
 
 
 def _order(case: Case, job_flow: JobFlow) -> None:
-    """Check what waits for what, in linear time; of flows of one name the last counts."""
+    """Check the dependencies in linear time; of flows with the same name the last one counts."""
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
     for name, index in last.items():
@@ -169,7 +169,7 @@ def _order(case: Case, job_flow: JobFlow) -> None:
 
 
 def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[str]:
-    """Flows that a flow waits for, leaving out those that are problems of their own."""
+    """Flows that a flow depends on, without those that are reported as problems."""
     found = []
     named = (flow.depends_on.targets if flow.depends_on is not None else None) or ()
     for number, target in enumerate(named):
@@ -202,7 +202,7 @@ CHECKS: tuple[Check[JobFlow], ...] = (
     (FLOW_LABEL, _labels),
     (FLOW_PROBE, _probes),
 )
-"""What is judged about a JobFlow, in the order in which problems are told."""
+"""The checks of a JobFlow, in the order in which problems are reported."""
 
 
 def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:

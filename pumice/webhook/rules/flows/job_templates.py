@@ -32,9 +32,9 @@ Raw = dict[str, Any]
 
 JOB_QUEUE_LATER = Rule(
     "JOB-QUEUE-LATER",
-    "the queue of Jobs that are yet to be made is a leaf, and open",
-    "Unless that changes in time, every Job will be refused; it is no reason to refuse the CronJob, "
-    "the JobTemplate or the JobFlow. A queue that was made a second ago may count as missing yet.",
+    "the queue of future Jobs is open and a leaf",
+    "Unless that changes before a Job is created, the Job will be refused; the CronJob, the JobTemplate or the "
+    "JobFlow is admitted. A queue that was created a second ago may still count as missing.",
     "jobTemplate: {spec: {queue: closed-for-maintenance}}",
     level="warn",
 )
@@ -87,17 +87,17 @@ def judge_partial_job(case: Case, spec: JobSpec, place: TemplatePlace) -> None:
 
 
 def judge_job(case: Case, job: Job, place: TemplatePlace, part: Raw | None = None) -> None:
-    """Judge a Job that an object will make, defaults written.
+    """Check the Job that an object will create, with all defaults applied.
 
     Args:
         case: Where problems go, under the paths of the object.
         job: The Job, named as it will be.
-        place: Where it stands.
-        part: What is there of the Job, if the rest is yet to be added; None if it is whole.
+        place: Path of the Job in the object.
+        part: The known fields of the Job, if others are added later; None if the Job is complete.
     """
     raw: Raw = msgspec.to_builtins(job)
     defaulting, judging = case.sibling(), case.sibling()
-    judging.creating = True  # the Jobs will be new, whatever becomes of the object
+    judging.creating = True  # the Jobs will be new objects, also when this object is updated
     job_defaults(defaulting, draft_of(raw))
     whole = msgspec.convert(applied(raw, defaulting.patch.operations), Job)
     run(judging, job_checks.CHECKS, whole)
@@ -161,7 +161,7 @@ def _job(case: Case, template: JobTemplate) -> None:
 
 
 CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)
-"""What is judged about a JobTemplate."""
+"""The checks of a JobTemplate."""
 
 
 def validate(case: Case, template: JobTemplate, old: JobTemplate | None) -> None:

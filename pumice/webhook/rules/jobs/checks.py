@@ -72,7 +72,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (references.JOB.missing, references.job_queue),
     (references.JOB.priority, references.job_priorities),
 )
-"""What is judged about a Job, in the order in which problems are told."""
+"""The checks of a Job, in the order in which problems are reported."""
 
 
 def validate(case: Case, job: Job, old: Job | None) -> None:

@@ -20,8 +20,8 @@ __all__ = ["JOB_NOT_DAG", "PLUGIN", "cycle", "dependencies", "launch_order"]
 
 JOB_NOT_DAG = Rule(
     "JOB-NOT-DAG",
-    "tasks depend on other tasks of the Job, once each, and not in a circle",
-    "A task that waits for itself, or for one that does not exist, never starts.",
+    "tasks depend on other tasks of the Job, once each, and without a cycle",
+    "A task that depends on itself, or on a task that does not exist, never starts.",
     "tasks: [{name: a, dependsOn: {name: [b]}}, {name: b, dependsOn: {name: [a]}}]",
     compares=True,
     phrases=("doesn't form a directed acyclic graph(DAG)",),
@@ -29,7 +29,7 @@ JOB_NOT_DAG = Rule(
 JOB_DEP_ITERATION = Rule(
     "JOB-DEP-ITERATION",
     "dependsOn.iteration is any or all",
-    "Any other word counts as all.",
+    "Any other value counts as all.",
     "dependsOn: {name: [a, b], iteration: some}",
     reason="FieldValueNotSupported",
     level="warn",
@@ -57,7 +57,7 @@ def dependencies(case: Case, job: Job) -> None:
 
 
 def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[str]:
-    """Tasks that a task waits for, leaving out those that are problems of their own."""
+    """Tasks that a task depends on, without those that are reported as problems."""
     if task.depends_on is None:
         return []
     iteration = task.depends_on.iteration
@@ -80,13 +80,12 @@ def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[s
 
 
 def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
-    """Circles of a graph that have no node in common, in the order in which a search meets them.
+    """Cycles of a graph that have no node in common, in the order of a depth-first search.
 
-    Of nodes that all lead to each other at least one circle is told, so that a graph without any has
-    none, and one that is corrected cycle by cycle needs no round for each that was there. Takes time
-    by nodes and edges, however many circles there are.
+    Each strongly connected component gives at least one cycle, so an acyclic graph gives none. Takes time
+    linear in nodes and edges, however many cycles there are.
 
-    Every target of an edge is a node itself. Each node of a circle leads to the next, the last to the first.
+    Every target of an edge is a node of the graph. Each node of a cycle leads to the next, the last to the first.
     """
     done: set[str] = set()
     told: set[str] = set()
@@ -109,9 +108,9 @@ def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
 
 
 def _untold(trail: dict[str, None], first: str, told: set[str]) -> list[str]:
-    """The circle from a node of a trail to its end; nothing where a circle through it is told.
+    """The cycle from a node of the trail to its end; empty if a node of it is in a reported cycle.
 
-    Nodes that lead into a circle that is told, and back, count as told: so each is walked over once.
+    Nodes that lead into a reported cycle and back count as reported, so each node is visited once.
     """
     circle: list[str] = []
     for node in reversed(trail):

@@ -1,4 +1,4 @@
-"""How many pods a Job has and how many it needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
+"""The number of pods that a Job has and needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
 
 Totals are plain integers of any size, so nothing overflows here; what would overflow in the API, whose
 counts have 32 bits, is reported.
@@ -31,7 +31,7 @@ JOB_NO_TASKS = Rule(
 JOB_NEGATIVE = Rule(
     "JOB-NEGATIVE",
     "counts and durations are not negative",
-    "There is no pod fewer than none.",
+    "A negative count has no meaning.",
     "tasks: [{name: worker, replicas: -1}]",
     phrases=(
         "'replicas' must be >= 0",
@@ -51,7 +51,7 @@ JOB_OVERFLOW = Rule(
 JOB_TOO_MANY_PODS = Rule(
     "JOB-TOO-MANY-PODS",
     "the tasks of a Job ask for no more pods than the setting `max-pods-per-job`",
-    "The controller makes no pods of such a Job; most often a number has a digit too many.",
+    "The controller makes no pods of such a Job; usually a digit was typed twice.",
     "tasks: [{name: worker, replicas: 2000000000}]",
     stricter=True,
 )
@@ -96,7 +96,7 @@ JOB_REPLICAS = Rule(
 JOB_MIN_SUCCESS = Rule(
     "JOB-MIN-SUCCESS",
     "minSuccess is at most the replicas of all tasks",
-    "The Job could never reach it.",
+    "The Job could never succeed.",
     "minSuccess: 9, tasks: [{name: worker, replicas: 4}]",
     level="warn",
     compares=True,
@@ -150,7 +150,7 @@ def _totals(case: Case, job: Job, total: int, least: int, *, has_minimum: bool) 
         excess = abs(minimum - least)
         case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
     if success > max(total, 0):
-        message = f"cannot be reached, since it is more than the replicas of all tasks ({total}), found {success}"
+        message = f"cannot be reached: it is greater than the replicas of all tasks ({total}), found {success}"
         case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message, excess=success - max(total, 0))
 
 
@@ -177,7 +177,7 @@ def _negative(case: Case, path: str) -> str:
 
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
-    """Say what is wrong with the numbers of a task that has something wrong with them."""
+    """Report what is wrong with the counts of a task."""
     bounds(case, f"{path}.replicas", task.replicas)
     bounds(case, f"{path}.minAvailable", task.min_available)
     bounds(case, f"{path}.maxRetry", task.max_retry)

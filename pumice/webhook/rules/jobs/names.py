@@ -1,4 +1,4 @@
-"""Names: of the Job, of its tasks, and what will be made of them.
+"""Names of the Job and of its tasks, and the names derived from them.
 
 Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must
 have 63 characters at most. Their labels carry the names of Job, task, namespace and queue. Names of
@@ -27,7 +27,7 @@ __all__ = ["JOB_NAME", "expected_name", "names"]
 JOB_NAME = Rule(
     "JOB-NAME",
     "a Job's name fits into a label",
-    "Every pod carries its Job's name as a label; 63 characters are the limit.",
+    "Every pod has its Job's name as a label; a label has at most 63 characters.",
     "metadata: {name: a-name-of-more-than-sixty-three-characters-…}",
     phrases=(
         "create job with name … validate failed",
@@ -62,7 +62,7 @@ JOB_PODNAME_INDEX = Rule(
     "JOB-PODNAME-INDEX",
     "the name of the task's last pod fits too",
     "Volcano looks at the task's position instead of the highest index. With plugin svc the last pods then "
-    "cannot be created; without it their host names are cut off, and no longer their own.",
+    "cannot be created; without it their host names are cut off and may be the same.",
     "a task of 1000 replicas whose pod names have 62 characters and a one-digit index",
     reason="FieldValueTooLong",
     stricter=True,
@@ -72,7 +72,7 @@ JOB_PODNAME_INDEX = Rule(
 JOB_LABEL = Rule(
     "JOB-LABEL",
     "the name of a Job's queue fits into a label",
-    "Every pod carries its queue's name as a label; of 64 characters and more it is refused.",
+    "Every pod has its queue's name as a label; Kubernetes refuses a label of more than 63 characters.",
     "queue: a-name-of-more-than-sixty-three-characters-…",
     reason="FieldValueTooLong",
     stricter=True,

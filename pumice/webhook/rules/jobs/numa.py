@@ -1,4 +1,4 @@
-"""NUMA policies: CPUs are pinned whole, so they must be asked for whole."""
+"""NUMA policies: nodes pin whole CPUs, so containers must request whole CPUs."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["JOB_NUMA_CPU", "numa"]
 
 JOB_NUMA_CPU = Rule(
     "JOB-NUMA-CPU",
-    "under a NUMA policy every container asks for whole CPUs",
+    "under a NUMA policy every container requests whole CPUs",
     "The node pins whole CPUs; a fraction of one cannot be aligned.",
     "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
     phrases=("the cpu request isn't an integer",),
@@ -37,7 +37,7 @@ def numa(case: Case, job: Job) -> None:
 
 
 def _cpu(container: dict[str, Any]) -> tuple[str, object]:
-    """What a container asks for; without any requests its limits count as such."""
+    """The CPU request of a container; without requests its limits count as requests."""
     resources = container.get("resources")
     if not isinstance(resources, dict):
         return "requests", None

@@ -1,6 +1,6 @@
 """Partition policies: a task divided into partitions of equal size.
 
-The size of a partition is fixed when the Job is made; how many there are follows the replicas, so a
+The size of a partition is fixed when the Job is created; the number of partitions follows the replicas, so a
 divided task is scaled by changing both (`job_updates`). Numbers are of any size, so products do not
 overflow.
 """
@@ -15,7 +15,7 @@ __all__ = ["PART_PRODUCT", "partitions"]
 PART_TOTAL = Rule(
     "PART-TOTAL",
     "partitionPolicy.totalPartitions is at least 1",
-    "A task that is divided has parts.",
+    "A divided task has at least one partition.",
     "partitionPolicy: {totalPartitions: 0, partitionSize: 4}",
     phrases=("'TotalPartitions' must be greater than 0",),
 )
@@ -37,7 +37,7 @@ PART_MIN_TOTAL = Rule(
 PART_PRODUCT = Rule(
     "PART-PRODUCT",
     "a divided task has totalPartitions × partitionSize replicas",
-    "Pods left over would belong to no partition.",
+    "The remaining pods would belong to no partition.",
     "replicas: 8, partitionPolicy: {totalPartitions: 2, partitionSize: 3}",
     compares=True,
     phrases=("'Replicas' are not equal to TotalPartitions*PartitionSize",),
@@ -45,7 +45,7 @@ PART_PRODUCT = Rule(
 PART_MIN = Rule(
     "PART-MIN",
     "minAvailable of a divided task is minPartitions × partitionSize",
-    "The gang would start with half a partition.",
+    "The gang could start with an incomplete partition.",
     "minAvailable: 4, partitionPolicy: {totalPartitions: 4, partitionSize: 2, minPartitions: 1}",
     compares=True,
     phrases=("'MinAvailable' is not equal to MinPartitions*PartitionSize",),

@@ -21,7 +21,7 @@ __all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "annotating", "job_annotations", "jo
 JOB_PLUGIN = Rule(
     "JOB-PLUGIN",
     "plugins exist",
-    "A plugin that does not exist wires nothing, and the Job fails in a way that is hard to trace.",
+    "Without the plugin the pods lack its variables and Services, and the Job fails.",
     "plugins: {tensorflw: []}",
     reason="FieldValueNotSupported",
     phrases=("unable to find job plugin",),
@@ -29,7 +29,7 @@ JOB_PLUGIN = Rule(
 JOB_MPI_MASTER = Rule(
     "JOB-MPI-MASTER",
     "a Job with plugin mpi has the master task",
-    "No pod would start the computation.",
+    "Without it no pod starts the computation.",
     "plugins: {mpi: [--master=launcher]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
     compares=True,
@@ -38,7 +38,7 @@ JOB_MPI_MASTER = Rule(
 JOB_RAY_HEAD = Rule(
     "JOB-RAY-HEAD",
     "a Job with plugin ray has the head task",
-    "The workers would have no master to join; Volcano makes no pod of such a Job, and ends it.",
+    "The workers would have no head to join; Volcano creates no pod of such a Job, and ends it.",
     "plugins: {ray: [--head=leader]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
     stricter=True,
@@ -62,8 +62,8 @@ JOB_PLUGIN_NAME = Rule(
 )
 JOB_PLUGIN_ARGUMENT = Rule(
     "JOB-PLUGIN-ARGUMENT",
-    "arguments of a plugin can be read",
-    "An argument that cannot be read keeps its default.",
+    "arguments of a plugin are valid",
+    "An invalid argument keeps its default.",
     "plugins: {tensorflow: [--prot=2223]}",
     level="warn",
 )
@@ -79,7 +79,7 @@ JOB_PLUGIN_ROLE = Rule(
 JOB_PLUGIN_HOSTNAME = Rule(
     "JOB-PLUGIN-HOSTNAME",
     "pods that plugins address one by one have host names of their own",
-    "A name of several pods leads to any of them; where svc alone names pods that is a warning.",
+    "A host name of several pods resolves to any of them. If only svc uses the names, this is a warning.",
     "plugins: {mpi: []}, replicas: 2, template: {spec: {hostname: worker}}",
     stricter=True,
     compares=True,
@@ -87,14 +87,14 @@ JOB_PLUGIN_HOSTNAME = Rule(
 JOB_PLUGIN_SUBDOMAIN = Rule(
     "JOB-PLUGIN-SUBDOMAIN",
     "pods that plugins address are in the Job's subdomain",
-    "There is no Service of another name that would resolve them.",
+    "Only the Job's Service resolves their names.",
     "template: {spec: {subdomain: mine}}",
     level="warn",
     compares=True,
 )
 JOB_PLUGIN_SIZE = Rule(
     "JOB-PLUGIN-SIZE",
-    "what plugins write into a pod fits",
+    "variables that plugins write into a pod are not too large",
     "Linux refuses an environment variable of more than 128 KiB.",
     "a task of 5,000 replicas with plugin svc",
     level="warn",
@@ -102,37 +102,37 @@ JOB_PLUGIN_SIZE = Rule(
 )
 JOB_PLUGIN_OVERWRITTEN = Rule(
     "JOB-PLUGIN-OVERWRITTEN",
-    "what a plugin replaces is not there",
-    "Plugin ray starts its containers with a command of its own, so the one in the template is lost.",
+    "a template has no field that a plugin replaces",
+    "Plugin ray sets the command of its containers, so the command in the template has no effect.",
     "plugins: {ray: []}, containers: [{name: head, command: [python, train.py]}]",
     level="warn",
 )
 JOB_PLUGIN_PORTS = Rule(
     "JOB-PLUGIN-PORTS",
     "ports of plugin ray differ from each other",
-    "The API server refuses a Service that has a port twice, and so the Job would wait for ever.",
+    "The API server refuses a Service with a port twice, so the Job would wait forever.",
     "plugins: {ray: [--port=10001]}",
     reason="FieldValueDuplicate",
     stricter=True,
 )
 JOB_PLUGIN_VARIABLE = Rule(
     "JOB-PLUGIN-VARIABLE",
-    "variables of plugin roles refer to fields and roles that there are",
-    "There is nothing to put in the place of what does not exist.",
+    "variables of plugin roles refer to existing fields and roles",
+    "A field or role that does not exist has no value.",
     'plugins: {roles: ["--roles=server", "--env=URL={adress:server}"]}',
 )
 JOB_PLUGIN_SECRET = Rule(
     "JOB-PLUGIN-SECRET",
-    "keys are given by a Secret, both halves of a pair together, and are their user's alone",
-    "Every user who may read Jobs reads their arguments; half a pair opens nothing; and OpenSSH refuses a private key "
+    "SSH keys come from a Secret, as a complete pair, and are readable by their user only",
+    "Every user who may read Jobs can read their arguments; one half of a pair has no effect; and OpenSSH refuses a private key "
     "of root's that an fsGroup may read.",
     'plugins: {ssh: ["--ssh-private-key=-----BEGIN …"]}',
     level="warn",
 )
 JOB_PLUGIN_KEPT = Rule(
     "JOB-PLUGIN-KEPT",
-    "what a plugin would write is not there already with another value",
-    "What the Job carries stays, so the plugin's argument has no effect.",
+    "a Job does not have another value for an annotation that a plugin writes",
+    "The value in the Job is kept, so the plugin's argument has no effect.",
     "an annotation volcano.sh/task-topology-affinity beside --affinity of plugin task-topology",
     level="warn",
     compares=True,

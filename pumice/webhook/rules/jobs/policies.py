@@ -1,4 +1,4 @@
-"""Lifecycle policies: what to do when something happens, said once and with words that exist."""
+"""Lifecycle policies: their events, exit codes and actions exist and are not repeated."""
 
 from collections.abc import Iterator, Sequence
 
@@ -39,7 +39,7 @@ POL_NOTHING = Rule(
 POL_EVENT_AND_CODE = Rule(
     "POL-EVENT-AND-CODE",
     "a policy applies to events or to an exit code, not both",
-    "An exit code is a failure of its own; write two policies.",
+    "Events and exit codes are matched separately; write two policies.",
     "policies: [{event: PodFailed, exitCode: 3, action: AbortJob}]",
     reason="FieldValueForbidden",
     phrases=("must not specify event and exitCode simultaneously",),
@@ -47,7 +47,7 @@ POL_EVENT_AND_CODE = Rule(
 POL_BAD_EVENT = Rule(
     "POL-BAD-EVENT",
     "events of a policy exist",
-    "An event that never happens hides the mistake until the Job hangs.",
+    "A policy for an event that does not exist never applies.",
     "policies: [{event: PodFaild, action: RestartJob}]",
     reason="FieldValueNotSupported",
     phrases=(
@@ -58,7 +58,7 @@ POL_BAD_EVENT = Rule(
 POL_BAD_ACTION = Rule(
     "POL-BAD-ACTION",
     "actions of a policy exist",
-    "What is not known is not done.",
+    "The controller ignores an action that it does not know.",
     "policies: [{event: PodFailed, action: RestartAll}]",
     reason="FieldValueNotSupported",
     phrases=(
@@ -77,7 +77,7 @@ POL_BAD_CODE_ACTION = Rule(
 POL_NO_ACTION = Rule(
     "POL-NO-ACTION",
     "an exit-code policy names an action",
-    "Without one nothing is done when the code is seen.",
+    "Without an action nothing happens when a container exits with the code.",
     "policies: [{exitCode: 3}]",
     reason="FieldValueRequired",
     level="warn",
@@ -85,7 +85,7 @@ POL_NO_ACTION = Rule(
 POL_DUP_EVENT = Rule(
     "POL-DUP-EVENT",
     "no two policies of a list apply to the same event",
-    "Only one of them could be carried out.",
+    "Only one of them could be applied.",
     "policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}]",
     reason="FieldValueDuplicate",
     phrases=(
@@ -111,7 +111,7 @@ POL_CODE_ZERO = Rule(
 POL_DUP_CODE = Rule(
     "POL-DUP-CODE",
     "no two policies of a list apply to the same exit code",
-    "Only one of them could be carried out.",
+    "Only one of them could be applied.",
     "policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}]",
     reason="FieldValueDuplicate",
     phrases=("duplicate exitCode",),
@@ -119,7 +119,7 @@ POL_DUP_CODE = Rule(
 POL_CODE_RANGE = Rule(
     "POL-CODE-RANGE",
     "exitCode is one that a process can exit with: 1 to 255",
-    "Linux keeps eight bits of an exit code, so that the policy would never apply.",
+    "Linux keeps eight bits of an exit code, so the policy would never apply.",
     "policies: [{exitCode: 256, action: RestartJob}]",
     level="warn",
 )
@@ -134,7 +134,7 @@ POL_PENDING = Rule(
 POL_NEVER = Rule(
     "POL-NEVER",
     "policies do not wait for JobUpdated",
-    "The event can be named and is never raised, in Volcano neither.",
+    "The API has the event, but neither Volcano nor Pumice raises it.",
     "policies: [{event: JobUpdated, action: RestartJob}]",
     level="warn",
 )
@@ -152,8 +152,8 @@ POL_TIMEOUT = Rule(
 )
 POL_AT_ONCE = Rule(
     "POL-AT-ONCE",
-    "durations are longer than nothing",
-    "The action would be taken at once, as it is without a timeout.",
+    "durations are longer than 0",
+    "The action would be taken immediately, as without a timeout.",
     "policies: [{event: PodFailed, action: AbortJob, timeout: 0s}]",
     level="warn",
 )
@@ -168,9 +168,9 @@ POL_PARTITION = Rule(
 
 
 def lifecycle_policies(case: Case, job: Job) -> None:
-    """Check the policies of the Job and of each task; the lists do not know each other."""
+    """Check the policies of the Job and of each task, each list on its own."""
     if job.spec.running_estimate is not None:
-        _duration(case, "spec.runningEstimate", job.spec.running_estimate, "no time at all")
+        _duration(case, "spec.runningEstimate", job.spec.running_estimate, "a time of 0")
     if job.spec.policies and not _plain(job.spec.policies):
         divided = any(task.partition_policy is not None for task in job.tasks)
         _List(case, "spec.policies", partitioned=divided).judge(job.spec.policies)
@@ -181,17 +181,17 @@ def lifecycle_policies(case: Case, job: Job) -> None:
 
 
 def _duration(case: Case, path: str, text: str, otherwise: str) -> None:
-    """Check that a duration can be read, and that it is one."""
+    """Check that a duration can be parsed and is greater than 0."""
     if problem := duration_problem(text):
         case.report(POL_TIMEOUT, path, problem)
     elif (parse_nanoseconds(text) or 0) <= 0:
-        case.report(POL_AT_ONCE, path, f'"{text}" stands for {otherwise}')
+        case.report(POL_AT_ONCE, path, f'"{text}" means {otherwise}')
 
 
 def _plain(policies: Sequence[LifecyclePolicy]) -> bool:
-    """Whether a list is of the common sort in which nothing can be wrong.
+    """True if a list is of the common form that has no problems.
 
-    Nearly all lists are, and this costs a tenth of judging them.
+    Nearly all lists are, and this takes a tenth of the time of all checks.
     """
     events = set()
     for policy in policies:
@@ -212,7 +212,7 @@ _PLAIN_ACTIONS = frozenset(ACTIONS) - {"RestartPartition"}
 
 
 class _List:
-    """One list of policies, and what its earlier policies have claimed."""
+    """One list of policies, with the events and exit codes of the policies checked so far."""
 
     def __init__(self, case: Case, path: str, *, partitioned: bool) -> None:
         self._case = case
@@ -223,7 +223,7 @@ class _List:
         self._codes: dict[int, str] = {}
 
     def judge(self, policies: Sequence[LifecyclePolicy]) -> None:
-        """Check all policies, then what they are together."""
+        """Check each policy, then the list as a whole."""
         for index, policy in enumerate(policies):
             self._policy(policy, f"{self._path}[{index}]")
         others = [event for event in self._events if event not in ("", _ANY)]
@@ -238,7 +238,7 @@ class _List:
     def _policy(self, policy: LifecyclePolicy, path: str) -> None:
         named = dict(_events(policy, path))
         if policy.timeout is not None:
-            _duration(self._case, f"{path}.timeout", policy.timeout, "acting at once")
+            _duration(self._case, f"{path}.timeout", policy.timeout, "acting immediately")
         if policy.action == "RestartPartition" and not self._partitioned:
             message = "RestartPartition has no effect here: no partitionPolicy divides the pods"
             self._report(POL_PARTITION, f"{path}.action", message)
@@ -277,7 +277,9 @@ class _List:
                 message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
                 self._report(POL_PENDING, where, message)
             elif event == _NEVER:
-                self._report(POL_NEVER, where, f'"{event}" is never raised, so nothing is done')
+                self._report(
+                    POL_NEVER, where, f'"{event}" is never raised, so the policy has no effect'
+                )
             self._events.setdefault(event, where)
 
     def _action(self, rule: Rule, action: str, path: str) -> None:
@@ -299,20 +301,18 @@ class _List:
         elif not -MAX_INT32 - 1 <= code <= MAX_INT32:
             self._report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
         elif not 0 < code < 256:
-            message = f"{code} is no exit code of a process, those are 1 to 255"
+            message = f"{code} is not an exit code of a process; exit codes are 1 to 255"
             self._report(POL_CODE_RANGE, where, message)
         self._codes.setdefault(code, where)
         if not policy.action:
-            message = (
-                f"nothing will be done on exit code {code}, expected one of {', '.join(ACTIONS)}"
-            )
+            message = f"has no effect on exit code {code}, expected one of {', '.join(ACTIONS)}"
             self._report(POL_NO_ACTION, f"{path}.action", message)
         else:
             self._action(POL_BAD_CODE_ACTION, policy.action, path)
 
 
 def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
-    """Events of a policy with their paths; one that is named twice counts where it stands last."""
+    """Events of a policy with their paths; of an event that is named twice, the last path counts."""
     for index, event in enumerate(policy.events or ()):
         yield event, f"{path}.events[{index}]"
     if policy.event:

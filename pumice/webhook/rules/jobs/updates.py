@@ -26,7 +26,7 @@ Raw = dict[str, Any]
 JOB_IMMUTABLE = Rule(
     "JOB-IMMUTABLE",
     "of a Job's spec only counts and priority change",
-    "Pods that exist would not follow; make a new Job instead.",
+    "Pods that exist would not change; create a new Job instead.",
     "queue: research, where the stored Job has queue: default",
     reason="FieldValueForbidden",
     phrases=("job updates may not change fields other than",),
@@ -34,7 +34,7 @@ JOB_IMMUTABLE = Rule(
 JOB_TASK_COUNT = Rule(
     "JOB-TASK-COUNT",
     "tasks are neither added nor removed",
-    "Pods and their addresses are made of the tasks that were there at the start.",
+    "Pods and their addresses are created from the tasks that the Job had at first.",
     "one more item in tasks than the stored Job has",
     reason="FieldValueForbidden",
     phrases=("job updates may not add or remove tasks",),
@@ -91,8 +91,8 @@ def _paired(
 ) -> tuple[list[str], list[tuple[int, Raw, Raw]]]:
     """Tasks with the stored ones that they are compared to.
 
-    They are told apart by place, and by name where tasks came, went or changed places, which is
-    reported; a task that came has nothing to be compared to.
+    Tasks are matched by position, or by name if tasks were added, removed or reordered, which is
+    reported; an added task is not compared.
     """
     before, after = ([task.name for task in job.tasks] for job in (old, new))
     refused = False
@@ -116,7 +116,7 @@ def _paired(
 
 
 def _moved(before: list[str], after: list[str]) -> list[str]:
-    """Paths of tasks that do not stand where they stood; what is wrong with the others has to be told."""
+    """Paths of tasks whose position changed; problems of the others are still reported."""
     if not after:
         return [_TASKS]
     return [

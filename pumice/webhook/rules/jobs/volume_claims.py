@@ -35,7 +35,7 @@ class _DataSource(ApiStruct, frozen=True):
 
 
 def _origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a claim's origin the API server would refuse: where, and what."""
+    """Find what the API server would refuse in the data source of a claim: path and problem."""
     found: dict[str, Any] = {}
     fields = {"selector": LabelSelector, "dataSource": _DataSource, "dataSourceRef": _DataSource}
     for field, wanted in fields.items():
@@ -76,8 +76,8 @@ Raw = dict[str, Any]
 
 VOL_CLAIM = Rule(
     "VOL-CLAIM",
-    "a claim that a Job brings along can be made: it says how it is accessed and how large it is",
-    "Volcano finds out when it makes the claim; the Job then waits for ever.",
+    "a claim in a Job is valid: it has access modes and a size",
+    "Volcano fails when it creates the claim; the Job then waits forever.",
     "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
     stricter=True,
 )
@@ -115,14 +115,16 @@ def _access_modes(case: Case, modes: object, path: str) -> None:
             case.report(VOL_CLAIM, f"{path}[{index}]", _unknown(case, mode, _MODES))
     others = [mode for mode in modes if mode != _ALONE]
     if _ALONE in modes and others:
-        case.report(VOL_CLAIM, path, f"{_ALONE} must stand alone, also found: {others[0]}")
+        case.report(
+            VOL_CLAIM, path, f"{_ALONE} must be the only access mode, also found: {others[0]}"
+        )
 
 
 def _storage(case: Case, resources: object, path: str) -> None:
     requests = resources.get("requests") if isinstance(resources, dict) else None
     storage = requests.get("storage") if isinstance(requests, dict) else None
     if storage is None:
-        message = "must say how large the volume is, such as 10Gi, found none"
+        message = "must be the size of the volume, such as 10Gi, found none"
         case.report(VOL_CLAIM, path, message, "FieldValueRequired")
         return
     try:

@@ -15,7 +15,7 @@ __all__ = ["VOL_PATH", "volumes"]
 VOL_PATH = Rule(
     "VOL-PATH",
     "a volume says where it is mounted",
-    "Without a path there is nothing to mount it at.",
+    "A volume without a path cannot be mounted.",
     'volumes: [{mountPath: "", volumeClaimName: data}]',
     reason="FieldValueRequired",
     phrases=("mountPath is required",),
@@ -23,7 +23,7 @@ VOL_PATH = Rule(
 VOL_COLON = Rule(
     "VOL-COLON",
     "the path at which a volume is mounted has no colon",
-    "Container runtimes part a path from its options there.",
+    "Container runtimes separate a path from its options with a colon.",
     'volumes: [{mountPath: "/data:ro", volumeClaimName: data}]',
 )
 VOL_DUP = Rule(
@@ -37,7 +37,7 @@ VOL_DUP = Rule(
 VOL_NONE = Rule(
     "VOL-NONE",
     "a volume has volumeClaim or volumeClaimName",
-    "Otherwise there is nothing to mount.",
+    "Without a claim there is nothing to mount.",
     "volumes: [{mountPath: /data}]",
     reason="FieldValueRequired",
     compares=True,
@@ -46,7 +46,7 @@ VOL_NONE = Rule(
 VOL_BOTH = Rule(
     "VOL-BOTH",
     "a volume has volumeClaim or volumeClaimName, not both",
-    "The one asks for a new claim, the other for one that exists.",
+    "The first creates a claim, the second uses an existing claim.",
     "volumes: [{mountPath: /data, volumeClaimName: data, volumeClaim: {…}}]",
     reason="FieldValueForbidden",
     phrases=("just specify VolumeClaimName",),
@@ -54,7 +54,7 @@ VOL_BOTH = Rule(
 VOL_NAME = Rule(
     "VOL-NAME",
     "volumeClaimName is an object name",
-    "No claim can have another name.",
+    "Kubernetes has no claims with other names.",
     "volumes: [{mountPath: /data, volumeClaimName: My_Data}]",
     phrases=("invalid VolumeClaimName",),
 )
@@ -129,16 +129,16 @@ def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, 
     if problem := dns_subdomain_problem(name):
         case.report(VOL_NAME, f"{path}.volumeClaimName", f"invalid VolumeClaimName: {problem}")
     if (first := claims.setdefault(name, index)) != index:
-        message = f'"{name}" is mounted by spec.volumes[{first}] too; both show the same files'
+        message = (
+            f'"{name}" is already mounted by spec.volumes[{first}]; both paths show the same files'
+        )
         case.report(VOL_TWICE, f"{path}.volumeClaimName", message)
 
 
 def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
-    """Say where a container, or a plugin, wants the path of a volume for something else."""
+    """Warn if a container or a plugin uses the path of a volume for something else."""
     if "svc" in (job.spec.plugins or ()) and MOUNT_PATH in mounted:
-        message = (
-            f'"{MOUNT_PATH}" is where plugin svc mounts its hosts files, which are left out then'
-        )
+        message = f'"{MOUNT_PATH}" is the path of the hosts files of plugin svc, which are not mounted then'
         case.report(VOL_TAKEN, f"spec.volumes[{mounted[MOUNT_PATH]}].mountPath", message)
     for index, task in enumerate(job.tasks):
         spec = task.pod_spec()
@@ -146,7 +146,7 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
             for place, path in _mounts(spec.get(field)):
                 if path in mounted:
                     where = f"spec.tasks[{index}].template.spec.{field}{place}"
-                    message = f'"{path}" stays what it is here: spec.volumes[{mounted[path]}] is not mounted'
+                    message = f'"{path}" is mounted here by the container: spec.volumes[{mounted[path]}] is not mounted'
                     case.report(VOL_TAKEN, where, message)
 
 

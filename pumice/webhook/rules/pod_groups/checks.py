@@ -26,21 +26,21 @@ INT32_MAX = 2**31 - 1
 PG_MIN_MEMBER = Rule(
     "PG-MIN-MEMBER",
     "minMember is 0 or more",
-    "There is no gang of fewer pods than none.",
+    "A negative size has no meaning.",
     "minMember: -1",
     stricter=True,
 )
 PG_MIN_TASK = Rule(
     "PG-MIN-TASK",
     "minTaskMember is 0 or more for every task",
-    "No task waits for fewer pods than none.",
+    "A negative size has no meaning.",
     "minTaskMember: {worker: -1}",
     stricter=True,
 )
 PG_MIN_SUM = Rule(
     "PG-MIN-SUM",
     "minMember is at least the sum of minTaskMember",
-    "With a smaller minMember the scheduler does not look at the single tasks: the gang starts "
+    "With a smaller minMember the scheduler ignores minTaskMember: the gang starts "
     "with any minMember pods.",
     "minMember: 2, minTaskMember: {ps: 1, worker: 4}",
     level="warn",
@@ -48,8 +48,8 @@ PG_MIN_SUM = Rule(
 )
 PG_MIN_RESOURCES = Rule(
     "PG-MIN-RESOURCES",
-    "minResources holds quantities of 0 or more, whole ones of what is counted",
-    "The scheduler compares them with what is free; what it cannot read it cannot compare.",
+    "minResources holds quantities of 0 or more, and integers for counted resources",
+    "The scheduler compares them with the free resources.",
     "minResources: {memory: 10 GB}",
     stricter=True,
     phrases=(
@@ -60,7 +60,7 @@ PG_MIN_RESOURCES = Rule(
 PG_RESOURCE = Rule(
     "PG-RESOURCE",
     "resource names are spelt right",
-    "A gang that needs a resource which does not exist waits for ever.",
+    "A gang that needs a resource that does not exist waits forever.",
     "minResources: {nvdia.com/gpu: 8}",
     level="warn",
 )
@@ -75,21 +75,21 @@ PG_PART_NAME = Rule(
 PG_PART_SIZE = Rule(
     "PG-PART-SIZE",
     "a sub-group has at least 1 pod, and the least number of sub-groups is 0 or more",
-    "There is no gang of fewer pods than none.",
+    "A negative size has no meaning.",
     "subGroupPolicy: [{name: workers, subGroupSize: 0}]",
     stricter=True,
 )
 PG_PART_SELECTOR = Rule(
     "PG-PART-SELECTOR",
-    "the label selector of a sub-group can be understood",
-    "No pod has a label that cannot be, so the sub-group would stay empty.",
+    "the label selector of a sub-group is valid",
+    "No pod matches an invalid selector, so the sub-group would stay empty.",
     "labelSelector: {matchExpressions: [{key: role, operator: Is, values: [worker]}]}",
     stricter=True,
 )
 PG_PART_KEYS = Rule(
     "PG-PART-KEYS",
     "matchLabelKeys are keys of labels, each named once",
-    "A label that cannot be tells no sub-groups apart.",
+    "Pods have no labels with other keys.",
     'matchLabelKeys: ["rack number"]',
     stricter=True,
 )
@@ -138,8 +138,8 @@ def _members(case: Case, group: PodGroup) -> None:
             readable = False
     if readable and 0 <= spec.min_member < total:
         message = (
-            f"{spec.min_member} is less than the {total} pods that minTaskMember asks for in all, "
-            "so the single tasks are not looked at"
+            f"{spec.min_member} is less than the {total} pods of minTaskMember in all, "
+            "so minTaskMember is ignored"
         )
         case.report(PG_MIN_SUM, "spec.minMember", message, excess=total - spec.min_member)
 
@@ -196,7 +196,7 @@ def _selector(case: Case, path: str, policy: SubGroupPolicy) -> None:
         if wrong := qualified_name_problem(key):
             case.report(PG_PART_KEYS, where, wrong)
         elif key in seen:
-            case.report(PG_PART_KEYS, where, f'"{key}" is there twice', "FieldValueDuplicate")
+            case.report(PG_PART_KEYS, where, f'"{key}" is listed twice', "FieldValueDuplicate")
         seen.add(key)
 
 
@@ -209,7 +209,7 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
 )
-"""What is judged about a PodGroup, in the order in which problems are told."""
+"""The checks of a PodGroup, in the order in which problems are reported."""
 
 
 def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:

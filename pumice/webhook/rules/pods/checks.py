@@ -11,8 +11,8 @@ __all__ = ["CHECKS", "validate"]
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
-    "a number of pods is above 0",
-    "A budget of no pods forbids nothing, or everything.",
+    "a number of pods is greater than 0",
+    "A budget of 0 pods allows every disruption or none.",
     'volcano.sh/jdb-min-available: "0"',
     phrases=(
         "it must be a positive integer",
@@ -21,8 +21,8 @@ POD_JDB_INT = Rule(
 )
 POD_JDB_PARSE = Rule(
     "POD-JDB-PARSE",
-    "a disruption budget is a number or a percentage",
-    "What cannot be read protects nothing.",
+    "a disruption budget is an integer or a percentage",
+    "A budget that cannot be parsed protects no pods.",
     "volcano.sh/jdb-min-available: half",
     phrases=(
         "invalid value … for volcano.sh/jdb-",
@@ -31,15 +31,15 @@ POD_JDB_PARSE = Rule(
 )
 POD_JDB_FORM = Rule(
     "POD-JDB-FORM",
-    "numbers and percentages are written plainly",
-    "Others read `+5`, `05`, `%50` or `5%0` in different ways or not at all.",
+    "integers and percentages are written without signs and leading zeros",
+    "Other programs parse `+5`, `05`, `%50` or `5%0` differently or not at all.",
     'volcano.sh/jdb-min-available: "%50"',
     stricter=True,
 )
 POD_JDB_PERCENT = Rule(
     "POD-JDB-PERCENT",
     "a percentage is between 1% and 99%",
-    "0% forbids nothing; with 100% no node can be drained.",
+    "0% protects no pods; with 100% no node can be drained.",
     "volcano.sh/jdb-max-unavailable: 100%",
     phrases=(
         "it must be a valid percentage which between 1% ~ 99%",
@@ -88,7 +88,7 @@ def _budget(case: Case, key: str, value: str) -> None:
         case.report(POD_JDB_PERCENT, path, message)
     elif not _PLAIN.fullmatch(value):
         plain = f"{number}{'%' if '%' in value else ''}"
-        case.report(POD_JDB_FORM, path, f'must be written plainly, as "{plain}", found "{value}"')
+        case.report(POD_JDB_FORM, path, f'must be written as "{plain}", found "{value}"')
 
 
 def _integer(text: str) -> int | None:
@@ -99,7 +99,7 @@ def _integer(text: str) -> int | None:
 
 
 CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
-"""What is judged about a Pod, in the order in which problems are told."""
+"""The checks of a Pod, in the order in which problems are reported."""
 
 
 def validate(case: Case, pod: Pod, _: Pod | None) -> None:

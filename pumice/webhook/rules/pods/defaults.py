@@ -18,14 +18,14 @@ __all__ = ["pod_defaults"]
 POD_GROUP_SCHEDULER = Rule(
     "POD-GROUP-SCHEDULER",
     "a pod names no other scheduler than its resource group",
-    "The group's scheduler counts, as in Volcano; the one that the pod names never sees it.",
+    "The group's scheduler replaces the pod's, as in Volcano.",
     "annotations: {volcano.sh/resource-group: gpu}, schedulerName: mine",
     level="warn",
 )
 POD_GATE_SCHEDULER = Rule(
     "POD-GATE-SCHEDULER",
-    "a pod that is held by a gate is one of our schedulers'",
-    "Another scheduler does not take the gate away, so the pod would wait for ever.",
+    "a pod with Pumice's scheduling gate names a configured scheduler",
+    "Another scheduler does not remove the gate, so the pod would wait forever.",
     "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
     level="warn",
 )
@@ -52,9 +52,7 @@ def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> 
     if scheduler not in case.settings.scheduler_names:
         path = f"metadata.annotations[{QUEUE_ALLOCATION_GATE}]"
         ours = ", ".join(case.settings.scheduler_names)
-        message = (
-            f'holds a pod of scheduler "{scheduler}", which does not take gates away; ours: {ours}'
-        )
+        message = f'holds a pod of scheduler "{scheduler}", which does not remove gates; configured schedulers: {ours}'
         case.report(POD_GATE_SCHEDULER, path, message)
 
 

@@ -22,15 +22,15 @@ Raw = dict[str, Any]
 
 POD_PLUGINS_FORM = Rule(
     "POD-PLUGINS-FORM",
-    f"the annotation {keys.PLUGINS} can be understood and fits the pods of its owner",
-    "A pod without its plugins' variables waits for peers that it cannot find.",
+    f"the annotation {keys.PLUGINS} is valid and fits the pods of its owner",
+    "Without the variables of its plugins a pod cannot find its peers.",
     "annotations: {pumice.dev/plugins: '{\"pytroch\": []}'}",
     stricter=True,
 )
 POD_PLUGINS_OWNER = Rule(
     "POD-PLUGINS-OWNER",
     f"a pod with the annotation {keys.PLUGINS} is one of an Indexed Job, a JobSet or a LeaderWorkerSet",
-    "Plugins go by a pod's index, and by how many there are; other pods have neither.",
+    "Plugins need the index and the number of pods; other pods have neither.",
     "annotations: {pumice.dev/plugins: pytorch}, ownerReferences: [{kind: ReplicaSet, name: web}]",
     stricter=True,
     compares=True,
@@ -38,7 +38,7 @@ POD_PLUGINS_OWNER = Rule(
 POD_PLUGINS_UNKNOWN = Rule(
     "POD-PLUGINS-UNKNOWN",
     f"the owner of a pod with the annotation {keys.PLUGINS} is there, and the pod is one of those it wants",
-    "How many pods there are stands in the owner; its controller tries again.",
+    "The number of pods is taken from the owner; its controller creates the pod again later.",
     "a pod of index 8 of a Job that has 8",
     reason="FieldValueNotFound",
     stricter=True,
@@ -53,8 +53,8 @@ POD_PLUGINS_VOLCANO = Rule(
 
 POD_PLUGINS_DOUBT = Rule(
     "POD-PLUGINS-DOUBT",
-    "the plugins of an Indexed Job, a JobSet or a LeaderWorkerSet can do what they are for",
-    "Its pods start, and probably wait for each other for ever; `pumice lint` and an event of the owner say so.",
+    "the plugins of an Indexed Job, a JobSet or a LeaderWorkerSet have the tasks and arguments that they need",
+    "Its pods start, and probably wait for each other forever; `pumice lint` and an event of the owner say so.",
     "completions: 4, parallelism: 2, annotations: {pumice.dev/plugins: pytorch}",
     level="warn",
 )
@@ -65,15 +65,15 @@ _IN_VAIN = "has no effect here: name plugins in spec.plugins of the Job"
 
 
 def wants_plugins(pod: DraftPod) -> bool:
-    """Whether a pod names plugins that have not been applied yet."""
+    """True if a pod names plugins that are not applied yet."""
     annotations = pod.metadata.annotations
     return annotations is not None and keys.PLUGINS in annotations and keys.WIRED not in annotations
 
 
 def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
-    """Write what plugins do to a pod that names them into the case's patch.
+    """Add the edits of plugins to the case's patch, for a pod that names plugins.
 
-    Its namespace may stand in the review only.
+    The namespace may be in the review only.
     """
     if _is_volcanos(pod):
         case.report(POD_PLUGINS_VOLCANO, _PATH, _IN_VAIN)
@@ -113,7 +113,7 @@ def foreign_owner(case: Case, owner: Owner) -> None:
 
 
 def volcano_template(case: Case, path: str, template: Raw) -> None:
-    """Warn where a template of a Volcano Job names plugins, before its pods do."""
+    """Warn about a template of a Volcano Job that has the annotation for plugins of other owners."""
     metadata = template.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if isinstance(annotations, dict) and keys.PLUGINS in annotations:
@@ -137,7 +137,7 @@ def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
         return wired
     what = f'{found.kind.kind} "{found.owner}"'
     if owner is None:
-        message = f"cannot be wired: there is no {what} that says how many pods there are"
+        message = f"cannot be wired: there is no {what}, which has the number of pods"
     else:
         case.missing_owners.append(key)  # it may have changed a moment ago
         message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"

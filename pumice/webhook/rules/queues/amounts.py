@@ -1,7 +1,7 @@
-"""Amounts of a queue: quantities that can be parsed, and that fit each other.
+"""Quantities of a queue: they can be parsed and are consistent.
 
 For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited. The
-queue `root` stands for the whole cluster, so its amounts do not change by hand.
+queue `root` is the whole cluster, so users do not change its quantities.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,8 +30,8 @@ __all__ = [
 
 Q_QUANTITY = Rule(
     "Q-QUANTITY",
-    "amounts are quantities",
-    "What cannot be read cannot be compared.",
+    "quantities can be parsed",
+    "Queues are compared by these quantities.",
     "capability: {memory: 10 GB}",
     phrases=(
         "quantities must match the regular expression",
@@ -40,22 +40,22 @@ Q_QUANTITY = Rule(
 )
 Q_NEG = Rule(
     "Q-NEG",
-    "amounts are not negative",
-    "There is no share smaller than none.",
+    "quantities are not negative",
+    "A negative share has no meaning.",
     "capability: {cpu: -10}",
     phrases=("must be greater than or equal to 0",),
 )
 Q_INT = Rule(
     "Q-INT",
-    "counted resources come in whole numbers",
-    "There is no half a device and no half a pod.",
+    "quantities of counted resources are integers",
+    "A device or a pod cannot be divided.",
     "capability: {nvidia.com/gpu: 500m}",
     phrases=("must be an integer",),
 )
 Q_GUAR_NO_DESERVED = Rule(
     "Q-GUAR-NO-DESERVED",
     "what is guaranteed is also deserved",
-    "The queue would own what it has no claim to.",
+    "A queue is guaranteed only what it deserves.",
     "guarantee: {resource: {cpu: 1}}",
     reason="FieldValueRequired",
     compares=True,
@@ -64,7 +64,7 @@ Q_GUAR_NO_DESERVED = Rule(
 Q_GUAR_GT_DESERVED = Rule(
     "Q-GUAR-GT-DESERVED",
     "the guarantee is at most what is deserved",
-    "The queue would own more than it has a claim to.",
+    "A queue is guaranteed at most what it deserves.",
     "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}",
     compares=True,
     phrases=("must be >= guarantee",),
@@ -72,7 +72,7 @@ Q_GUAR_GT_DESERVED = Rule(
 Q_DES_GT_CAP = Rule(
     "Q-DES-GT-CAP",
     "what is deserved is at most the capability",
-    "The queue may never use what it deserves.",
+    "The queue could never use its deserved share.",
     "capability: {cpu: 1}, deserved: {cpu: 2}",
     compares=True,
     phrases=("must be <= capability",),
@@ -80,7 +80,7 @@ Q_DES_GT_CAP = Rule(
 Q_RESOURCE = Rule(
     "Q-RESOURCE",
     "resource names are spelt right",
-    "A limit on a resource that does not exist limits nothing.",
+    "A limit on a resource that does not exist has no effect.",
     "capability: {nvdia.com/gpu: 8}",
     level="warn",
 )
@@ -126,7 +126,7 @@ def amounts(case: Case, queue: Queue) -> None:
         _each(case, path, found)
     for name, amount in sorted(readable(queue.spec.capability).items()):
         if amount == 0:
-            message = "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if that is meant"
+            message = "0 means none; Volcano treats 0 cpu or memory as unlimited, so leave it out if that is meant"
             case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
 
 
@@ -189,8 +189,8 @@ def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
 
 Q_ROOT_FROZEN = Rule(
     "Q-ROOT-FROZEN",
-    "the shares of the queue root do not change",
-    "root stands for the whole cluster (setting `enable-root-queue-protection`).",
+    "capability, deserved and guarantee of the queue root do not change",
+    "root is the whole cluster (setting `enable-root-queue-protection`).",
     "metadata: {name: root}, spec: {capability: {cpu: 10}}",
     reason="FieldValueForbidden",
     phrases=("root queue's resource attributes",),

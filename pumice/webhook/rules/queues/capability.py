@@ -21,14 +21,14 @@ __all__ = ["Q_CAP_GT_ANCESTOR", "capability", "ruled"]
 Q_ROOT_LIMIT = Rule(
     "Q-ROOT-LIMIT",
     "what the queue root limits is limited for the queues below it",
-    "root stands for the whole cluster; what it does not have, no queue can get. Volcano does not look.",
+    "root is the whole cluster; no queue can get more than it has. Volcano does not compare with root.",
     "capability: {cpu: 20}, where root has capability: {cpu: 10}",
     stricter=True,
     compares=True,
 )
 Q_TREE_OTHER = Rule(
     "Q-TREE-OTHER",
-    "amounts of every resource fit into the tree",
+    "quantities of every resource fit into the tree of queues",
     "Volcano compares cpu, memory, pods, ephemeral storage, huge pages, volumes and extended resources, and no others.",
     "deserved: {count/jobs.batch: 20}, where the parent has deserved: {count/jobs.batch: 10}",
     stricter=True,
@@ -53,7 +53,7 @@ def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
 Q_CAP_GT_ANCESTOR = Rule(
     "Q-CAP-GT-ANCESTOR",
     "capability is at most that of the nearest queue above that limits the resource",
-    "Pods of a queue count in all queues above it, so the larger limit can never be reached.",
+    "Pods of a queue count in all queues above it, so the larger limit could never be reached.",
     "capability: {cpu: 20}, where the parent has capability: {cpu: 10}",
     compares=True,
     phrases=("exceeds its ancestor's capability",),
@@ -61,15 +61,15 @@ Q_CAP_GT_ANCESTOR = Rule(
 Q_CAP_LT_DESC = Rule(
     "Q-CAP-LT-DESC",
     "capability is at least that of every queue below",
-    "Queues below would be promised more than they can ever have.",
+    "The queues below could never use their capability.",
     "capability: {cpu: 10}, where a queue below has capability: {cpu: 12}",
     compares=True,
     phrases=("is smaller than its descendants' max capability",),
 )
 Q_CAP_DESC_GT_ANCESTOR = Rule(
     "Q-CAP-DESC-GT-ANCESTOR",
-    "queues below a queue without a limit fit below those above it",
-    "A queue that moves, or gives up its limit, puts those below it under the limits above.",
+    "if a queue has no limit, the queues below it are within the limits above it",
+    "When a queue moves or drops its limit, the limits above apply to the queues below it.",
     "spec: {parent: small}, where small has capability: {cpu: 10} and a queue below this one {cpu: 12}",
     stricter=True,
     compares=True,
@@ -77,7 +77,7 @@ Q_CAP_DESC_GT_ANCESTOR = Rule(
 Q_CAP_BELOW_ZERO = Rule(
     "Q-CAP-BELOW-ZERO",
     "below a capability of 0 no queue has more",
-    "Who writes 0 means none; Volcano compares as if nothing were written.",
+    "0 means none of the resource; Volcano ignores the 0 in this comparison.",
     "capability: {nvidia.com/gpu: 4}, where the parent has capability: {nvidia.com/gpu: 0}",
     stricter=True,
     compares=True,

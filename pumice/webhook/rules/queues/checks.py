@@ -33,7 +33,7 @@ CHECKS: tuple[Check[Queue], ...] = (
     (hierarchy.Q_HIER_LEN, hierarchy.hierarchy),
     (tree.Q_PARENT_MISSING, tree.place),
 )
-"""What is judged about a Queue, in the order in which problems are told."""
+"""The checks of a Queue, in the order in which problems are reported."""
 
 LIMITS: tuple[tuple[Rule, Find], ...] = (
     (amounts.Q_GUAR_GT_DESERVED, amounts.order),

@@ -17,7 +17,7 @@ __all__ = ["Q_STATE", "state", "validate_delete"]
 Q_STATE = Rule(
     "Q-STATE",
     "the state of a queue exists",
-    "Whatever asks whether the queue is open gets no answer.",
+    "The scheduler and the controller act only on known states.",
     "status: {state: Opened}",
     reason="FieldValueNotSupported",
     phrases=("queue state must be in",),
@@ -35,7 +35,7 @@ _CLOSED = ("Closed", "Closing")
 
 
 def state(case: Case, queue: Queue) -> None:
-    """Check the state; the controller's own states are none that a new queue may have."""
+    """Check the state; a new queue may not have a state that only the controller sets."""
     known = STATES[:2] if case.creating else STATES
     found = queue.status.state
     if found and found not in known:
@@ -52,8 +52,8 @@ def _closing(case: Case, queue: Queue) -> None:
     if open_:
         below = counted(len(open_), "open queue")
         message = (
-            f"{below} below it will be closed too and take no new PodGroups until it opens again; "
-            f"those that run go on: {listed(open_)}"
+            f"{below} below it will be closed too and accept no new PodGroups until it opens again; "
+            f"running PodGroups continue: {listed(open_)}"
         )
         case.report(Q_CLOSE_CHILDREN, "status.state", message)
 
@@ -85,7 +85,7 @@ Q_DEL_MISSING = Rule(
 Q_DEL_CHILDREN = Rule(
     "Q-DEL-CHILDREN",
     "a queue with queues below it is not deleted",
-    "They would have no way up to root.",
+    "They would have no path to root.",
     "kubectl delete queue department (with team-a and team-b below it)",
     reason="FieldValueForbidden",
     phrases=("can not be deleted because it has … child queues",),
@@ -93,7 +93,7 @@ Q_DEL_CHILDREN = Rule(
 Q_DEL_PODS = Rule(
     "Q-DEL-PODS",
     "a queue whose pods hold resources is not deleted",
-    "No queue would pay for them (setting `enable-queue-allocated-pods-check`).",
+    "Their resources would count in no queue (setting `enable-queue-allocated-pods-check`).",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
     phrases=("cannot be deleted because it has allocated Pods",),
@@ -101,7 +101,7 @@ Q_DEL_PODS = Rule(
 Q_DEL_RUNNING = Rule(
     "Q-DEL-RUNNING",
     "the pods of a queue that is deleted hold no resources",
-    "No queue would pay for them; the setting makes Q-DEL-PODS of it.",
+    "Their resources would count in no queue. With the setting, Q-DEL-PODS refuses the deletion.",
     "kubectl delete queue busy (without the setting `enable-queue-allocated-pods-check`)",
     reason="FieldValueForbidden",
     level="warn",
@@ -109,7 +109,7 @@ Q_DEL_RUNNING = Rule(
 Q_DEL_GROUPS = Rule(
     "Q-DEL-GROUPS",
     "a queue that is deleted holds no PodGroups that are not completed",
-    "Those that wait would wait for ever, and those that run would belong to no queue.",
+    "Pending PodGroups would wait forever, and running ones would belong to no queue.",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
     stricter=True,
@@ -117,7 +117,7 @@ Q_DEL_GROUPS = Rule(
 
 
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:
-    """Judge the end of a Queue, which is looked up when the review does not carry it."""
+    """Check the deletion of a Queue; if the review lacks the Queue, it is looked up."""
     if name == keys.DEFAULT_QUEUE:
         message = "`default` queue can not be deleted: Jobs that name no queue go there"
         case.report(Q_DEL_DEFAULT, "", message)
@@ -127,7 +127,9 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
         case.report(Q_DEL_ROOT, "", message)
         return
     queue = old
-    if queue is None or queue.status == QueueStatus():  # which tells of no pods, nor of none
+    if (
+        queue is None or queue.status == QueueStatus()
+    ):  # an empty status does not say whether there are pods
         queue = case.queue(name) or old
     if queue is None:
         case.report(Q_DEL_MISSING, "", f'queue.scheduling.volcano.sh "{name}" not found')

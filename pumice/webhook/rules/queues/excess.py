@@ -1,4 +1,4 @@
-"""By how much a queue exceeds a limit, and the words for it.
+"""By how much a queue exceeds a limit, and the message about it.
 
 A queue that is over its limits must be able to come back within them, step by step and beside others that are over
 theirs. So an update is held against such a problem only when it brings it or makes it larger; a smaller excess
@@ -24,13 +24,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(items: Iterable[str]) -> str:
-    """Items with commas between them, cut where they are many."""
+    """Items separated by commas, at most ten of them."""
     shown = list(items)
     return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
 
 
 def chained(names: Sequence[str], arrow: str) -> str:
-    """Names one behind the other, cut in the middle where they are many."""
+    """Names joined by an arrow; if there are more than ten, those in the middle are left out."""
     if len(names) <= _SHOWN:
         return arrow.join(names)
     half = _SHOWN // 2
@@ -38,11 +38,11 @@ def chained(names: Sequence[str], arrow: str) -> str:
 
 
 class Excess(NamedTuple):
-    """Something that is more than it may be.
+    """A limit that is exceeded.
 
     Attributes:
-        limit: Which limit: what stays the same when only the amounts change.
-        amount: How much too much, in milli-units or steps.
+        limit: Identifies the limit; it does not depend on the quantities.
+        amount: By how much the limit is exceeded, in milli-units or levels.
         rule: The rule that it breaks.
         path: Where.
         message: What was found, and what would be right.
@@ -61,7 +61,7 @@ the stored queue, if there is one, need not be looked at."""
 
 
 def judge(case: Case, queue: Queue, find: Find, old: Queue | None) -> None:
-    """Report what is too much and was not as much before."""
+    """Report limits that are exceeded, unless they were exceeded by as much before."""
     found = list(find(case, queue, old))
     if not found:
         return

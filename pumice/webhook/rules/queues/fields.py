@@ -14,7 +14,7 @@ __all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "clusters", "fields"]
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
     "weight is from 1 to 65535",
-    "Shares are divided by weight; what has none gets nothing.",
+    "Shares are divided by weight; a queue without a weight gets nothing.",
     "weight: -1",
 )
 Q_PRIORITY = Rule(
@@ -41,22 +41,24 @@ def fields(case: Case, queue: Queue) -> None:
     """Check the plain fields."""
     spec = queue.spec
     if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
-        message = f"must be from 1 to {_LARGEST_WEIGHT}, found {spec.weight}"
+        message = f"must be between 1 and {_LARGEST_WEIGHT}, inclusive, found {spec.weight}"
         case.report(Q_WEIGHT, "spec.weight", message)
     if not 0 <= spec.priority <= _LARGEST_PRIORITY:
-        message = f"must be from 0 to {_LARGEST_PRIORITY}, found {spec.priority}"
+        message = f"must be between 0 and {_LARGEST_PRIORITY}, inclusive, found {spec.priority}"
         case.report(Q_PRIORITY, "spec.priority", message)
     strategy = spec.dequeue_strategy
     if strategy and strategy not in _STRATEGIES:
         hint = case.did_you_mean(strategy, _STRATEGIES)
-        message = f'"{strategy}" is not a strategy{hint}, expected one of {", ".join(_STRATEGIES)}'
+        message = (
+            f'"{strategy}" is not a dequeueStrategy{hint}; expected one of {", ".join(_STRATEGIES)}'
+        )
         case.report(Q_DEQUEUE, "spec.dequeueStrategy", message)
 
 
 Q_CLUSTER_NAME = Rule(
     "Q-CLUSTER-NAME",
     "a cluster in extendClusters has a name",
-    "It would be unknown where its Jobs go.",
+    "Jobs could not be assigned to the cluster.",
     "extendClusters: [{weight: 1}]",
     reason="FieldValueRequired",
     stricter=True,
@@ -64,7 +66,7 @@ Q_CLUSTER_NAME = Rule(
 Q_CLUSTER_DUP = Rule(
     "Q-CLUSTER-DUP",
     "no cluster is twice in extendClusters",
-    "Which of the two weights and capacities counts would be a guess.",
+    "The two entries could contradict each other.",
     "extendClusters: [{name: east}, {name: east}]",
     reason="FieldValueDuplicate",
     stricter=True,
@@ -72,14 +74,14 @@ Q_CLUSTER_DUP = Rule(
 Q_CLUSTER_WEIGHT = Rule(
     "Q-CLUSTER-WEIGHT",
     "weights in extendClusters are not negative",
-    "There is no share smaller than none.",
+    "A negative share has no meaning.",
     "extendClusters: [{name: east, weight: -1}]",
     stricter=True,
 )
 Q_CLUSTER_CAPACITY = Rule(
     "Q-CLUSTER-CAPACITY",
     "capacities in extendClusters are not negative",
-    "No cluster takes less than nothing.",
+    "A negative capacity has no meaning.",
     "extendClusters: [{name: east, capacity: {cpu: -1}}]",
     stricter=True,
 )

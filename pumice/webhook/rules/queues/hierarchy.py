@@ -22,7 +22,7 @@ Q_HIER_LEN = Rule(
 Q_HIER_WEIGHT_NUM = Rule(
     "Q-HIER-WEIGHT-NUM",
     "weights of the hierarchy are numbers",
-    "What is no number cannot be weighed.",
+    "Shares are divided by these weights.",
     "volcano.sh/hierarchy-weights: 1/a/3",
     phrases=(
         "is invalid number",
@@ -32,14 +32,14 @@ Q_HIER_WEIGHT_NUM = Rule(
 Q_HIER_WEIGHT_FINITE = Rule(
     "Q-HIER-WEIGHT-FINITE",
     "weights of the hierarchy are finite",
-    "An infinite weight takes everything; one that is not a number makes every share undefined.",
+    "An infinite weight takes the whole share; NaN makes every share undefined.",
     "volcano.sh/hierarchy-weights: 1/NaN/3",
     stricter=True,
 )
 Q_HIER_WEIGHT_POS = Rule(
     "Q-HIER-WEIGHT-POS",
     "weights of the hierarchy are above 0",
-    "A step of no weight gets nothing.",
+    "A step with a weight of 0 gets nothing.",
     "volcano.sh/hierarchy-weights: 1/-1/3",
     phrases=(
         "must be larger than 0",
@@ -48,16 +48,16 @@ Q_HIER_WEIGHT_POS = Rule(
 )
 Q_HIER_SUBPATH = Rule(
     "Q-HIER-SUBPATH",
-    "no queue lies on the way to another",
-    "Only the last step of a path is a queue; those before it only divide.",
+    "a queue's path is not the start of another queue's path",
+    "Only the last step of a path is a queue; the steps before it only divide shares.",
     "volcano.sh/hierarchy: root/a, where another queue has root/a/b",
     reason="FieldValueForbidden",
     phrases=("is not allowed to be in the sub path of",),
 )
 Q_HIER_BELOW = Rule(
     "Q-HIER-BELOW",
-    "no queue lies below another queue's path",
-    "The other queue would become a step that only divides, and its Jobs would get nothing.",
+    "a queue's path does not continue another queue's path",
+    "The other queue would become a step that only divides shares, and its Jobs would get nothing.",
     "volcano.sh/hierarchy: root/a/b, where another queue has root/a",
     reason="FieldValueForbidden",
     stricter=True,

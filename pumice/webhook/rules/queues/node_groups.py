@@ -36,7 +36,7 @@ Q_GROUP_NAME = Rule(
 Q_GROUP_DUP = Rule(
     "Q-GROUP-DUP",
     "no node group is twice in a list",
-    "In a list of preferences the place counts, and two places are a guess.",
+    "The position in a list of preferences is the priority of a group; it can have only one.",
     "nodeGroupAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [gpu, cpu, gpu]}",
     reason="FieldValueDuplicate",
     stricter=True,
@@ -52,7 +52,7 @@ Q_GROUP_BOTH = Rule(
 Q_GROUP_PREFERENCE = Rule(
     "Q-GROUP-PREFERENCE",
     "a preference for or against a node group can have an effect",
-    "What is required decides; a preference that says otherwise, or both ways, says nothing.",
+    "A preference that contradicts a requirement or another preference has no effect.",
     "nodeGroupAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [gpu]}, where gpu is in required anti-affinity",
     level="warn",
 )
@@ -65,7 +65,7 @@ _UNWANTED = "spec.affinity.nodeGroupAntiAffinity"
 
 
 def group_name_problem(name: str) -> str | None:
-    """Say why a text is no name of a node group, or None when it is."""
+    """Explain why a string is not a valid name of a node group; None if it is."""
     return label_value_problem(name) if name else "must not be empty"
 
 
@@ -104,7 +104,7 @@ def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms
     never = f"is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it"
     for index, group in enumerate(unwanted.required):
         if group in required:
-            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it must be used and must not'
+            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it is required and forbidden'
             case.report(Q_GROUP_BOTH, f"{_UNWANTED}.{_REQUIRED}[{index}]", message)
     for index, group in enumerate(wanted.preferred):
         if group in forbidden:
@@ -122,7 +122,7 @@ def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms
 
 Q_GROUP_LIMITS = Rule(
     "Q-GROUP-LIMITS",
-    "limits of node groups are a JSON object of groups with resources and amounts",
+    "limits of node groups are a JSON object: group, resource, quantity",
     "The scheduler places no pod of a queue whose limits it cannot read.",
     f"{keys.NODE_GROUP_LIMITS}: '{{gpu: 8}}'",
     stricter=True,
@@ -130,7 +130,7 @@ Q_GROUP_LIMITS = Rule(
 Q_GROUP_LIMITS_UNUSED = Rule(
     "Q-GROUP-LIMITS-UNUSED",
     "limits are about node groups that the queue may use",
-    "A limit on what is never used limits nothing; perhaps another group was meant.",
+    "A limit on a group that is never used has no effect; another group may have been meant.",
     f'{keys.NODE_GROUP_LIMITS}: \'{{"gpu": {{"cpu": 8}}}}\', where gpu is in required anti-affinity',
     level="warn",
 )

@@ -69,7 +69,7 @@ class Tree:
         return end != "" and end in (self.name, *(each.metadata.name for each in above))
 
     def children(self, name: str) -> list[Queue]:
-        """Queues right below a queue; those without a parent are below root."""
+        """The children of a queue; queues without a parent are children of root."""
         if not name:
             return []
         known = list(self._view.children(name))

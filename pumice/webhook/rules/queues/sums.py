@@ -23,7 +23,7 @@ __all__ = ["Q_SIB_GUAR", "sums"]
 Q_SIB_GUAR = Rule(
     "Q-SIB-GUAR",
     "guarantees of sibling queues add up to at most their parent's",
-    "The parent would promise more than is promised to it.",
+    "The parent would guarantee more than it is guaranteed.",
     "guarantee: {resource: {cpu: 7}} beside a sibling's 2, where the parent has 8",
     compares=True,
     phrases=("sum of children's guarantee … exceeds parent's guarantee limit",),
@@ -31,7 +31,7 @@ Q_SIB_GUAR = Rule(
 Q_SIB_DES = Rule(
     "Q-SIB-DES",
     "deserved shares of sibling queues add up to at most their parent's",
-    "The parent would have to divide more than it deserves.",
+    "The parent cannot divide more than it deserves.",
     "deserved: {cpu: 7} beside a sibling's 2, where the parent has 8",
     compares=True,
     phrases=("sum of children's deserved … exceeds parent's deserved limit",),
@@ -39,7 +39,7 @@ Q_SIB_DES = Rule(
 Q_CHILD_GUAR = Rule(
     "Q-CHILD-GUAR",
     "the guarantee is at least what the queues below are guaranteed",
-    "The queue would promise more than is promised to it.",
+    "The queue would guarantee more than it is guaranteed.",
     "guarantee: {resource: {cpu: 10}}, where queues below have 13 in all",
     compares=True,
     phrases=("sum of children's guarantee … exceeds parent's guarantee limit",),
@@ -47,7 +47,7 @@ Q_CHILD_GUAR = Rule(
 Q_CHILD_DES = Rule(
     "Q-CHILD-DES",
     "what is deserved is at least what the queues below deserve",
-    "The queue would have to divide more than it deserves.",
+    "The queue cannot divide more than it deserves.",
     "deserved: {cpu: 10}, where queues below have 13 in all",
     compares=True,
     phrases=("sum of children's deserved … exceeds parent's deserved limit",),
@@ -85,7 +85,7 @@ class _Share(NamedTuple):
     of_root: tuple[tuple[str, Callable[[Queue], Amounts]], ...]
 
     def over(self, total: int) -> str:
-        """The beginning of the message about a sum that is too large; the limit follows."""
+        """The first part of the message about a sum that is too large; the caller appends the limit."""
         return (
             f"sum of children's {self.noun}, {format_milli(total)}, "
             f"exceeds parent's {self.noun} limit"

@@ -1,4 +1,4 @@
-"""Where a queue stands in the tree: it has a way up to `root`, short and not in a circle."""
+"""The position of a queue in the tree: it has a path to `root`, without a cycle and not too long."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ __all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "allocated_pods", "depth", "place"]
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
     "a queue is not its own parent",
-    "It would have no way up to root.",
+    "It would have no path to root.",
     "metadata: {name: team}, spec: {parent: team}",
     compares=True,
     phrases=("cannot use itself as parent",),
@@ -23,7 +23,7 @@ Q_SELF_PARENT = Rule(
 Q_CYCLE = Rule(
     "Q-CYCLE",
     "a queue is not below itself",
-    "Shares are divided from root downwards; a circle hangs in the air.",
+    "Shares are divided from root downwards; queues in a cycle have no path to root.",
     "spec: {parent: child}, where queue child has this queue above it",
     stricter=True,
 )
@@ -38,7 +38,7 @@ Q_ROOT_PARENT = Rule(
 Q_PARENT_MISSING = Rule(
     "Q-PARENT-MISSING",
     "every queue above a queue exists",
-    "A queue without a way up to root has no share.",
+    "A queue without a path to root has no share.",
     "spec: {parent: no-such-queue}",
     reason="FieldValueNotFound",
     phrases=(
@@ -48,7 +48,7 @@ Q_PARENT_MISSING = Rule(
 )
 Q_PARENT_UNKNOWN = Rule(
     "Q-PARENT-UNKNOWN",
-    "every queue above a queue is among the objects at hand",
+    "every queue above a queue is in the given files or the cluster",
     "Without a cluster, or its state in files, it is unknown whether the parent exists.",
     "spec: {parent: department}",
     reason="FieldValueNotFound",
@@ -57,7 +57,7 @@ Q_PARENT_UNKNOWN = Rule(
 Q_DEPTH = Rule(
     "Q-DEPTH",
     "queues are nested no deeper than `max-queue-depth`",
-    "Every level costs each scheduling cycle, and so many cannot be overseen.",
+    "Each level makes every scheduling cycle slower.",
     "a queue whose parent is on the deepest level allowed",
     phrases=("exceeds the maximum allowed depth",),
 )
@@ -71,21 +71,21 @@ Q_DEPTH_BELOW = Rule(
 Q_PARENT_BUSY = Rule(
     "Q-PARENT-BUSY",
     "a queue that runs pods does not become a parent",
-    "Its pods would be in no leaf queue any more.",
+    "Its pods would no longer be in a leaf queue.",
     "spec: {parent: queue-with-running-pods}",
     phrases=("cannot be the parent queue of queue … because it has allocated Pods",),
 )
 Q_PARENT_GROUPS = Rule(
     "Q-PARENT-GROUPS",
-    "a queue that PodGroups wait in does not become a parent",
-    "Only queues without queues below them place pods.",
+    "a queue with pending PodGroups does not become a parent",
+    "Pods are placed in leaf queues only.",
     "spec: {parent: queue-with-waiting-jobs}",
     level="warn",
 )
 Q_PARENT_CLOSED = Rule(
     "Q-PARENT-CLOSED",
     "the parent is open",
-    "What a closed queue's children ask for is not given to them.",
+    "The children of a closed queue get no resources.",
     "spec: {parent: closed-queue}",
     level="warn",
 )
@@ -94,7 +94,7 @@ _PATH = "spec.parent"
 
 
 def allocated_pods(queue: Queue) -> int:
-    """Pods that hold resources of a queue, by its status; 0 when it says nothing readable."""
+    """Number of pods that hold resources of a queue, from its status; 0 if the status has no valid number."""
     try:
         return parse_milli((queue.status.allocated or {}).get("pods", 0)) // MILLI
     except ValueError:
@@ -106,7 +106,7 @@ def place(case: Case, queue: Queue) -> None:
     name, parent = queue.metadata.name, queue.spec.parent
     if name == keys.ROOT_QUEUE:
         if parent:
-            case.report(Q_ROOT_PARENT, _PATH, f'root has no parent, found "{parent}"')
+            case.report(Q_ROOT_PARENT, _PATH, f'root must not have a parent, found "{parent}"')
     elif name and parent == name:
         case.report(Q_SELF_PARENT, _PATH, f'queue "{name}" cannot use itself as parent')
     elif parent not in ("", keys.ROOT_QUEUE):
@@ -123,7 +123,7 @@ def _way_up(case: Case, queue: Queue) -> None:
         _missing(case, end, above)
         return
     circle = chained([name, *above, end], " → ")
-    message = f"queues are below each other in a circle: {circle}"
+    message = f"queues are below each other in a cycle: {circle}"
     parent = queue.spec.parent
     if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
         limit = case.settings.max_queue_depth
@@ -135,7 +135,7 @@ def _way_up(case: Case, queue: Queue) -> None:
 
 
 def _leads_up_as_stored(case: Case, name: str) -> bool:
-    """Whether a queue has a short way up before the one under judgement moves, which is all that Volcano looks at."""
+    """True if the stored queue has a path to root within the limit; Volcano checks only this."""
     stored = case.view.queue(name)
     way = Tree(case.view, stored).way() if stored is not None else None
     return way is not None and len(way) + 1 < case.settings.max_queue_depth
@@ -155,7 +155,7 @@ def _missing(case: Case, name: str, above: list[str]) -> None:
 
 
 def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find levels that are too deep, of the queue and of what is below it."""
+    """Find levels beyond the limit, of the queue and of the queues below it."""
     if old is not None and queue.spec.parent == old.spec.parent:
         return
     tree = Tree(case.view, queue)
@@ -171,7 +171,7 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
         message = f"level {own} ({way}) exceeds the maximum allowed depth of {limit}"
         rule = Q_DEPTH
     elif old is not None and Tree(case.view, old).is_in_circle():
-        return  # who opens a circle takes all of it along
+        return  # the queue leaves a cycle, and all queues of the cycle move with it
     else:
         message = f"level {deepest} of the queues below {way} exceeds the maximum allowed depth of {limit}"
         rule = Q_DEPTH_BELOW
@@ -198,7 +198,9 @@ def _parent(case: Case, name: str, parent: str) -> None:
     if queue is None:
         return
     if not queue.is_open:
-        message = f'queue "{parent}" is {queue.status.state}, so nothing below it gets anything new'
+        message = (
+            f'queue "{parent}" is {queue.status.state}, so the queues below it get no new resources'
+        )
         case.report(Q_PARENT_CLOSED, _PATH, message)
     has_others = any(each.metadata.name != name for each in case.view.children(parent))
     if has_others:
@@ -212,5 +214,5 @@ def _parent(case: Case, name: str, parent: str) -> None:
         case.report(Q_PARENT_BUSY, _PATH, message)
     elif groups := case.view.pod_groups_in(parent):
         waiting = counted(groups, "PodGroup")
-        message = f'queue "{parent}" has {waiting} of its own, which will not be placed any more'
+        message = f'queue "{parent}" has {waiting} of its own, which will no longer be placed'
         case.report(Q_PARENT_GROUPS, _PATH, message)

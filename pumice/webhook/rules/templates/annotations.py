@@ -14,7 +14,7 @@ __all__ = ["annotations"]
 
 TPL_ANNOTATION_VALUE = refused(
     "TPL-ANNOTATION-VALUE",
-    "annotations that Kubernetes reads hold what it can read",
+    "annotations that Kubernetes reads have valid values",
     "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
     phrases=(
         "must be a 32bit integer",

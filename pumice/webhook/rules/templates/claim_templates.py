@@ -48,7 +48,7 @@ def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
     elif parse_milli(amount) <= 0:
         site.report(TPL_CLAIM_TEMPLATE, f"must be above 0, found {amount}", where)
     elif parse_milli(amount) % MILLI:
-        site.report(TPL_DOUBTFUL, f"{amount} is not a whole number of bytes", where)
+        site.report(TPL_DOUBTFUL, f"{amount} is a fractional number of bytes", where)
 
 
 def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:

@@ -47,7 +47,7 @@ TPL_TERMINATION = refused(
 TPL_INIT = Rule(
     "TPL-INIT",
     "init containers have no probes and no hooks, unless their restartPolicy is Always",
-    "They run to their end; only a sidecar keeps running and can be asked how it is.",
+    "They run to completion; only a sidecar keeps running and can be probed.",
     "initContainers: [{name: init, image: busybox, livenessProbe: {exec: {command: [ls]}}}]",
     reason="FieldValueForbidden",
     compares=True,

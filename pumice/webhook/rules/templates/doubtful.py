@@ -32,15 +32,15 @@ TPL_FEATURE = Rule(
 TPL_DEPRECATED = Rule(
     "TPL-DEPRECATED",
     "a template uses nothing that Kubernetes has deprecated",
-    "Much of it has no effect any more, and the rest will have none: pods wait for nodes with an old label, or "
+    "Most deprecated fields have no effect: pods wait for nodes with an old label, or "
     "for a volume that no node can mount.",
     "nodeSelector: {beta.kubernetes.io/arch: amd64}",
     level="warn",
 )
 TPL_DOUBTFUL = Rule(
     "TPL-DOUBTFUL",
-    "a template says nothing that has no effect, or hardly the one that is meant",
-    "Kubernetes takes it and warns, but who hears the warning is the controller that makes the pods.",
+    "a template has no field without effect, or with an effect that is probably not meant",
+    "Kubernetes admits it with a warning, which only the controller that creates the pods receives.",
     "resources: {limits: {memory: 512m}}",
     level="warn",
 )
@@ -70,7 +70,7 @@ def node_label(site: Site, key: str, field: str, _: Raw) -> None:
     """Say that a label of nodes is deprecated, if it is."""
     if key in NODE_LABELS:
         successor = NODE_LABELS[key]
-        message = f"{key} is deprecated as a label of nodes"
+        message = f"{key} is a deprecated node label"
         message += f"; use {successor} instead" if successor else ""
         site.report(TPL_DEPRECATED, message, field)
 

@@ -55,7 +55,7 @@ TPL_PREEMPTION = refused(
 TPL_PRIORITY = Rule(
     "TPL-PRIORITY",
     "priority and preemptionPolicy are left to the priority class",
-    "Kubernetes refuses a pod whose own ones differ from those of its class.",
+    "Kubernetes refuses a pod whose values differ from those of its class.",
     "priority: 1000",
     level="warn",
 )
@@ -69,7 +69,7 @@ TPL_OVERHEAD = refused(
 )
 TPL_PROBE = refused(
     "TPL-PROBE",
-    "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
+    "numbers of probes are 0 or more; successThreshold of liveness and startup probes is 1",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
     phrases=(
         "must not be set for readinessProbes",
@@ -78,7 +78,7 @@ TPL_PROBE = refused(
 )
 TPL_HANDLER = refused(
     "TPL-HANDLER",
-    "a probe or a hook does exactly one thing, and says all that it takes",
+    "a probe or a hook has exactly one handler, with all fields that the handler needs",
     "livenessProbe: {httpGet: {path: /healthz}}",
     phrases=(
         "must be between 1 and 65535, inclusive",
@@ -94,14 +94,14 @@ _RESTARTS = ("Restart", "RestartAllContainers")
 
 def _preemption(site: Site, policy: str, field: str, _: Raw) -> None:
     if policy == "Never":
-        message = "Never must be the policy of the pod's priority class; leave it to the class"
+        message = "Never must be the policy of the pod's PriorityClass; leave it to the class"
         site.report(TPL_PRIORITY, message, field)
 
 
 def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
     """Check `overhead`: that it comes with a runtime class, whose it must be, and that a class can have it."""
     if not spec.get("runtimeClassName"):
-        message = "must not be set without runtimeClassName, whose overhead it is"
+        message = "must not be set without runtimeClassName"
         site.report(TPL_OVERHEAD, message, field)
     limits = resources.amounts(site, found, field, resources.of_container)
     for rule, _, message in resources.conflicts(limits, {}):
@@ -122,7 +122,7 @@ ROWS = (
     Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACE_WORDS)),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
     Row("preemptionPolicy", _preemption),
-    Row("priority", within(TPL_PRIORITY, 0, 0, "must be left to the pod's priority class")),
+    Row("priority", within(TPL_PRIORITY, 0, 0, "must be left to the pod's PriorityClass")),
     Row("overhead", _overhead),
 )
 """Fields of a pod's spec."""

@@ -36,7 +36,7 @@ __all__ = [
 
 TPL_LABEL = refused(
     "TPL-LABEL",
-    "labels of a template are labels",
+    "labels of a template have valid keys and values",
     'template: {metadata: {labels: {app: "my app"}}}',
     phrases=(
         "a valid label must be an empty string or consist of",
@@ -52,7 +52,7 @@ TPL_ANNOTATION = refused(
 TPL_FINALIZER = Rule(
     "TPL-FINALIZER",
     "finalizers of a template are qualified names with a domain",
-    "No pod can have another one. Pods of a Job get none of their template's anyway.",
+    "Kubernetes refuses other finalizers. Pods of a Job do not get the finalizers of their template.",
     "template: {metadata: {finalizers: [cleanup]}}",
     stricter=True,
 )

@@ -42,7 +42,7 @@ TPL_MOUNT_DUP = refused(
 TPL_MOUNT_MODE = Rule(
     "TPL-MOUNT-MODE",
     "mountPropagation and recursiveReadOnly are modes that the container may use",
-    "Only privileged containers may mount into the node, and only what is read-only can be so throughout.",
+    "Only privileged containers may propagate mounts to the node, and only a read-only mount can be recursively read-only.",
     "volumeMounts: [{name: a, mountPath: /data, mountPropagation: Bidirectional}]",
     compares=True,
     phrases=(

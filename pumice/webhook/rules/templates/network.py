@@ -32,7 +32,7 @@ __all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
     "dnsPolicy is ClusterFirst, ClusterFirstWithHostNet, Default or None, and None comes with nameservers",
-    "Without any server no name could be resolved.",
+    "Without a nameserver no name could be resolved.",
     "dnsPolicy: None",
     phrases=(
         "must provide `dnsConfig` when `dnsPolicy` is None",
@@ -90,7 +90,7 @@ TPL_PORT_DUP = refused(
 TPL_HOST_PORT = Rule(
     "TPL-HOST-PORT",
     "in the network of the node, hostPort is containerPort",
-    "There is but one network, so there is but one number.",
+    "The container shares the node's network, so both ports are the same.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
     phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
@@ -111,7 +111,7 @@ _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
 
 
 def address_problem(text: str) -> str | None:
-    """Say why a text is no IP address, or None when it is."""
+    """Explain why a string is not a valid IP address; None if it is."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -125,7 +125,7 @@ def address_problem(text: str) -> str | None:
 
 
 def _address(rule: Rule) -> Check:
-    """An address, which had better be written as all others write it."""
+    """An IP address; an unusual notation is a warning."""
 
     def check(site: Site, found: str, field: str, _: Raw) -> None:
         if problem := address_problem(found):
@@ -252,9 +252,7 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
         if called:
             owner = pod.port_names.setdefault(called, here)
             if owner[0] != site.path:
-                message = (
-                    f"{quoted(called)} is already the name of {_place(owner)}, for which it stands"
-                )
+                message = f"{quoted(called)} is already the name of {_place(owner)}, which the name refers to"
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
 
 

@@ -105,7 +105,7 @@ def _may_differ(path: str) -> str:
 
 
 def _judge(site: Site, template: Raw) -> None:
-    """Judge a template whose fields all have the right types."""
+    """Check a template; all its fields have the right types."""
     meta, spec = template.get("metadata", {}), template.get("spec", {})
     pod = CheckedPod(spec, meta.get("labels", ()))
     at_spec = Site(site.case, f"{site.path}.spec", pod)

@@ -25,8 +25,8 @@ __all__ = ["pod_resources"]
 
 TPL_POD_RESOURCES = Rule(
     "TPL-POD-RESOURCES",
-    "the resources of a pod as a whole cover those of its containers",
-    "Together the containers would have more than the pod.",
+    "the resources of a pod as a whole are at least those of its containers",
+    "The containers together would exceed the pod.",
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {requests: {cpu: 2}}}]}",
     phrases=(
         "must be greater than or equal to aggregate container requests",
@@ -36,7 +36,7 @@ TPL_POD_RESOURCES = Rule(
 )
 TPL_POD_RESOURCES_FILLED = Rule(
     "TPL-POD-RESOURCES-FILLED",
-    "they also do once Kubernetes has filled in the requests that are left out",
+    "the same holds after Kubernetes has filled in missing requests",
     "Kubernetes takes the template, fills requests in for each pod, and then refuses the pod.",
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {limits: {cpu: 2}}}]}",
     stricter=True,

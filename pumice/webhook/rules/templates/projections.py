@@ -103,7 +103,7 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
         if "serviceAccountToken" in each:
             tokens.append((each["serviceAccountToken"].get("path", ""), where))
         elif not each:
-            site.report(TPL_DOUBTFUL, "names nothing that is projected", where)
+            site.report(TPL_DOUBTFUL, "has no source", where)
     overlaps(site, [*written.items(), *tokens])
 
 

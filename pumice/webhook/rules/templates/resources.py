@@ -52,7 +52,7 @@ __all__ = [
 TPL_RESOURCE = Rule(
     "TPL-RESOURCE",
     "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
-    "No node has another, so the pod would never be created.",
+    "No node has any other resource, so the pod would never be created.",
     "resources: {limits: {gpu: 1}}",
     phrases=(
         "name part must consist of alphanumeric characters",
@@ -64,13 +64,13 @@ TPL_RESOURCE = Rule(
 TPL_RESOURCE_NAME = Rule(
     "TPL-RESOURCE-NAME",
     "names of devices are spelt right",
-    "No node has a device of another name, so the pod waits for ever.",
+    "No node has a device of another name, so the pod waits forever.",
     "resources: {limits: {nvdia.com/gpu: 1}}",
     level="warn",
 )
 TPL_QUANTITY = refused(
     "TPL-QUANTITY",
-    "amounts are quantities of 0 or more, whole numbers where things are counted",
+    "quantities are valid, 0 or more, and integers for counted resources",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
     phrases=(
         "quantities must match the regular expression",
@@ -82,14 +82,14 @@ TPL_QUANTITY = refused(
 TPL_LIMIT = Rule(
     "TPL-LIMIT",
     "requests are at most the limits",
-    "The container could never have what it asks for.",
+    "The request could never be granted.",
     "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
     phrases=("must be less than or equal to … limit of",),
 )
 TPL_LIMIT_EQUAL = Rule(
     "TPL-LIMIT-EQUAL",
     "for huge pages and extended resources the request is the limit",
-    "They are handed out whole; there is no more and no less to be had at times.",
+    "They cannot be overcommitted, so a container gets exactly what it requests.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
     phrases=(
         "must be equal to … limit of",
@@ -163,7 +163,7 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
         elif amount % MILLI and is_integer(name):
             problems.append((TPL_QUANTITY, f"must be an integer, found {value}"))
         elif amount % MILLI and name in ("memory", "ephemeral-storage"):
-            problem = "is not a whole number of bytes; m is for thousandths, M and Mi for millions"
+            problem = "is a fractional number of bytes; m is for thousandths, M and Mi for millions"
             problems.append((TPL_DOUBTFUL, f"{value} {problem}"))
         elif amount > _MOST_COUNTED and is_integer(name):
             problem = f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
@@ -240,10 +240,10 @@ def requirements(
 
 @lru_cache(maxsize=1024)
 def are_plain(limits: Written, requests: Written) -> bool:
-    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge.
+    """True if limits and requests of a container have no problems and all resource names are known.
 
     Raises:
-        ValueError: A value is no quantity.
+        ValueError: A value is not a quantity.
     """
     readable: list[Amounts] = []
     for written in (limits, requests):

@@ -95,7 +95,7 @@ TPL_TOLERATION = refused(
 TPL_TOLERATION_EFFECT = Rule(
     "TPL-TOLERATION-EFFECT",
     "a toleration has an effect that exists; with tolerationSeconds that is NoExecute",
-    "Only NoExecute drives pods away, so only there is something to put off.",
+    "Only NoExecute evicts pods, so only it can be delayed.",
     "tolerations: [{key: gpu, effect: NoSchedule, tolerationSeconds: 60}]",
     phrases=("effect must be 'NoExecute' when `tolerationSeconds` is set",),
 )
@@ -116,7 +116,7 @@ TPL_GATE_NODE = refused(
 TPL_REFERENCE = Rule(
     "TPL-REFERENCE",
     "names of service accounts, nodes, priority classes and runtime classes are object names",
-    "No object can have another name.",
+    "Kubernetes has no objects with other names.",
     "serviceAccountName: Job_Runner",
     phrases=("a lowercase RFC 1123 subdomain must consist of",),
 )
@@ -195,9 +195,9 @@ def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
         site.report(TPL_DEPRECATED, "is deprecated; use serviceAccountName instead", field)
 
 
-_NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
+_NO_SELECTOR = "is not set, so it selects no pods; {} selects all pods"
 _EMPTY = "can not be empty, found none"
-_NODE = f"{_EMPTY}; kubernetes.io/hostname stands for a node"
+_NODE = f"{_EMPTY}; kubernetes.io/hostname is the key for single nodes"
 _selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
 _pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
 _reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
@@ -275,7 +275,7 @@ ROWS = (
     Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
     Row(
         "imagePullSecrets[].name",
-        required(TPL_DOUBTFUL, message="names no secret", reason=None),
+        required(TPL_DOUBTFUL, message="must name a Secret, found none", reason=None),
         "",
     ),
 )

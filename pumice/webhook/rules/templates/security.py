@@ -27,7 +27,7 @@ __all__ = ["CONTAINER_ROWS", "ROWS", "host_processes"]
 
 TPL_SECURITY = refused(
     "TPL-SECURITY",
-    "a container runs as a user that can be, and does not both deny and grant itself privileges",
+    "a container runs as a valid user, and does not both deny and grant itself privileges",
     "securityContext: {privileged: true, allowPrivilegeEscalation: false}",
     phrases=(
         "must be between 0 and 2147483647, inclusive",
@@ -37,7 +37,7 @@ TPL_SECURITY = refused(
 )
 TPL_SECURITY_OS = refused(
     "TPL-SECURITY-OS",
-    "a container's security context has only what the pod's operating system knows",
+    "a container's security context has only fields of the pod's operating system",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
     phrases=(
@@ -53,7 +53,7 @@ TPL_PROFILE = refused(
 )
 TPL_WINDOWS = refused(
     "TPL-WINDOWS",
-    "windowsOptions name a user and credentials that Windows could have",
+    "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
     phrases=(
         "runAsUserName cannot",
@@ -75,14 +75,14 @@ TPL_HOST_PROCESS = Rule(
 TPL_HOST_USERS = Rule(
     "TPL-HOST-USERS",
     "with users of its own, a pod does not share the processes or the IPC of its node",
-    "What the node owns would have no owner in the pod.",
+    "Files and processes of the node would have no owner in the pod.",
     "hostUsers: false, hostPID: true",
     reason="FieldValueForbidden",
     phrases=("when `hostUsers` is false",),
 )
 TPL_POD_SECURITY = refused(
     "TPL-POD-SECURITY",
-    "users and groups of a pod are from 0 to 2147483647, and its policies are ones that exist",
+    "users and groups of a pod are from 0 to 2147483647, and its policies exist",
     "securityContext: {fsGroup: -1}",
     phrases=("must be between 0 and 2147483647, inclusive",),
 )
@@ -99,14 +99,14 @@ TPL_SYSCTL = Rule(
 TPL_SHARE_PROCESSES = Rule(
     "TPL-SHARE-PROCESSES",
     "containers share their processes with each other or with the node, not both",
-    "There is but one namespace of processes to be in.",
+    "A container is in one process namespace only.",
     "hostPID: true, shareProcessNamespace: true",
     compares=True,
     phrases=("ShareProcessNamespace and HostPID cannot both be enabled",),
 )
 TPL_OS = refused(
     "TPL-OS",
-    "os is linux or windows, and the pod has nothing that only the other one knows",
+    "os is linux or windows, and the pod has no field of the other one",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
     phrases=(
         "cannot be set for a windows pod",

@@ -40,9 +40,9 @@ def below(path: str, rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def compiled(rows: Iterable[Row]) -> Check:
-    """One check of an object from a table about it.
+    """Compile a table about an object to one check.
 
-    Its members are judged one after another where the table names the first of them, and so are a list's items.
+    All members are checked at the position of the first row about a member; list items likewise.
     """
     checks: list[Check | list[Row]] = []
     members: list[Row] = []

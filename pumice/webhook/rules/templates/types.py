@@ -31,7 +31,7 @@ __all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
 TPL_TYPE = Rule(
     "TPL-TYPE",
     "fields of a pod template have the type that Kubernetes gives them",
-    "The API server cannot decode a pod with a text where a number belongs, or a list where an object does.",
+    "The API server cannot decode a pod with a string in place of an integer, or a list in place of an object.",
     'template: {spec: {hostNetwork: "true"}}',
     reason="FieldValueTypeInvalid",
     phrases=("json: cannot unmarshal",),
@@ -39,7 +39,7 @@ TPL_TYPE = Rule(
 TPL_UNKNOWN = Rule(
     "TPL-UNKNOWN",
     "fields of a pod template exist",
-    "What the API server does not know it drops, so a misspelt field has no effect.",
+    "The API server drops unknown fields, so a misspelt field has no effect.",
     "template: {spec: {containers: [{name: main, image: busybox, ressources: {…}}]}}",
     level="warn",
 )
@@ -221,7 +221,7 @@ class _TypeReader:
 
 
 def _problem(found: Any, expected: str) -> str:
-    """What is wrong about a value, and what would be right."""
+    """The message about a value of a wrong type: what is wrong and what is expected."""
     if expected in _RANGES and type(found) is int:
         low, high = _RANGES[expected]
         return f"must be between {low} and {high}, found {found}"

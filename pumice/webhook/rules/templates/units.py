@@ -49,7 +49,7 @@ def unit_problem(name: str, value: object, amount: int) -> tuple[Rule, str] | No
         if amount <= _MOST_CORES:
             return None
         matched = _CPU.fullmatch(text)
-        why = ", since M stands for millions" if text.endswith("M") else ""
+        why = ", since M means millions" if text.endswith("M") else ""
         hint = f' (did you mean "{matched[1]}m"?)' if matched else ""
         return TPL_CPU_UNIT, f"{text} is {amount // MILLI} cores{why}{hint}"
     if name not in ("memory", "ephemeral-storage") or not 0 < amount < _LEAST_BYTES:

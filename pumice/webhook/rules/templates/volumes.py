@@ -43,14 +43,14 @@ TPL_VOLUME = refused(
 TPL_VOLUME_DUP = Rule(
     "TPL-VOLUME-DUP",
     "no two volumes of a pod have the same name",
-    "It would be unknown which of them is mounted.",
+    "Kubernetes could not tell which of them to mount.",
     "volumes: [{name: data, emptyDir: {}}, {name: data, emptyDir: {}}]",
     reason="FieldValueDuplicate",
 )
 TPL_VOLUME_SOURCES = Rule(
     "TPL-VOLUME-SOURCES",
     "a volume has one source",
-    "It would be unknown which of them is meant.",
+    "Kubernetes could not tell which of them to use.",
     "volumes: [{name: data, emptyDir: {}, configMap: {name: data}}]",
     reason="FieldValueForbidden",
     phrases=("may not specify more than 1 volume type",),
@@ -86,7 +86,7 @@ _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
 _CLONE = "is deprecated; use an init container that clones into an emptyDir"
 _CSI = "is deprecated; use the CSI driver "
-_GONE = "is no longer in Kubernetes, so no node can mount it; use a CSI driver"
+_GONE = "was removed from Kubernetes, so no node can mount it; use a CSI driver"
 _REPLACED = {
     "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
     "azureDisk": f"{_CSI}disk.csi.azure.com",
@@ -106,7 +106,7 @@ _REPLACED = {
     "storageos": _GONE,
     "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
 }
-"""Sources of volumes, with what has become of them and what there is instead."""
+"""Deprecated or removed sources of volumes, with their replacements."""
 
 
 def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.hypernodes import HyperNode
-from pumice.controller.hypernodes import OFF, Discovery, NodeCounter, plan_discovery, read
+from pumice.controller.hypernodes import OFF, Discovery, NodeCounter, plan_discovery
+from pumice.controller.hypernodes.reading import read
 from pumice.controller.hypernodes.settings import TopologyType
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, UpdateObject
 from tests.kit.tables import table

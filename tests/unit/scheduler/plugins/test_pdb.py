@@ -61,7 +61,7 @@ def _more(scene: Scene) -> Any:
     return pod_group(["ns", "more", "new", 1, "Inqueue", {"prio": "high"}])
 
 
-def test_a_budget_that_is_removed_protects_nobody() -> None:
+def test_a_budget_that_is_removed_protects_no_pod() -> None:
     scene = Scene(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
     scene.state.set_budget(_budget("all", {"selector": {}}, 0))
     assert scene.cycle().evicted == []

@@ -182,7 +182,7 @@ def test_a_discarded_gang_leaves_its_buckets_as_they_were() -> None:
     assert result.pending["ns/job"].details["schedulable"] == 3
 
 
-def test_a_typo_is_told_once() -> None:
+def test_a_typo_is_reported_once() -> None:
     job = topology_job({"ps": 2}, {"n1": 4}, affinity="ps,wroker")
     scene = Scene(job)
     first = scene.cycle()

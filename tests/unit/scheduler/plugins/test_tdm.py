@@ -276,7 +276,7 @@ def test_budgets(case: Raw) -> None:
     assert budget(scene.state.jobs["ns/a"]) == case["expect"]
 
 
-def test_the_owner_of_a_budget_that_cannot_be_read_is_told() -> None:
+def test_the_owner_of_a_budget_that_cannot_be_read_is_reported() -> None:
     pods = [["a-0", "n1"]]
     scene = Scene(
         {

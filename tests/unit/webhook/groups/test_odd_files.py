@@ -6,7 +6,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.webhook.groups.parsing import ConfError, parse
+from pumice.api.setting_errors import SettingError
+from pumice.webhook.groups.parsing import parse
 from tests.unit.webhook.shapes import JSON
 
 
@@ -29,7 +30,7 @@ def test_no_content_is_too_odd_for_the_reader(content: dict[str, Any], group: An
     for conf in (content, {"resourceGroups": [content, group]}):
         try:
             parse(json_of(conf))
-        except ConfError:
+        except SettingError:
             continue
 
 
@@ -39,5 +40,5 @@ def test_no_bytes_are_too_odd_for_the_reader(raw: bytes) -> None:
     for text in (raw, b"resourceGroups:\n- " + raw):
         try:
             parse(text)
-        except ConfError:
+        except SettingError:
             continue

@@ -51,7 +51,7 @@ async def test_a_body_waits_for_its_turn() -> None:
     assert budget.waiting == 3
     budget.release(2 * LONG)
     assert await first == LONG
-    # There are enough bytes for the third, but a long one must not wait for ever.
+    # There are enough bytes for the third, but a long one must not wait forever.
     assert not second.done()
     assert not third.done()
     budget.release(LONG)

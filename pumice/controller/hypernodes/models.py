@@ -1,0 +1,76 @@
+"""The part of `volcano-controller.conf` that is about network topology, as pydantic models."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
+
+from pumice.api.json_words import quoted
+from pumice.api.names import qualified_name_problem
+from pumice.settings import FilePart, checked, refuse
+
+__all__ = ["DiscoveryFile", "DiscoverySource", "LabelSource", "Levels"]
+
+
+class TopologyLevel(FilePart):
+    """A level of a topology."""
+
+    node_label: Annotated[str, checked(qualified_name_problem)] = Field(
+        description="key of a label of Nodes"
+    )
+
+
+def _distinct(levels: list[TopologyLevel]) -> list[TopologyLevel]:
+    keys = [each.node_label for each in levels]
+    if len(keys) < 2:
+        message = (
+            "must have at least two levels, of which the last one stands for the Node, "
+            f"found {len(keys)}"
+        )
+        refuse([((), message)])
+    message = "is listed twice; a key can be one level only"
+    refuse(
+        ((index, "nodeLabel"), f"{quoted(key)} {message}")
+        for index, key in enumerate(keys)
+        if key in keys[:index]
+    )
+    return levels
+
+
+Levels = Annotated[list[TopologyLevel], AfterValidator(_distinct)]
+"""Levels of a topology, the widest first; the last one stands for the Node."""
+
+
+class LabelConfig(FilePart):
+    """How HyperNodes follow from labels of Nodes."""
+
+    network_topology_types: dict[str, SkipValidation[Levels]] = Field(  # read one by one
+        default={}, description="Topologies by name, each a list of levels."
+    )
+
+
+class LabelSource(FilePart):
+    """A source that discovers HyperNodes by labels of Nodes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    config: LabelConfig = Field(default=LabelConfig())
+
+
+class DiscoverySource(FilePart):
+    """A way to discover HyperNodes; what Volcano has beside these keys belongs to other sources."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    source: str = Field(description="label, the only source that Pumice has")
+    enabled: bool = Field(default=False, description="Whether it is used.")
+    config: SkipValidation[LabelConfig] = Field(default=LabelConfig())
+
+
+class DiscoveryFile(FilePart):
+    """The file of the ConfigMap that says how HyperNodes are discovered."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    network_topology_discovery: list[SkipValidation[DiscoverySource]] = Field(  # read one by one
+        default=[], description="Ways of discovery."
+    )

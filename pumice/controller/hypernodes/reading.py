@@ -1,0 +1,154 @@
+"""Where HyperNodes are discovered: the part of `volcano-controller.conf` that is about network topology.
+
+```yaml
+networkTopologyDiscovery:
+- source: label
+  enabled: true
+  config:
+    networkTopologyTypes:
+      fabric:                          # the widest level first
+      - nodeLabel: example.com/spine
+      - nodeLabel: example.com/rack
+      - nodeLabel: kubernetes.io/hostname  # the last one is not read: it stands for the Node
+```
+
+A mistake must not take the topology of a cluster away. What cannot be read goes on as it was read before, and
+nothing is deleted as long as it is not known what was there before.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pumice.api.documents import DocumentError, parse
+from pumice.api.fields import did_you_mean
+from pumice.api.names import dns_subdomain_problem
+from pumice.api.setting_errors import SettingError, path_of
+from pumice.controller.hypernodes.models import DiscoveryFile, DiscoverySource, LabelSource, Levels
+from pumice.controller.hypernodes.settings import OFF, Discovery, TopologyType
+from pumice.settings import Location
+from pumice.settings import read as read_model
+
+__all__ = ["read"]
+
+LABEL = "label"
+NOT_BUILT = ("ufm", "roce")
+"""Sources of Volcano's format that Pumice does not have; `roce` has no implementation in Volcano either."""
+
+_ROOT = "networkTopologyDiscovery"
+_LONGEST_NAME = 20
+
+
+def read(text: str | None, before: Discovery = OFF) -> Discovery:
+    """Read a configuration.
+
+    Args:
+        text: The value of `volcano-controller.conf`; None when the key is missing.
+        before: What was read before; it goes on where the text cannot be read.
+    """
+    try:
+        entries = _entries(text)
+    except SettingError as error:
+        return _unreadable(before, map(str, error.problems), ())
+    place = None
+    problems: list[str] = []
+    not_built: list[str] = []
+    unclear = False
+    for index, entry in enumerate(entries):
+        where = (_ROOT, index)
+        try:
+            source = read_model(DiscoverySource, entry, at=where)
+        except SettingError as error:
+            problems += map(str, error.problems)
+            unclear |= not isinstance(entry, dict) or entry.get("source") not in NOT_BUILT
+            continue
+        if source.enabled and source.source == LABEL:
+            place = place or (where, entry)
+        elif source.enabled:
+            (not_built if source.source in NOT_BUILT else problems).append(
+                _no_source(path_of(where), source.source)
+            )
+    if place is None:
+        if unclear:
+            return _unreadable(before, problems, not_built)
+        return Discovery(problems=tuple(problems), not_built=tuple(not_built))
+    return _labels(*place, before, problems, not_built)
+
+
+def _unreadable(before: Discovery, problems: Iterable[str], not_built: Iterable[str]) -> Discovery:
+    return replace(before, problems=tuple(problems), not_built=tuple(not_built))
+
+
+def _entries(text: str | None) -> list[Any]:
+    if text is None:
+        raise SettingError.of("the key volcano-controller.conf is missing; add it, it may be empty")
+    try:
+        documents = [value for _, _, value in parse(text.encode())]
+    except DocumentError as error:
+        where = f"line {error.line}: " if error.line else ""
+        raise SettingError.of(f"{where}must be YAML: {error}") from None
+    found = read_model(DiscoveryFile, documents[0] if documents else {})
+    entries: list[Any] = found.network_topology_discovery
+    return entries
+
+
+def _no_source(path: str, source: str) -> str:
+    if source in NOT_BUILT:
+        return (
+            f"{path}.source: Pumice does not discover HyperNodes by {source!r}; use source "
+            f"{LABEL!r}, or create them by other means"
+        )
+    meant = did_you_mean(source, (LABEL, *NOT_BUILT))
+    return f"{path}.source: unknown source {source!r}{meant}; use {LABEL!r}"
+
+
+def _labels(
+    where: Location, entry: Any, before: Discovery, problems: list[str], not_built: list[str]
+) -> Discovery:
+    """What the label source discovers."""
+    wrong: list[str] = []
+    types: dict[str, TopologyType] = {}
+    try:
+        given = read_model(LabelSource, entry, at=where).config.network_topology_types
+        where = (*where, "config", "networkTopologyTypes")
+        if not given:
+            message = "must have at least one type; to stop the discovery, set enabled: false"
+            raise SettingError.of(message, *where)
+        for name, levels in given.items():
+            try:
+                types[name] = _type(name, levels, types, (*where, name))
+            except SettingError as error:
+                wrong += map(str, error.problems)
+    except SettingError as error:
+        wrong += map(str, error.problems)
+    if wrong:
+        prefixes = {each.prefix(1) for each in types.values()}
+        kept = [each for each in before.types if each.prefix(1) not in prefixes]
+        types |= {each.name: each for each in kept}
+    return Discovery(
+        enabled=True,
+        types=tuple(types.values()),
+        complete=not wrong or (before.enabled and before.complete),
+        problems=(*problems, *wrong),
+        not_built=tuple(not_built),
+    )
+
+
+def _type(
+    name: str, levels: Any, others: Mapping[str, TopologyType], where: Location
+) -> TopologyType:
+    length = len(name.encode())
+    if length > _LONGEST_NAME:
+        message = f"the name must be at most {_LONGEST_NAME} bytes, found {length}"
+        raise SettingError.of(message, *where)
+    keys = [each.node_label for each in read_model(Levels, levels or [], at=where)]
+    found = TopologyType(name, tuple(keys[-2::-1]))
+    if problem := dns_subdomain_problem(f"{found.prefix(len(keys))}x"):
+        raise SettingError.of(f"invalid name of a HyperNode: {problem}; rename the type", *where)
+    for other in others.values():
+        if other.prefix(1) == found.prefix(1):
+            message = (
+                f"names of its HyperNodes would start like those of type {other.name!r}; rename one"
+            )
+            raise SettingError.of(message, *where)
+    return found

@@ -1,0 +1,215 @@
+"""What plugins say, combined: who goes first, and what may happen to gangs, queues and pods.
+
+How answers are combined is Volcano's: orders are decided by the first plugin that sees a difference, checks must all
+agree, votes count tier by tier.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+
+from pumice.api.meta import parse_time
+from pumice.api.queues import Queue
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.outcomes import JobError
+from pumice.scheduler.points import Extension, Extensions, SortKey, Vote
+from pumice.scheduler.results import Reason
+from pumice.scheduler.touched_rows import TouchedRows
+from pumice.scheduler.victims import Reversed
+
+__all__ = ["PluginAnswers"]
+
+T = TypeVar("T")
+
+_LISTED = 5
+"""Resources that a reason names at most."""
+
+
+class PluginAnswers:
+    """The answers of the plugins of one session.
+
+    Attributes:
+        extensions: What plugins have registered.
+        touched: Rows that the session has changed, and how often sort keys were taken.
+    """
+
+    def __init__(self, axis: Axis, touched: TouchedRows) -> None:
+        """Begin without plugins.
+
+        Args:
+            axis: Resources that any node or pod has named.
+            touched: Rows that the session changes.
+        """
+        self.extensions = Extensions()
+        self.touched = touched
+        self._axis = axis
+        self._created: dict[str, float] = {}
+        self._impossible: dict[int, Reason | None] = {}
+
+    # -- orders ------------------------------------------------------------------------------
+
+    def queue_key(self, queue: Queue) -> SortKey:
+        """Place of a queue among queues; the older and then the name decide in the end."""
+        self.touched.keys_taken += 1
+        keys = [each.call(queue) for each in self.extensions.queue_order]
+        name = queue.metadata.name
+        created = self._created.get(name)
+        if created is None:
+            created = self._created[name] = parse_time(queue.metadata.creation_timestamp) or 0.0
+        return (*keys, created, name)
+
+    def job_key(self, job: JobInfo) -> SortKey:
+        """Place of a job among the jobs of its queue.
+
+        Raises:
+            JobError: A plugin failed; orders are also asked for outside of the job's turn.
+        """
+        return (*self.job_rank(job), job.created, job.key)
+
+    def job_rank(self, job: JobInfo) -> SortKey:
+        """What plugins say about the place of a job; equal for jobs of which only the older and the name go first.
+
+        Raises:
+            JobError: A plugin failed.
+        """
+        self.touched.keys_taken += 1
+        try:
+            return tuple([each.call(job) for each in self.extensions.job_order])
+        except Exception as error:
+            raise JobError(job.key, error) from error
+
+    def task_key(self, task: TaskInfo) -> SortKey:
+        """Sort key of a pod among the pods of its job."""
+        keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
+        return (*keys, task.order)
+
+    def queue_line(self) -> Line[Queue]:
+        """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
+        epochs, touched = self.extensions.queue_epochs, self.touched
+        kept: dict[str, tuple[int, int, SortKey]] = {}
+
+        def epoch() -> int:
+            if not epochs:
+                return touched.queue_epoch
+            return touched.queue_epoch + sum([each.call() for each in epochs])
+
+        def key(queue: Queue) -> SortKey:
+            """Its place, which stays as it is until something is placed or evicted."""
+            moment, number = len(touched.log), epoch()
+            known = kept.get(queue.metadata.name)
+            if known is not None and known[:2] == (moment, number):
+                touched.keys_taken += 1
+                return known[2]
+            found = self.queue_key(queue)
+            kept[queue.metadata.name] = (moment, number, found)
+            return found
+
+        return Line(key, epoch)
+
+    def job_line(self) -> Line[JobInfo]:
+        """A line of jobs; a key does not grow while its job waits."""
+        return Line(self.job_key, lambda: self.touched.job_epoch, moves=False)
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def why_invalid(self, job: JobInfo) -> Reason | None:
+        """Why a job cannot be tried at all."""
+        for each in self.extensions.job_valid:
+            reason = each.call(job)
+            if reason is not None:
+                return reason
+        return None
+
+    def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
+        """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
+        if self.extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
+            unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
+            listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
+            message = f"resource in cluster is overused: no node has {listed}"
+            return Reason("NotEnoughResources", message, {"resources": unknown[:_LISTED]})
+        for _, tier in _tiers(self.extensions.job_enqueueable):
+            permitted = False
+            for each in tier:
+                vote = each.call(job)
+                if isinstance(vote, Reason):
+                    return vote
+                if vote is Vote.REJECT:
+                    return Reason("Rejected", f"plugin {each.plugin} does not let it in")
+                permitted |= vote is Vote.PERMIT
+            if permitted:
+                return None
+        return None
+
+    def is_ready(self, job: JobInfo) -> bool:
+        """Whether what a job has may be committed."""
+        for each in self.extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
+            if not each.call(job):
+                return False
+        return True
+
+    def is_pipelined(self, job: JobInfo) -> bool:
+        """Whether a job may keep its promises until the end of the session, by votes."""
+        for _, tier in _tiers(self.extensions.job_pipelined):
+            votes = [each.call(job) for each in tier]
+            if Vote.REJECT in votes:
+                return False
+            if Vote.PERMIT in votes:
+                return True
+        return True
+
+    def is_starving(self, job: JobInfo) -> bool:
+        """Whether a job is below what it needs; the first tier that has an opinion decides."""
+        for _, tier in _tiers(self.extensions.job_starving):
+            return all(each.call(job) for each in tier)
+        return False
+
+    def is_overused(self, queue: Queue) -> bool:
+        """Whether a queue has had enough."""
+        for each in self.extensions.overused:  # noqa: SIM110 - asked for each gang
+            if each.call(queue):
+                return True
+        return False
+
+    def why_not_allocatable(self, queue: Queue, task: TaskInfo) -> Reason | None:
+        """Why a queue cannot take a pod."""
+        for each in self.extensions.allocatable:
+            reason = each.call(queue, task)
+            if reason is not None:
+                return reason
+        return None
+
+    def has_room(self, queue: Queue, needs: Ints) -> bool:
+        """Whether a queue may still take this much, as far as is known; of what is not needed it may have too much."""
+        asked = needs > 0
+        return all(
+            bool((needs <= each.call(queue))[asked].all()) for each in self.extensions.queue_room
+        )
+
+    def why_not_preemptive(self, queue: Queue, task: TaskInfo) -> Reason | None:
+        """Why a queue may not take back from others what a pod needs."""
+        return _first(each.call(queue, task) for each in self.extensions.preemptive)
+
+    def victim_queue_key(self, queue: Queue, preemptor: Queue) -> SortKey:
+        """Place of a queue among those whose pods go for another queue; compare only with keys of the same session."""
+        keys = [each.call(queue, preemptor) for each in self.extensions.victim_queue_order]
+        return (*keys, Reversed(self.queue_key(queue)))
+
+    def why_impossible(self, shape: PodShape) -> Reason | None:
+        """Why pods of a shape cannot be placed whatever the nodes are."""
+        number = shape.number
+        if number not in self._impossible:
+            checks = self.extensions.pod_checks
+            self._impossible[number] = _first(each.call(shape) for each in checks)
+        return self._impossible[number]
+
+
+def _first(reasons: Iterable[Reason | None]) -> Reason | None:
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _tiers(points: Sequence[Extension[T]]) -> Iterator[tuple[int, Iterator[Extension[T]]]]:
+    return groupby(points, key=lambda point: point.tier)

@@ -1,0 +1,226 @@
+"""The scheduler's configuration file as pydantic models, and what is made of one.
+
+Names of plugins and actions, and their arguments, are checked where they stand, so that everything that is wrong is
+reported at once. `config` imports this where there is something to read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
+
+import yaml
+from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator
+
+from pumice.api.fields import did_you_mean
+from pumice.api.json_words import quoted, shown
+from pumice.api.setting_errors import SettingError, SettingProblem
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.options import SWITCHES, Config, PluginOption
+from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, SchedulerRegistry
+from pumice.scheduler.specs import ActionSpec, PluginSpec
+from pumice.settings import FilePart, read_leniently, refuse
+
+__all__ = ["SchedulerFile", "read_config"]
+
+_FILE = "volcano-scheduler.conf"
+"""Key of a ConfigMap that holds the configuration, by convention."""
+
+_MISSING = "is not part of this version, ignored"
+
+
+def _unknown(what: str, name: str, known: Mapping[str, Any], planned: Iterable[str]) -> list[str]:
+    """The problem of a name that there is not."""
+    if name in known or name in planned:
+        return []
+    names = sorted(known)
+    hint = did_you_mean(name, [*names, *planned])
+    return [f"unknown {what} {quoted(name)}{hint}; there are {', '.join(names)}"]
+
+
+def _action(name: str, info: ValidationInfo[SchedulerRegistry]) -> str:
+    problems = _unknown("action", name, info.context.actions, PLANNED_ACTIONS)
+    refuse((((), each) for each in problems), "SCHED-UNKNOWN-ACTION")
+    return name
+
+
+def _plugin(name: str, info: ValidationInfo[SchedulerRegistry]) -> str:
+    problems = _unknown("plugin", name, info.context.plugins, PLANNED_PLUGINS)
+    refuse((((), each) for each in problems), "SCHED-UNKNOWN-PLUGIN")
+    return name
+
+
+def _actions(names: str, info: ValidationInfo[SchedulerRegistry]) -> str:
+    known = info.context.actions
+    if not names.strip():
+        listed = ", ".join(sorted(known))
+        message = f'must name actions, separated by commas, such as "{listed}"; found nothing'
+        refuse([((), message)], "SCHED-ACTIONS")
+    found = [_unknown("action", each.strip(), known, PLANNED_ACTIONS) for each in names.split(",")]
+    refuse((((), each) for problems in found for each in problems), "SCHED-UNKNOWN-ACTION")
+    return names
+
+
+def _usable(given: dict[str, Any], spec: ActionSpec | PluginSpec | None) -> dict[str, Any]:
+    """Arguments, unless there is one with which the configuration cannot be used."""
+    if spec is not None:
+        found = Arguments(given, spec.arguments, "")
+        refuse(
+            (((path.removeprefix("."),), text) for path, text in found.problems), "SCHED-ARGUMENT"
+        )
+    return given
+
+
+class ActionEntry(FilePart):
+    """Arguments of an action."""
+
+    name: Annotated[str, AfterValidator(_action)] = Field(description="name of an action")
+    arguments: dict[str, Any] = Field(default={}, description="Its arguments.")
+
+    @field_validator("arguments")
+    @classmethod
+    def _are_usable(
+        cls, given: dict[str, Any], info: ValidationInfo[SchedulerRegistry]
+    ) -> dict[str, Any]:
+        return _usable(given, info.context.actions.get(info.data.get("name", "")))
+
+
+class _PluginEntry(FilePart):
+    """A plugin of a tier; each of its switches turns off one of its functions."""
+
+    name: Annotated[str, AfterValidator(_plugin)] = Field(description="name of a plugin")
+    arguments: dict[str, Any] = Field(default={}, description="Its arguments.")
+
+    @field_validator("arguments")
+    @classmethod
+    def _are_usable(
+        cls, given: dict[str, Any], info: ValidationInfo[SchedulerRegistry]
+    ) -> dict[str, Any]:
+        return _usable(given, info.context.plugins.get(info.data.get("name", "")))
+
+
+_SWITCHES: Any = {
+    name: (bool, Field(default=value, alias=name)) for name, value in SWITCHES.items()
+}
+PluginEntry: Any = create_model(
+    "PluginEntry", __base__=_PluginEntry, __doc__=_PluginEntry.__doc__, **_SWITCHES
+)
+
+
+class TierEntry(FilePart):
+    """Plugins that decide together; those of later tiers decide what these leave open."""
+
+    plugins: list[PluginEntry] = Field(default=[])
+
+    @field_validator("plugins")
+    @classmethod
+    def _share_once(cls, found: list[Any]) -> list[Any]:
+        named = {each.name: each for each in found}
+        if "proportion" in named and getattr(named.get("drf"), "enableHierarchy", False):
+            message = (
+                "proportion and hierarchical drf conflict: both divide the cluster between queues; "
+                "remove proportion or drf's enableHierarchy"
+            )
+            refuse([((), message)], "SCHED-FAIR-SHARE-CONFLICT")
+        return found
+
+
+class SchedulerFile(FilePart):
+    """The file that `pumice scheduler --config` names, in Volcano's format."""
+
+    actions: Annotated[str, AfterValidator(_actions)] = Field(
+        description='actions of a cycle, separated by commas, such as "enqueue, allocate"'
+    )
+    tiers: list[TierEntry] = Field(
+        default=[], description="Tiers of plugins, the first decides first."
+    )
+    configurations: list[ActionEntry] = Field(default=[], description="Arguments of actions.")
+    metrics: Any = Field(default=None, description="Volcano's; it has no effect.")
+
+
+def read_config(text: str, registry: SchedulerRegistry) -> Config:
+    """Read a configuration file, or a ConfigMap that holds one.
+
+    Raises:
+        SettingError: It cannot be used.
+    """
+    document = _document(text)
+    if isinstance(document, dict) and document.get("kind") == "ConfigMap":
+        document = _document(_in_config_map(document.get("data")))
+    file, unknown = read_leniently(SchedulerFile, {} if document is None else document, registry)
+    warnings = list(map(str, unknown))
+    missing: dict[str, None] = {}
+    if file.metrics is not None:
+        warnings.append(f"metrics: {_MISSING.removeprefix('is ')}")
+    actions = _chosen_actions(file, registry, warnings, missing)
+    plugins = _chosen_plugins(file, registry, warnings, missing)
+    return Config(tuple(actions), tuple(plugins), tuple(warnings), tuple(missing))
+
+
+def _document(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        message = f"must be a YAML document: {problem}"
+        raise SettingError([SettingProblem((), message, "SCHED-YAML")]) from None
+
+
+def _in_config_map(data: Any) -> str:
+    """The file in a ConfigMap, as `kubectl get configmap -o yaml` prints it."""
+    data = data if isinstance(data, dict) else {}
+    names = [_FILE] if _FILE in data else list(data)
+    where: tuple[str | int, ...] = ("data",)
+    message = f"must hold the configuration under the key {_FILE}, or a single key; found "
+    message += ", ".join(sorted(map(str, data))) or "nothing"
+    if len(names) == 1:
+        text = data[names[0]]
+        if isinstance(text, str) and "kind: ConfigMap" not in text:
+            return text
+        if not isinstance(text, str):
+            where, message = ("data", str(names[0])), f"must be a string; found {shown(text)}"
+    raise SettingError([SettingProblem(where, message, "SCHED-CONFIG-MAP")])
+
+
+def _chosen_actions(
+    file: Any, registry: SchedulerRegistry, warnings: list[str], missing: dict[str, None]
+) -> Iterator[tuple[ActionSpec, Arguments]]:
+    given = {}
+    for place, entry in enumerate(file.configurations):
+        path = f"configurations[{place}]"
+        if entry.name in registry.actions:
+            declared = registry.actions[entry.name].arguments
+            given[entry.name] = Arguments(entry.arguments, declared, f"{path}.arguments")
+            warnings += given[entry.name].warnings
+        else:
+            warnings.append(f"{path}: {entry.name} {_MISSING}")
+    for name in map(str.strip, file.actions.split(",")):
+        spec = registry.actions.get(name)
+        if spec is not None:
+            yield spec, given.get(name) or Arguments({}, spec.arguments)
+        else:
+            missing[f"action {name}"] = None
+            warnings.append(f"actions: {name} {_MISSING}")
+
+
+def _chosen_plugins(
+    file: Any, registry: SchedulerRegistry, warnings: list[str], missing: dict[str, None]
+) -> Iterator[PluginOption]:
+    names = set()
+    entries = [
+        (tier, f"tiers[{tier}].plugins[{place}]", entry)
+        for tier, each in enumerate(file.tiers)
+        for place, entry in enumerate(each.plugins)
+    ]
+    for tier, path, entry in entries:
+        spec = registry.plugins.get(entry.name)
+        if spec is None:
+            missing[f"plugin {entry.name}"] = None
+            warnings.append(f"{path}: plugin {entry.name} {_MISSING}")
+        elif spec.name in names:
+            warnings.append(f"{path}: {spec.name} is named twice, ignored")
+        else:
+            names.add(spec.name)
+            arguments = Arguments(entry.arguments, spec.arguments, f"{path}.arguments")
+            warnings += arguments.warnings
+            yield PluginOption(
+                spec, tier, arguments, {each: getattr(entry, each) for each in SWITCHES}
+            )

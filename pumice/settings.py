@@ -1,0 +1,265 @@
+"""Settings and configuration files that people write: pydantic reads them, this module reports what is wrong with them.
+
+Every problem has the same form, whatever it is about: the path, what is expected, what was found, and the nearest
+known key. pydantic takes 8 MiB and 50 ms, so this module is imported where there is something to read, and not before.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from pumice.api.json_words import either, shown
+from pumice.api.setting_errors import SettingError, SettingProblem
+from pumice.api.suggestions import Suggestions
+
+__all__ = [
+    "UNKNOWN",
+    "FilePart",
+    "checked",
+    "is_null",
+    "json_schema",
+    "read",
+    "read_leniently",
+    "refuse",
+]
+
+Location = tuple[str | int, ...]
+Schema = dict[str, Any]
+
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+"""Codes of a key that a model, or a dataclass, does not have."""
+
+_EXPECTED = {
+    "invalid_key": "must have strings as keys",
+    "string": "must be a string",
+    "int": "must be an integer",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "list": "must be a list",
+    "tuple": "must be a list",
+    "greater_than_equal": "must be at least {ge}",
+    "string_too_short": "must have at least {min_length} character",
+    "too_short": "must have at least {min_length}",
+    **dict.fromkeys(("dict", "mapping", "model", "dataclass"), "must be an object"),
+}
+"""What is expected, by pydantic's code (`invalid_key`) or its first word (`int_parsing`)."""
+
+
+class FilePart(BaseModel):
+    """An object of a file. Keys are in camel case; an optional key whose value is null counts as left out."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, alias_generator=to_camel, defer_build=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        optional = {each.alias for each in cls.model_fields.values() if not each.is_required()}
+        return {
+            key: each for key, each in value.items() if not is_null(each) or key not in optional
+        }
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value is null; scalars that are kept as they are written know it themselves."""
+    return value is None or getattr(value, "is_null", False)
+
+
+def read(model: Any, value: Any, context: Any = None, at: Location = ()) -> Any:
+    """Read a value.
+
+    Args:
+        model: A model, or another type that pydantic knows.
+        value: What was written, as JSON has it.
+        context: What validators get.
+        at: Where the value stands.
+
+    Raises:
+        SettingError: It is not what the model says; all problems at once.
+    """
+    adapter = TypeAdapter(model)
+    try:
+        return adapter.validate_python(value, context=context)
+    except ValidationError as error:
+        raise SettingError(_problems(error, adapter, at)) from None
+
+
+def read_leniently(
+    model: Any, value: Any, context: Any = None
+) -> tuple[Any, tuple[SettingProblem, ...]]:
+    """Read a value as Volcano does, which ignores unknown keys: they are warnings.
+
+    Raises:
+        SettingError: It is not what the model says otherwise.
+    """
+    try:
+        return read(model, value, context), ()
+    except SettingError as error:
+        problems = error.problems
+    others = [each for each in problems if each.code not in UNKNOWN]
+    unknown = tuple(
+        replace(each, message=each.message.replace("key", "key, ignored", 1))
+        for each in problems
+        if each.code in UNKNOWN
+    )
+    if not others:
+        for each in unknown:
+            value = _without(value, each.location)
+        try:
+            return read(model, value, context), unknown
+        except SettingError as error:
+            others = list(error.problems)
+    raise SettingError(others, unknown)
+
+
+def checked(problem: Callable[[Any], str | None], code: str = "") -> AfterValidator:
+    """A validator of a function that says what is wrong with a value, or None."""
+
+    def check(value: Any) -> Any:
+        if found := problem(value):
+            raise PydanticCustomError(code or "value", "{text}", {"text": found})
+        return value
+
+    return AfterValidator(check)
+
+
+def refuse(problems: Iterable[tuple[Location, str]], code: str = "") -> None:
+    """Refuse a value in a validator, if there are problems.
+
+    Args:
+        problems: Where below the value, and what is wrong there.
+        code: Of the problems.
+
+    Raises:
+        ValidationError: There is one.
+    """
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError(code or "value", "{text}", {"text": text}),
+            loc=location,
+            input=None,
+        )
+        for location, text in problems
+    ]
+    if details:
+        raise ValidationError.from_exception_data("", details)
+
+
+def json_schema(model: Any) -> Schema:
+    """The JSON schema, without references: messages about what stands behind one are hard to read."""
+    schema = TypeAdapter(model).json_schema()
+    inlined: Schema = _inlined(schema, schema.pop("$defs", {}))
+    return inlined
+
+
+def _inlined(part: Any, definitions: Mapping[str, Schema]) -> Any:
+    if isinstance(part, list):
+        return [_inlined(each, definitions) for each in part]
+    if not isinstance(part, dict):
+        return part
+    whole = {**definitions.get(part.get("$ref", "").rpartition("/")[2], {}), **part}
+    return {
+        key: {name: _inlined(each, definitions) for name, each in value.items()}
+        if key == "properties"
+        else _inlined(value, definitions)
+        for key, value in whole.items()
+        if key not in ("$ref", "title")
+        and (key != "default" or isinstance(value, bool | int | str))
+    }
+
+
+def _problems(
+    error: ValidationError, adapter: TypeAdapter[Any], at: Location
+) -> list[SettingProblem]:
+    """What pydantic says, in Pumice's words."""
+    suggestions = Suggestions()
+    schema: Schema = {}
+    found = []
+    for each in error.errors(include_url=False):
+        location = tuple(step for step in each["loc"] if step != "[key]")
+        if each["type"] == "invalid_key":
+            location = location[:-1]
+        if each["type"] in UNKNOWN:
+            schema = schema or adapter.json_schema()
+            known = list(_at(schema, location[:-1]).get("properties", ()))
+            hint = suggestions.did_you_mean(str(location[-1]), known)
+            rest = ", …" if len(known) > _MOST_KEYS else ""
+            message = f"unknown key{hint or ', known are ' + ', '.join(known[:_MOST_KEYS]) + rest}"
+        elif each["type"] == "missing":
+            schema = schema or adapter.json_schema()
+            what = _at(schema, location).get("description")
+            message = f"must be set{f' ({what})' if what else ''}"
+        else:
+            message = _message(each, suggestions)
+        found.append(SettingProblem((*at, *location), message, each["type"]))
+    return found
+
+
+def _message(error: ErrorDetails, suggestions: Suggestions) -> str:
+    kind, context, value = error["type"], error.get("ctx", {}), error["input"]
+    if own := context.get("text") or context.get("error"):
+        return str(own)
+    if kind == "literal_error":
+        known = [each.strip("'") for each in context["expected"].replace(" or ", ", ").split(", ")]
+        hint = suggestions.did_you_mean(value, known) if isinstance(value, str) else ""
+        return f"must be {either(known)}, found {_found(value)}{hint}"
+    expected = _EXPECTED.get(kind) or _EXPECTED.get(kind.partition("_")[0])
+    if expected is None:
+        return f"{error['msg'][:1].lower()}{error['msg'][1:]}, found {_found(value)}"
+    if kind.endswith("too_short"):
+        return f"{expected.format(**context)}, found {len(value) or 'none'}"
+    return f"{expected.format(**context)}, found {_found(value)}"
+
+
+def _found(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "a list"
+    try:
+        text = shown(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_LONGEST, _MOST_KEYS = 120, 12
+
+
+def _at(schema: Schema, location: Location) -> Schema:
+    """What a schema says of a place."""
+    definitions = schema.get("$defs", {})
+
+    def resolved(part: Schema) -> Schema:
+        return definitions[part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+
+    part = resolved(schema)
+    for step in location:
+        below = part.get("items") if isinstance(step, int) else part.get("properties", {}).get(step)
+        part = resolved(below or part.get("additionalProperties") or {})
+    return part
+
+
+def _without(value: Any, location: Location) -> Any:
+    """A value without what stands at a place; what is written twice by an alias stays in other places."""
+    first, *rest = location
+    if isinstance(value, list):
+        return [
+            _without(each, tuple(rest)) if index == first else each
+            for index, each in enumerate(value)
+        ]
+    if not rest:
+        return {key: each for key, each in value.items() if key != first}
+    return {**value, first: _without(value[first], tuple(rest))}

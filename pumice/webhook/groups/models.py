@@ -1,0 +1,204 @@
+"""The file of resource groups as pydantic models: what a person may write, in Volcano's or Kubernetes' spelling.
+
+YAML does not guess here: `1` and `yes` are strings where a string is expected, as in Volcano.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from pumice.api import keys
+from pumice.api.documents import DocumentError
+from pumice.api.json_words import quoted
+from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
+from pumice.settings import FilePart, checked, is_null, refuse
+from pumice.webhook.groups.pod_fields import as_affinity, as_json, mapping_in, refuse_unfit
+from pumice.webhook.rules.labels import label_problems
+from pumice.webhook.rules.resource_groups import ResourceGroup
+
+__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile"]
+
+DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+_WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+KEYS = f"({DOMAIN}/)?{_WORD}"
+"""Pattern of the keys of labels and annotations."""
+LABEL = {"type": "string", "pattern": f"^({_WORD})?$"}
+LABELS = {
+    "type": "object",
+    "additionalProperties": False,
+    "patternProperties": {f"^{KEYS}$": LABEL},
+}
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+
+def _annotation(found: Any) -> Any:
+    """An annotation: an object, or a text that holds one as YAML, as in Volcano."""
+    if not isinstance(found, str):
+        return found
+    message = f'must be an annotation such as "key: value", found {quoted(found)}'
+    try:
+        mapping = mapping_in(found)
+    except DocumentError as error:
+        mapping, message = None, f"{message}: {error}"
+    refuse([((), message)] if mapping is None else [])
+    return mapping
+
+
+def _annotation_key_problem(key: str) -> str | None:
+    # The API server compares the keys of annotations in lower case.
+    problem = qualified_name_problem(key.lower())
+    return problem and f"invalid key of an annotation: {problem}"
+
+
+Text = Annotated[
+    str,
+    BeforeValidator(lambda found: "" if is_null(found) else found),
+    WithJsonSchema(_SCALAR),
+]
+"""A string; null is an empty one."""
+
+_NAMESPACES = TypeAdapter(list[Annotated[Text, checked(dns_label_problem)]])
+_ANNOTATIONS = TypeAdapter(
+    list[
+        Annotated[
+            dict[Annotated[str, checked(_annotation_key_problem)], Text],
+            BeforeValidator(_annotation),
+        ]
+    ]
+)
+_Seconds = Annotated[Any, BeforeValidator(as_json), WithJsonSchema({"type": "integer"})]
+_SchedulerName = Annotated[str, checked(lambda name: name and dns_subdomain_problem(name))]
+
+
+def _values_by_key(schema: dict[str, Any]) -> None:
+    namespace = {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}
+    # A text is YAML itself: a line such as `key: value`, or a map in braces.
+    annotation = {
+        "type": ["string", "object"],
+        "pattern": rf"""^\s*(\{{|["']?{KEYS}["']?\s*:(\s|$))""",
+        "additionalProperties": False,
+        "patternProperties": {f"^{KEYS}$": _SCALAR},
+    }
+    schema["properties"]["value"] = {"type": "array"}
+    schema["if"] = {"properties": {"key": {"const": "namespace"}}, "required": ["key"]}
+    schema["then"] = {"properties": {"value": {"items": namespace}}}
+    schema["else"] = {"properties": {"value": {"items": annotation}}}
+
+
+class GroupClaim(FilePart):
+    """Which pods belong to a group: those of namespaces, or those with one of the annotations."""
+
+    model_config = ConfigDict(json_schema_extra=_values_by_key)
+
+    key: Literal["namespace", "annotation", ""] = ""
+    value: list[Any] = Field(default=[])
+
+    @field_validator("value")
+    @classmethod
+    def _of_the_key(cls, found: list[Any], info: ValidationInfo) -> list[Any]:
+        match info.data.get("key"):
+            case None:
+                return []  # the key itself is wrong
+            case "namespace":
+                return _NAMESPACES.validate_python(found)
+        return _ANNOTATIONS.validate_python(found)
+
+
+class GroupToleration(FilePart):
+    """A toleration of a group's pods."""
+
+    key: str = ""
+    operator: Annotated[str, WithJsonSchema({"enum": ["Exists", "Equal", ""]})] = ""
+    value: Text = ""
+    effect: Annotated[
+        str, WithJsonSchema({"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute", ""]})
+    ] = ""
+    toleration_seconds: _Seconds = None
+    tolerationseconds: _Seconds = None
+
+    def of_pods(self) -> dict[str, Any]:
+        """The toleration as pods have it."""
+        found = self.model_dump(by_alias=True, exclude={"tolerationseconds"})
+        found["tolerationSeconds"] = self.toleration_seconds or self.tolerationseconds
+        return {key: each for key, each in found.items() if each not in (None, "")}
+
+
+class GroupEntry(FilePart):
+    """Pods that get the same: labels of nodes, an affinity, tolerations and a scheduler."""
+
+    resource_group: str = ""
+    object: GroupClaim = Field(default=GroupClaim())
+    scheduler_name: _SchedulerName = Field(
+        "", json_schema_extra={"maxLength": 63, "pattern": f"^({DOMAIN})?$"}
+    )
+    tolerations: list[GroupToleration] = Field(default=[])
+    labels: Annotated[dict[str, Text], WithJsonSchema(LABELS)] = Field(default={})
+    affinity: Annotated[
+        Any, BeforeValidator(as_affinity), WithJsonSchema({"type": ["object", "string"]})
+    ] = None
+
+    @field_validator("tolerations")
+    @classmethod
+    def _tolerations_of_pods(cls, found: list[GroupToleration]) -> list[GroupToleration]:
+        refuse_unfit("tolerations", [each.of_pods() for each in found])
+        return found
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_of_nodes(cls, found: dict[str, str]) -> dict[str, str]:
+        refuse(((where[1:],), problem) for where, problem in label_problems(found))
+        return found
+
+    @field_validator("affinity")
+    @classmethod
+    def _affinity_of_pods(cls, found: Any) -> Any:
+        refuse_unfit("affinity", found)
+        return found
+
+    @model_validator(mode="after")
+    def _has_pods(self) -> "GroupEntry":
+        if self.object.key == "" and not self.resource_group and not self.object.value:
+            refuse(
+                [((), "needs a name (resourceGroup), or an object that says which pods are its")]
+            )
+        return self
+
+    def read(self) -> ResourceGroup:
+        """The group as admission uses it."""
+        namespaces, annotations = (), ()
+        if self.object.key == "namespace":
+            namespaces = tuple(self.object.value)
+        else:
+            pairs = [pair for each in self.object.value for pair in each.items()]
+            if not self.object.key and self.resource_group:
+                pairs.append((keys.RESOURCE_GROUP, self.resource_group))
+            annotations = tuple(pairs)
+        tolerations = [each.of_pods() for each in self.tolerations]
+        return ResourceGroup(
+            name=self.resource_group,
+            namespaces=namespaces,
+            annotations=annotations,
+            labels=self.labels,
+            affinity=self.affinity,
+            tolerations=tuple(
+                each for index, each in enumerate(tolerations) if each not in tolerations[:index]
+            ),
+            scheduler_name=self.scheduler_name,
+        )
+
+
+class ResourceGroupsFile(FilePart):
+    """The file that `pumice webhook --admission-conf` names."""
+
+    resource_groups: Annotated[
+        list[GroupEntry], BeforeValidator(lambda found: [] if is_null(found) else found)
+    ]
