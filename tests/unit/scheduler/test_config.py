@@ -144,6 +144,12 @@ def test_what_cannot_be_read(text: str, error: str) -> None:
     assert _errors(text)[0].startswith(error)
 
 
+def test_a_misspelt_key_is_named_with_the_problem_that_it_causes() -> None:
+    missing, unknown = _errors("acions: allocate")
+    assert missing.startswith("actions: must be set (actions of a cycle")
+    assert unknown == 'acions: unknown key, ignored (did you mean "actions"?) [SCHED-TYPE]'
+
+
 KEYS = st.sampled_from(
     ["actions", "tiers", "plugins", "name", "arguments", "configurations", "kind", "data", 5, None]
 )
