@@ -68,8 +68,20 @@ class Predicates:
             register.pod_check(self._why_unsupported)
         if self._topology:
             register.job_valid(_why_not_near)
-        if session.claims.are_mounted:
-            self._look_at_volumes(VolumeFilters(session), register)
+        volumes = VolumeFilters(session)
+        are_mounted = session.claims.are_mounted
+        if self._claims and are_mounted:
+            register.pod_check(volumes.why_unbound)
+            register.node_filter(volumes.out_of_reach, by_rules=True)
+            register.node_filter(volumes.unprovisionable, by_rules=True)
+            register.node_filter(volumes.unbindable_here, scope="row")
+            if volumes.has_wide_claims:
+                register.node_filter(volumes.unbindable, scope="all")
+                register.node_filter(volumes.in_use, scope="all")
+        if self._zones and are_mounted:
+            register.node_filter(volumes.other_zones, by_rules=True)
+        if self._limits and are_mounted:
+            register.node_filter(volumes.too_many, scope="row")
         register.node_filter(self._unschedulable, by_rules=True)
         if self._affinity:
             register.node_filter(self._node_affinity, by_rules=True)
@@ -81,20 +93,6 @@ class Predicates:
             register.domain_filter(self._by_pods)
         if self._spread and session.peers.is_live:
             register.domain_filter(self._by_spread)
-
-    def _look_at_volumes(self, volumes: VolumeFilters, register: Registrar) -> None:
-        if self._claims:
-            register.pod_check(volumes.why_unbound)
-            register.node_filter(volumes.out_of_reach, by_rules=True)
-            register.node_filter(volumes.unprovisionable, by_rules=True)
-            register.node_filter(volumes.unbindable_here, scope="row")
-            if volumes.has_wide_claims:
-                register.node_filter(volumes.unbindable, scope="all")
-                register.node_filter(volumes.in_use, scope="all")
-        if self._zones:
-            register.node_filter(volumes.other_zones, by_rules=True)
-        if self._limits:
-            register.node_filter(volumes.too_many, scope="row")
 
     def _why_unsupported(self, shape: PodShape) -> Reason | None:
         found = [field for field in shape.hard_rules if field in self._unsupported]

@@ -36,6 +36,7 @@ Q_QUANTITY = Rule(
     phrases=(
         "quantities must match the regular expression",
         "unable to parse quantity's suffix",
+        "resource values must not be empty",
     ),
 )
 Q_NEG = Rule(
@@ -180,7 +181,8 @@ def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
     try:
         amount = parse_milli(value)
     except ValueError as error:
-        case.report(Q_QUANTITY, path, str(error))
+        empty = "resource values must not be empty; " if value == "" else ""
+        case.report(Q_QUANTITY, path, f"{empty}{error}")
         return None
     if amount < 0:
         case.report(negative, path, f"must be greater than or equal to 0, found {value}")
