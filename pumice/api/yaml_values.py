@@ -320,7 +320,7 @@ _HINTS = {
     "did not find expected key": _INDENTED,
     "did not find expected '-' indicator": _INDENTED,
     "mapping values are not allowed in this context": (
-        ": is the line indented as those above it, and is a text with a colon in quotes?"
+        ": is the line indented as those above it, and is a string with a colon in quotes?"
     ),
 }
 """What is mostly wrong where the parser's own words do not say it."""

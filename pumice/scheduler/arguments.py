@@ -50,7 +50,7 @@ class SchedulerArgument:
             return None
         problem = self.problem(str(value))
         if problem is None and not isinstance(value, str):
-            return f"must be a text, in quotation marks, found {value!r}"
+            return f"must be a string, in quotation marks, found {value!r}"
         return problem
 
     @property

@@ -93,6 +93,6 @@ def load_config(text: str | None = None, registry: SchedulerRegistry | None = No
                 FieldError(
                     each.path, each.message, each.code if "SCHED" in each.code else "SCHED-TYPE"
                 )
-                for each in error.problems
+                for each in (*error.problems, *error.warnings)  # a misspelt key is often the cause
             ]
         ) from None

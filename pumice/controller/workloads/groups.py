@@ -102,7 +102,7 @@ def _minimum(
         return minimum
     found = _whole_number(text)
     if not found:
-        events.append(_invalid(keys.GROUP_MIN_MEMBER, "a whole number from 1", text, str(minimum)))
+        events.append(_invalid(keys.GROUP_MIN_MEMBER, "an integer from 1", text, str(minimum)))
         return minimum
     if owner is None or size is None:
         return found
@@ -145,7 +145,7 @@ def _topology(stated: Mapping[str, str], events: list[RecordEvent]) -> Raw | Non
         number = _whole_number(tier)
         if number is None:
             events.append(
-                _invalid(keys.NETWORK_TOPOLOGY_HIGHEST_TIER, "a whole number", tier, "no tier")
+                _invalid(keys.NETWORK_TOPOLOGY_HIGHEST_TIER, "an integer", tier, "no tier")
             )
         else:
             found["highestTierAllowed"] = number

@@ -195,7 +195,7 @@ def test_messages_say_what_was_found_and_what_to_do() -> None:
         if isinstance(each, RecordEvent)
     ]
     bad, large, ordered = messages
-    assert bad == f'annotation {key}: expected a whole number from 1, found "many"; 1 is used'
+    assert bad == f'annotation {key}: expected an integer from 1, found "many"; 1 is used'
     assert large == (
         f"annotation {key} is 5, and ReplicaSet web has at most 2 pods at once; 2 is used. Lower the annotation, or ask for "
         "more pods"

@@ -74,7 +74,7 @@ def test_asking_for_what_is_not_declared_is_a_mistake() -> None:
     [
         ("good", ()),
         ("bad", (("here.x", "must be good"),)),
-        (1, (("here.x", "must be a text, in quotation marks, found 1"),)),
+        (1, (("here.x", "must be a string, in quotation marks, found 1"),)),
     ],
 )
 def test_a_value_that_cannot_be_used_is_a_problem(value: object, problems: object) -> None:

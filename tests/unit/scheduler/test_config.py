@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pumice.scheduler import ConfigError, load_config
 from pumice.scheduler.options import SWITCHES
@@ -140,6 +142,35 @@ def test_unknown_fields_are_warned_about_with_a_guess() -> None:
 )
 def test_what_cannot_be_read(text: str, error: str) -> None:
     assert _errors(text)[0].startswith(error)
+
+
+def test_a_misspelt_key_is_named_with_the_problem_that_it_causes() -> None:
+    missing, unknown = _errors("acions: allocate")
+    assert missing.startswith("actions: must be set (actions of a cycle")
+    assert unknown == 'acions: unknown key, ignored (did you mean "actions"?) [SCHED-TYPE]'
+
+
+KEYS = st.sampled_from(
+    ["actions", "tiers", "plugins", "name", "arguments", "configurations", "kind", "data", 5, None]
+)
+WORDS = st.sampled_from(["allocate", "gang", "ConfigMap", "", "\x1b[2J"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_no_file_is_too_odd(value: Any) -> None:
+    """A file is read, or refused with lines that do nothing to a terminal."""
+    errors: list[Any] = []
+    try:
+        load_config(yaml.safe_dump(value))
+    except ConfigError as error:
+        errors = error.errors
+    assert all(str(each).isprintable() for each in errors)
 
 
 def test_hierarchical_drf_and_proportion_conflict_in_one_tier() -> None:
