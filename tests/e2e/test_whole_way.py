@@ -232,9 +232,14 @@ def test_a_queue_is_closed_under_load_and_opened_again(
     wait_until(lambda: shown("team")["STATE"] == "Closing" and shown("team")["RUNNING"] == "1")
     admitted = set(cluster.names(JOB))
     assert printed.count(" created") == len(admitted) - 4
-    assert printed.count('queue "team" is Clos') == 12 - len(admitted)
+    assert printed.count('queue with state `Open`, found queue "team" in state Clos') == 12 - len(
+        admitted
+    )
     text = cluster.apply(*short(12), check=False)
-    assert 'queue "team" is Closing, it must be Open to take anything new' in text
+    assert (
+        'can only submit job to queue with state `Open`, found queue "team" in state Closing'
+        in text
+    )
 
     before = cluster.pods()["fills-w-1"]["metadata"]["uid"]
     cluster.kubectl("delete", "pod", "fills-w-1", "--wait=false")
