@@ -77,7 +77,9 @@ def _hint_for_count(found: Any) -> str:
 
 def _hint_for_list(found: Any) -> str:
     if isinstance(found, dict):
-        return 'begin each item with "-"' if found else "write []"
+        # Fields that are null count as absent, as everywhere else.
+        filled = any(each is not None for each in found.values())
+        return 'begin each item with "-"' if filled else "write []"
     return "write []" if found == "" else "put it in brackets"
 
 

@@ -211,7 +211,8 @@ def test_a_changed_configuration_is_in_force_and_a_bad_one_is_reported(
     assert said in line
     assert line.endswith("the configuration read before stays in force")
     assert cluster.count("config_unusable") == 1
-    assert said in installation.processes["scheduler"].tail()
+    logged = said.replace('"', '\\"')  # a line of JSON
+    assert logged in installation.processes["scheduler"].tail()
     assert installation.ready("scheduler")
     cluster.submit("second", 1, 1, queue="reloading")
     cluster.await_running("second", 1)

@@ -125,7 +125,12 @@ def test_an_empty_text_has_no_documents(text: str) -> None:
             3,
             "'-' indicator: is the line indented as those above it?",
         ),
-        (b"a:\n  b: 1\n    c: 2\n", 1, 3, "is the line indented as those above it, and is a text"),
+        (
+            b"a:\n  b: 1\n    c: 2\n",
+            1,
+            3,
+            "is the line indented as those above it, and is a string",
+        ),
         (b"a: @b\n", 1, 1, "cannot start any token"),
         (b'{"a": 1e400}', 1, 1, "number '1e400' cannot be written as JSON"),
         (b'{"a": 1}{"a": 1e400}', 2, None, ""),

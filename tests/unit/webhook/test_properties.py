@@ -59,12 +59,19 @@ def test_a_patch_is_idempotent_and_loses_no_field(admission: Admission, job: Raw
 OWNED: Raw = {"managedFields": [{"operation": "Apply", "fieldsV1": {"f:spec": {}}}]}
 HUGE: Raw = {"minAvailable": 2**40, "tasks": [{"name": "a", "minAvailable": 2**40, "template": {}}]}
 NULL_IN_CLAIM: Raw = {"volumes": [{"volumeClaim": {"accessModes": [{"action": None}]}}]}
+NULL_IN_MAP_FOR_LIST: Raw = {
+    "queue": None,
+    "tasks": [
+        {"template": {"spec": {"containers": [{"name": "a", "volumeMounts": {"action": None}}]}}}
+    ],
+}
 
 
 @settings(deadline=None)
 @given(ADMISSIONS, ADMISSIONS, JOBS)
 @example(ADMISSION, ADMISSION, {"metadata": OWNED, "spec": HUGE})
 @example(ADMISSION, ADMISSION, {"metadata": {}, "spec": NULL_IN_CLAIM})
+@example(ADMISSION, ADMISSION, {"metadata": {}, "spec": NULL_IN_MAP_FOR_LIST})
 def test_a_manifest_applied_again_is_no_change(
     admission: Admission, later: Admission, job: Raw
 ) -> None:
