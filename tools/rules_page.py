@@ -94,7 +94,7 @@ def _section(section: Section, rules: list[Rule]) -> Iterator[str]:
     for rule in rules:
         yield f"### {rule.code}\n"
         yield f"{_sentence(rule.title)} {_line(rule.why)}\n"
-        yield f"Not so: `{_line(rule.example.replace('`', ''))}`\n"
+        yield f"Against the rule: `{_line(rule.example.replace('`', ''))}`\n"
 
 
 def answer(rule: Rule) -> str:

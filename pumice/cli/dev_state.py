@@ -50,7 +50,7 @@ def load(cluster: EmbeddedCluster, manifests: Iterable[Manifest]) -> None:
         except ApiStatusError as error:
             refused.append(f"{manifest.source}: {manifest.identity}: {error.message}")
     if refused:
-        raise UserError("\n".join(["--state: objects are refused", *refused]))
+        raise UserError("--state: objects are refused", *refused)
 
 
 def _order(manifest: Manifest) -> int:

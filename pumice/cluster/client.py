@@ -2,6 +2,8 @@
 
 Objects are plain dicts (or msgspec structs, or bytes, on the way out). The hot readers take bytes:
 `pages` and `watch` hand over what arrived, so that the caches decode straight into their structs.
+
+The file is long because each verb of the API is a method here; what a request is and how it fails is shared by all.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping

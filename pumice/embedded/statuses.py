@@ -217,7 +217,7 @@ def method_not_allowed() -> ApiStatusError:
 
 
 def json_only(kind: str) -> ApiStatusError:
-    """415: Protocol Buffers of a kind that is read as JSON or YAML only."""
+    """415: the kind is read as JSON or YAML, and Protocol Buffers were sent."""
     message = (
         f"this server reads a {kind} as JSON or YAML, and kubectl sends Protocol Buffers; "
         "add --dry-run=client -o yaml to the command, and pipe its output into kubectl apply -f -"

@@ -7,7 +7,8 @@ words after it still count, and a problem says what was found and what is used i
 
 Volcano stops at the first word that it cannot read, sets a bad boolean to false and a bad integer
 to 0, without a message. `strict_upstream` reproduces that to the letter (`upstream_arguments`), for
-those who depend on it; the problems are listed all the same.
+those who depend on it; the problems are listed all the same. Both readings are in this file, because they share types and
+problems.
 """
 
 import re

@@ -104,7 +104,7 @@ def in_background(command: Command, folder: Path, environment: dict[str, str]) -
     ) as process:
         try:
             assert process.stdout is not None
-            assert process.stdout.readline(), f"$ {command.text}\nended without a word"
+            assert process.stdout.readline(), f"$ {command.text}\nended without output"
             yield
         finally:
             process.send_signal(signal.SIGINT)

@@ -7,6 +7,8 @@ claim, which shows in the watch. When that fails or takes too long, what was wri
 and the gang waits for a delay that grows with each failure, in which others may use what it held.
 
 Nothing of this is remembered beyond the process: a claim that is found half-way bound is taken as it is.
+
+The file is long because a gang's claims are bound, awaited and given back as a whole.
 """
 
 import asyncio

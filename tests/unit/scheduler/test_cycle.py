@@ -219,7 +219,7 @@ def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
 def test_a_weight_that_admission_would_have_refused_is_reported_and_counts_as_the_nearest(
     weight: int, counts_as: int, annotations: dict[str, str]
 ) -> None:
-    """With any configuration, and without a word of NumPy, which would fail the test as a warning."""
+    """With any configuration, and without a warning of NumPy, which would fail the test as a warning."""
     row = ["team", {"weight": weight, "annotations": annotations}]
     for plugin in ("proportion", "capacity", {"drf": ["Hierarchy"]}):
         cluster = WAITING | {"queues": [row, ["other"]]}
