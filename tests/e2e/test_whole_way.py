@@ -223,8 +223,9 @@ def test_a_queue_is_closed_under_load_and_opened_again(
         return dict(zip(head.split(), row.split(), strict=False))
 
     wait_until(lambda: shown("team").get("STATE") == "Open", "open")
-    cluster.apply(a_job("fills", 2), *short(1, 2, 3))
+    cluster.apply(a_job("fills", 2))
     cluster.await_phase("fills", "Running")
+    cluster.apply(*short(1, 2, 3))
     with ThreadPoolExecutor(1) as pool:
         arriving = pool.submit(cluster.apply, *short(*range(4, 12)), check=False)
         operate("CloseQueue")
