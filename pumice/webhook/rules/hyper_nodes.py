@@ -10,8 +10,6 @@ from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "validate"]
-
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
     "a HyperNode has members",

@@ -9,20 +9,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.rule import Rule, warned
 
-__all__ = [
-    "JOB",
-    "JOB_PRIORITY_HIGHER",
-    "POD_GROUP",
-    "RULES",
-    "contradicts",
-    "job_priorities",
-    "job_queue",
-    "job_topologies",
-    "network_tier",
-    "priority_class",
-    "queue_reference",
-]
-
 
 class References(NamedTuple):
     """The rules about what objects of one kind name."""

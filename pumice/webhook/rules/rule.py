@@ -7,8 +7,6 @@ from typing import Literal
 
 from pumice.api.fields import Reason
 
-__all__ = ["Level", "Rule", "rules_in", "stricter", "warned"]
-
 Level = Literal["enforce", "warn", "off"]
 """`enforce` refuses the object, `warn` admits it with a warning, `off` disables the rule."""
 

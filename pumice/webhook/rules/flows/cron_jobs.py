@@ -17,8 +17,6 @@ from pumice.webhook.rules.labels import annotation_problems, label_problems
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "validate"]
-
 NAME_LENGTH = 52
 """A Job's name has at most 63 characters, of which Kubernetes reserves 11 for the time of the run."""
 

@@ -9,8 +9,6 @@ from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge, leaves_spec
 
-__all__ = ["CHECKS", "validate"]
-
 LABEL_LENGTH = 63
 POD_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 ENDED = ("Succeed", "Failed")

@@ -26,8 +26,6 @@ from pumice.webhook.rules.references import JOB
 from pumice.webhook.rules.rule import Level, warned
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "TemplatePlace", "judge_job", "judge_partial_job", "validate"]
-
 Raw = dict[str, Any]
 
 JOB_QUEUE_LATER = warned(

@@ -12,8 +12,6 @@ from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import stricter
 
-__all__ = ["JOB_ANNOTATIONS", "handed_on"]
-
 JOB_ANNOTATIONS = stricter(
     "JOB-ANNOTATIONS",
     "annotations fit into the pods and the PodGroup of a Job, too",

@@ -23,8 +23,6 @@ from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
 from pumice.webhook.rules.rule import warned
 
-__all__ = ["job_defaults"]
-
 DEFAULT_RETRIES = 3
 CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
 

@@ -16,8 +16,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
 from pumice.webhook.rules.rule import Rule, warned
 
-__all__ = ["JOB_NOT_DAG", "PLUGIN", "cycle", "dependencies", "launch_order"]
-
 JOB_NOT_DAG = Rule(
     "JOB-NOT-DAG",
     "tasks depend on other tasks of the Job, once each, and without a cycle",

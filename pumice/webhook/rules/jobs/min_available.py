@@ -8,16 +8,6 @@ from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
-__all__ = [
-    "JOB_MINAVAIL_TOTAL",
-    "JOB_NO_TASKS",
-    "JOB_OVERFLOW",
-    "MAX_INT32",
-    "bounds",
-    "counts",
-    "task_list",
-]
-
 MAX_INT32 = 2**31 - 1
 
 JOB_NO_TASKS = Rule(

@@ -22,8 +22,6 @@ from pumice.api.names import (
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["JOB_NAME", "expected_name", "names"]
-
 JOB_NAME = Rule(
     "JOB-NAME",
     "a Job's name fits into a label",

@@ -10,8 +10,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
 from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["PART_PRODUCT", "partitions"]
-
 PART_TOTAL = Rule(
     "PART-TOTAL",
     "partitionPolicy.totalPartitions is at least 1",

@@ -16,8 +16,6 @@ from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.jobs.updates import normal
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
-__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "annotating", "job_annotations", "job_plugins"]
-
 JOB_PLUGIN = Rule(
     "JOB-PLUGIN",
     "plugins exist",

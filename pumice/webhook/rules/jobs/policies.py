@@ -8,8 +8,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW, MAX_INT32
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
-__all__ = ["EVENTS", "POL_NOTHING", "lifecycle_policies"]
-
 EVENTS = (
     "*",
     "PodFailed",

@@ -19,8 +19,6 @@ from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.labels import Problem, selector_problems
 from pumice.webhook.rules.rule import stricter
 
-__all__ = ["VOL_CLAIM", "volume_claim"]
-
 _CLAIM = "PersistentVolumeClaim"
 _KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 

@@ -10,8 +10,6 @@ from pumice.webhook.rules.jobs.volume_claims import volume_claim
 from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.site import entries
 
-__all__ = ["VOL_PATH", "volumes"]
-
 VOL_PATH = Rule(
     "VOL-PATH",
     "a volume says where it is mounted",

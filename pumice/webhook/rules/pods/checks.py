@@ -7,8 +7,6 @@ from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["CHECKS", "validate"]
-
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
     "a number of pods is greater than 0",

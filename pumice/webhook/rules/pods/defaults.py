@@ -13,8 +13,6 @@ from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.resource_groups import ResourceGroup
 from pumice.webhook.rules.rule import warned
 
-__all__ = ["pod_defaults"]
-
 POD_GROUP_SCHEDULER = warned(
     "POD-GROUP-SCHEDULER",
     "a pod names no other scheduler than its resource group",

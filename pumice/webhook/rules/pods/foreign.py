@@ -16,8 +16,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
 from pumice.webhook.rules.rule import stricter, warned
 
-__all__ = ["foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
-
 Raw = dict[str, Any]
 
 POD_PLUGINS_FORM = stricter(

@@ -14,20 +14,6 @@ from pumice.webhook.rules.queues.excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
 from pumice.webhook.rules.rule import Rule, warned
 
-__all__ = [
-    "Q_GUAR_GT_DESERVED",
-    "Q_QUANTITY",
-    "Q_ROOT_FROZEN",
-    "Amounts",
-    "amounts",
-    "guaranteed",
-    "milli",
-    "order",
-    "read",
-    "readable",
-    "root_frozen",
-]
-
 Q_QUANTITY = Rule(
     "Q-QUANTITY",
     "quantities can be parsed",

@@ -16,8 +16,6 @@ from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["Q_CAP_GT_ANCESTOR", "capability", "ruled"]
-
 Q_ROOT_LIMIT = stricter(
     "Q-ROOT-LIMIT",
     "what the queue root limits is limited for the queues below it",

@@ -12,8 +12,6 @@ from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.queues.tree import allocated_pods
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
-__all__ = ["Q_STATE", "state", "validate_delete"]
-
 Q_STATE = Rule(
     "Q-STATE",
     "the state of a queue exists",

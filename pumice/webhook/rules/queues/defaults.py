@@ -12,8 +12,6 @@ from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queues.hierarchy import rooted
 from pumice.webhook.rules.rule import warned
 
-__all__ = ["DEFAULT_WEIGHT", "queue_defaults"]
-
 DEFAULT_WEIGHT = 1
 
 Q_ZERO = warned(

@@ -9,8 +9,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import read
 from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "clusters", "fields"]
-
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
     "weight is from 1 to 65535",

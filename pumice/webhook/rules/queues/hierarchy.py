@@ -9,8 +9,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted
 from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["Q_HIER_LEN", "hierarchy", "rooted"]
-
 Q_HIER_LEN = Rule(
     "Q-HIER-LEN",
     "the hierarchy has a weight for each step",

@@ -18,14 +18,6 @@ from pumice.webhook.rules.queues.amounts import Q_RESOURCE
 from pumice.webhook.rules.resource_names import amount_problem, misspelt
 from pumice.webhook.rules.rule import stricter, warned
 
-__all__ = [
-    "Q_GROUP_LIMITS",
-    "Q_GROUP_NAME",
-    "group_name_problem",
-    "node_group_limits",
-    "node_groups",
-]
-
 Q_GROUP_NAME = stricter(
     "Q-GROUP-NAME",
     "names of node groups are label values, and none is empty",

@@ -10,8 +10,6 @@ from pumice.webhook.rules.queues.excess import Excess, chained, counted
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
-__all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "allocated_pods", "depth", "place"]
-
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
     "a queue is not its own parent",

@@ -9,8 +9,6 @@ from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["CLAIM"]
-
 TPL_CLAIM_TEMPLATE = refused(
     "TPL-CLAIM-TEMPLATE",
     "a claim for each pod says how it is mounted and how much it holds, and has no name of its own",

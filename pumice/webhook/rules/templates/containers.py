@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     environment,
@@ -13,11 +14,9 @@ from pumice.webhook.rules.templates import (
     security,
 )
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import one_of, quoted, refused
+from pumice.webhook.rules.templates.shapes import one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
-
-__all__ = ["TPL_CONTAINERS", "containers"]
 
 TPL_CONTAINERS = Rule(
     "TPL-CONTAINERS",

@@ -7,20 +7,9 @@ Source: the warnings that a Kubernetes API server of version 1.36 gives for pods
 documents call deprecated.
 """
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule, warned
-from pumice.webhook.rules.templates.shapes import quoted
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = [
-    "ANNOTATIONS",
-    "NODE_LABELS",
-    "TPL_DEPRECATED",
-    "TPL_DOUBTFUL",
-    "TPL_FEATURE",
-    "annotation",
-    "node_label",
-    "overlaps",
-]
 
 TPL_FEATURE = Rule(
     "TPL-FEATURE",

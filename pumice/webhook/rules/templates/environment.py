@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     config_key_problem,
     dns_label_problem,
@@ -18,15 +19,12 @@ from pumice.webhook.rules.templates.shapes import (
     excludes,
     matching,
     name,
-    quoted,
     refused,
     required,
     without_backsteps,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = ["ROWS", "field_ref", "resource_field_ref"]
 
 TPL_ENV = refused(
     "TPL-ENV",

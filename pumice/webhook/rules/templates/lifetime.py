@@ -20,8 +20,6 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below, compiled
 
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "PROBE_ROWS", "ROWS"]
-
 TPL_RESTART = refused(
     "TPL-RESTART",
     "restartPolicy of a container is Always, Never or OnFailure; an init container with rules has one",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     dns_label_problem,
     dns_subdomain_problem,
@@ -15,24 +16,9 @@ from pumice.api.names import (
 )
 from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
-from pumice.webhook.rules.templates.shapes import Problem, name, one_of, quoted, refused
+from pumice.webhook.rules.templates.shapes import Problem, name, one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = [
-    "LABEL_SELECTOR",
-    "METADATA",
-    "NODE_PREFERENCE",
-    "NODE_TERM",
-    "TPL_LABEL_KEYS",
-    "TPL_LABEL_KEYS_TWICE",
-    "annotations_of",
-    "key_problem",
-    "label_keys",
-    "label_problem",
-    "labels_of",
-    "value_problem",
-]
 
 TPL_LABEL = refused(
     "TPL-LABEL",

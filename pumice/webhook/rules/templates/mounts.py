@@ -1,10 +1,10 @@
 """Mounts of volumes and block devices: of volumes that exist, each at a path of its own."""
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
     excludes,
     one_of,
-    quoted,
     refused,
     relative_path,
     required,
@@ -13,8 +13,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["ROWS"]
 
 TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",

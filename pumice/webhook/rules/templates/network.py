@@ -3,6 +3,7 @@
 import re
 from ipaddress import IPv6Address, ip_address
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     SUBDOMAIN_LENGTH,
     dns_label_problem,
@@ -18,7 +19,6 @@ from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     present,
-    quoted,
     refused,
     required,
     unique,
@@ -26,8 +26,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",

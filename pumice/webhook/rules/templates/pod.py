@@ -33,8 +33,6 @@ from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
 
-__all__ = ["RULES", "pod_template"]
-
 _FILES = (
     types,
     metadata,

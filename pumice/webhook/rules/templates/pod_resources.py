@@ -21,8 +21,6 @@ from pumice.webhook.rules.templates.resources import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["pod_resources"]
-
 TPL_POD_RESOURCES = Rule(
     "TPL-POD-RESOURCES",
     "the resources of a pod as a whole are at least those of its containers",

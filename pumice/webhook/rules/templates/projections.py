@@ -4,7 +4,7 @@ Trust bundles and pod certificates are features that are off by default. Where t
 these sources unseen, and pods lack their files.
 """
 
-from pumice.api.json_words import either
+from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
@@ -15,7 +15,6 @@ from pumice.webhook.rules.templates.shapes import (
     matching,
     one_of,
     one_of_two,
-    quoted,
     refused,
     relative_path,
     required,
@@ -23,8 +22,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
-
-__all__ = ["ROWS"]
 
 TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",

@@ -6,6 +6,7 @@ Pods as a whole, and runtime classes, say requests and limits in the same form.
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.webhook.rules.resource_names import (
@@ -25,7 +26,6 @@ from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     one_of_two,
-    quoted,
     refused,
     required,
     unique,
@@ -33,21 +33,6 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 from pumice.webhook.rules.templates.units import unit_problem
-
-__all__ = [
-    "INIT_ROWS",
-    "ROWS",
-    "SPEC_ROWS",
-    "Amounts",
-    "Problem",
-    "amounts",
-    "are_plain",
-    "conflicts",
-    "judge_by",
-    "milli",
-    "of_container",
-    "requirements",
-]
 
 TPL_RESOURCE = Rule(
     "TPL-RESOURCE",

@@ -5,6 +5,7 @@ And names of objects that a pod refers to; whether these exist is not asked.
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import (
@@ -31,7 +32,6 @@ from pumice.webhook.rules.templates.shapes import (
     one_of,
     only_with,
     present,
-    quoted,
     refused,
     required,
     unique,
@@ -39,8 +39,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["ROWS", "SCHEDULING"]
 
 TPL_AFFINITY = refused(
     "TPL-AFFINITY",

@@ -2,6 +2,7 @@
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
@@ -13,7 +14,6 @@ from pumice.webhook.rules.templates.shapes import (
     not_for,
     one_of,
     only_with,
-    quoted,
     refused,
     relative_path,
     required,
@@ -22,8 +22,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
-
-__all__ = ["CONTAINER_ROWS", "ROWS", "host_processes"]
 
 TPL_SECURITY = refused(
     "TPL-SECURITY",

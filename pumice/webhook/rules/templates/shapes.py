@@ -13,30 +13,6 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = [
-    "NOT_SET",
-    "Problem",
-    "at_most",
-    "exactly_one",
-    "excludes",
-    "matching",
-    "name",
-    "needs",
-    "not_for",
-    "one_of",
-    "one_of_two",
-    "only_with",
-    "present",
-    "quoted",
-    "refused",
-    "relative_path",
-    "remark",
-    "required",
-    "unique",
-    "within",
-    "without_backsteps",
-]
-
 Problem = Callable[[str], str | None]
 """Says what is wrong with a string, or None when it is right."""
 

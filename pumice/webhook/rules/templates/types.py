@@ -26,8 +26,6 @@ from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
-
 TPL_TYPE = Rule(
     "TPL-TYPE",
     "fields of a pod template have the type that Kubernetes gives them",

@@ -9,8 +9,6 @@ import re
 from pumice.api.quantities import MILLI
 from pumice.webhook.rules.rule import Rule, warned
 
-__all__ = ["TPL_CPU_UNIT", "TPL_MEMORY_UNIT", "unit_problem"]
-
 TPL_CPU_UNIT = warned(
     "TPL-CPU-UNIT",
     "cpu is an amount of cores that a node can have",

@@ -6,6 +6,7 @@ A volume without a source is an empty directory; one whose source is not known i
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
@@ -20,7 +21,6 @@ from pumice.webhook.rules.templates.shapes import (
     one_of,
     one_of_two,
     present,
-    quoted,
     refused,
     relative_path,
     remark,
@@ -31,8 +31,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["VOLUMES"]
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
