@@ -7,7 +7,7 @@ from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 
 __all__ = [
     "JOB",
@@ -135,13 +135,12 @@ JOB = _of_kind("JOB", "Job", tree_is_stricter=False)
 # Volcano lets PodGroups name inner queues.
 POD_GROUP = _of_kind("PG", "PodGroup", tree_is_stricter=True)
 
-JOB_PRIORITY_HIGHER = Rule(
+JOB_PRIORITY_HIGHER = warned(
     "JOB-PRIORITY-HIGHER",
     "the priority class of a Job is not higher than those of its pods",
     "Quotas limit the pods of a priority, so a gang is ordered by the lowest priority of its pods, and the Job's class "
     "has no effect.",
     "priorityClassName: high-priority, tasks: [{template: {spec: {priorityClassName: low-priority}}}]",
-    level="warn",
 )
 
 RULES = (*JOB, JOB_PRIORITY_HIGHER, *POD_GROUP)

@@ -8,7 +8,7 @@ overflow.
 from pumice.api.jobs import Job, PartitionPolicy, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 
 __all__ = ["PART_PRODUCT", "partitions"]
 
@@ -26,12 +26,11 @@ PART_SIZE = Rule(
     "partitionPolicy: {totalPartitions: 2, partitionSize: 0}",
     phrases=("'PartitionSize' must be greater than 0",),
 )
-PART_MIN_TOTAL = Rule(
+PART_MIN_TOTAL = stricter(
     "PART-MIN-TOTAL",
     "minPartitions is at most totalPartitions",
     "The gang would wait for partitions that do not exist.",
     "partitionPolicy: {totalPartitions: 2, partitionSize: 4, minPartitions: 3}",
-    stricter=True,
     compares=True,
 )
 PART_PRODUCT = Rule(

@@ -10,7 +10,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.queues.tree import allocated_pods
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 __all__ = ["Q_STATE", "state", "validate_delete"]
 
@@ -22,12 +22,11 @@ Q_STATE = Rule(
     reason="FieldValueNotSupported",
     phrases=("queue state must be in",),
 )
-Q_CLOSE_CHILDREN = Rule(
+Q_CLOSE_CHILDREN = warned(
     "Q-CLOSE-CHILDREN",
     "a queue that closes has no queues below it",
     "They close with it, and open when it opens again.",
     "status: {state: Closed}, where queues are below this one",
-    level="warn",
 )
 
 
@@ -98,21 +97,19 @@ Q_DEL_PODS = Rule(
     reason="FieldValueForbidden",
     phrases=("cannot be deleted because it has allocated Pods",),
 )
-Q_DEL_RUNNING = Rule(
+Q_DEL_RUNNING = warned(
     "Q-DEL-RUNNING",
     "the pods of a queue that is deleted hold no resources",
     "Their resources would count in no queue. With the setting, Q-DEL-PODS refuses the deletion.",
     "kubectl delete queue busy (without the setting `enable-queue-allocated-pods-check`)",
     reason="FieldValueForbidden",
-    level="warn",
 )
-Q_DEL_GROUPS = Rule(
+Q_DEL_GROUPS = stricter(
     "Q-DEL-GROUPS",
     "a queue that is deleted holds no PodGroups that are not completed",
     "Pending PodGroups would wait forever, and running ones would belong to no queue.",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
-    stricter=True,
 )
 
 

@@ -1,7 +1,7 @@
 """How long pods and containers run, whether they start again, probes and hooks, and what a pod may push aside."""
 
 from pumice.api.names import header_name_problem, port_name_problem
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import warned
 from pumice.webhook.rules.templates import resources
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
 from pumice.webhook.rules.templates.network import LARGEST_PORT
@@ -52,12 +52,11 @@ TPL_PREEMPTION = refused(
     "preemptionPolicy: Sometimes",
     reason="FieldValueNotSupported",
 )
-TPL_PRIORITY = Rule(
+TPL_PRIORITY = warned(
     "TPL-PRIORITY",
     "priority and preemptionPolicy are left to the priority class",
     "Kubernetes refuses a pod whose values differ from those of its class.",
     "priority: 1000",
-    level="warn",
 )
 TPL_OVERHEAD = refused(
     "TPL-OVERHEAD",
@@ -71,10 +70,7 @@ TPL_PROBE = refused(
     "TPL-PROBE",
     "numbers of probes are 0 or more; successThreshold of liveness and startup probes is 1",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
-    phrases=(
-        "must not be set for readinessProbes",
-        "must be greater than or equal to 0",
-    ),
+    phrases=("must not be set for readinessProbes", "must be greater than or equal to 0"),
 )
 TPL_HANDLER = refused(
     "TPL-HANDLER",

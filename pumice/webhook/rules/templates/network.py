@@ -9,7 +9,7 @@ from pumice.api.names import (
     dns_subdomain_problem,
     port_name_problem,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     at_most,
@@ -65,10 +65,7 @@ TPL_HOST_ALIAS = Rule(
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
-    phrases=(
-        "a lowercase RFC 1123 subdomain must consist of",
-        "must be a valid IP address",
-    ),
+    phrases=("a lowercase RFC 1123 subdomain must consist of", "must be a valid IP address"),
 )
 TPL_PORT = refused(
     "TPL-PORT",
@@ -94,13 +91,12 @@ TPL_HOST_PORT = Rule(
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
     phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
-TPL_HOST_PORT_SHARED = Rule(
+TPL_HOST_PORT_SHARED = stricter(
     "TPL-HOST-PORT-SHARED",
     "in the network of the node, no two containers have the same port",
     "Kubernetes takes the template, fills hostPort in for each pod, and then refuses the pod.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80}]}]",
     reason="FieldValueDuplicate",
-    stricter=True,
     compares=True,
 )
 

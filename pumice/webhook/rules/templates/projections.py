@@ -47,10 +47,7 @@ TPL_PROJECTION = Rule(
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
-    phrases=(
-        "conflicting duplicate paths",
-        "may not specify a duration less than 10 minutes",
-    ),
+    phrases=("conflicting duplicate paths", "may not specify a duration less than 10 minutes"),
 )
 TPL_CERTIFICATES = Rule(
     "TPL-CERTIFICATES",

@@ -18,7 +18,7 @@ from pumice.webhook.rules.resource_names import (
     is_vendors,
     page_size,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     NOT_SET,
@@ -61,12 +61,11 @@ TPL_RESOURCE = Rule(
         "doesn't follow extended resource name standard",
     ),
 )
-TPL_RESOURCE_NAME = Rule(
+TPL_RESOURCE_NAME = warned(
     "TPL-RESOURCE-NAME",
     "names of devices are spelt right",
     "No node has a device of another name, so the pod waits forever.",
     "resources: {limits: {nvdia.com/gpu: 1}}",
-    level="warn",
 )
 TPL_QUANTITY = refused(
     "TPL-QUANTITY",
@@ -91,20 +90,14 @@ TPL_LIMIT_EQUAL = Rule(
     "for huge pages and extended resources the request is the limit",
     "They cannot be overcommitted, so a container gets exactly what it requests.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
-    phrases=(
-        "must be equal to … limit of",
-        "Limit must be set for non overcommitable resources",
-    ),
+    phrases=("must be equal to … limit of", "Limit must be set for non overcommitable resources"),
 )
 TPL_HUGEPAGES = refused(
     "TPL-HUGEPAGES",
     "huge pages come as whole pages, and with cpu or memory",
     "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
     compares=True,
-    phrases=(
-        "HugePages require cpu or memory",
-        "is not positive integer multiple of",
-    ),
+    phrases=("HugePages require cpu or memory", "is not positive integer multiple of"),
 )
 TPL_CLAIM = refused(
     "TPL-CLAIM",

@@ -46,19 +46,13 @@ TPL_AFFINITY = refused(
     "TPL-AFFINITY",
     "required node affinity has a term, and preferences weigh from 1 to 100",
     "nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {…}}]}",
-    phrases=(
-        "must have at least one node selector term",
-        "must be in the range 1-100",
-    ),
+    phrases=("must have at least one node selector term", "must be in the range 1-100"),
 )
 TPL_AFFINITY_TERM = refused(
     "TPL-AFFINITY-TERM",
     "terms of affinity to pods have a topologyKey, and namespaces that can exist",
     "podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {…}}]}",
-    phrases=(
-        "a lowercase RFC 1123 label must consist of",
-        "can not be empty",
-    ),
+    phrases=("a lowercase RFC 1123 label must consist of", "can not be empty"),
 )
 TPL_NODE_SELECTOR = refused(
     "TPL-NODE-SELECTOR",

@@ -40,10 +40,7 @@ TPL_SECURITY_OS = refused(
     "a container's security context has only fields of the pod's operating system",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
-    phrases=(
-        "cannot be set for a windows pod",
-        "windows options cannot be set for a linux pod",
-    ),
+    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 TPL_PROFILE = refused(
     "TPL-PROFILE",
@@ -55,10 +52,7 @@ TPL_WINDOWS = refused(
     "TPL-WINDOWS",
     "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
-    phrases=(
-        "runAsUserName cannot",
-        "gmsaCredentialSpec cannot be an empty string",
-    ),
+    phrases=("runAsUserName cannot", "gmsaCredentialSpec cannot be an empty string"),
 )
 TPL_HOST_PROCESS = Rule(
     "TPL-HOST-PROCESS",
@@ -91,10 +85,7 @@ TPL_SYSCTL = Rule(
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
-    phrases=(
-        "characters and match regex",
-        "may not be specified when 'hostNetwork' is true",
-    ),
+    phrases=("characters and match regex", "may not be specified when 'hostNetwork' is true"),
 )
 TPL_SHARE_PROCESSES = Rule(
     "TPL-SHARE-PROCESSES",
@@ -108,10 +99,7 @@ TPL_OS = refused(
     "TPL-OS",
     "os is linux or windows, and the pod has no field of the other one",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
-    phrases=(
-        "cannot be set for a windows pod",
-        "windows options cannot be set for a linux pod",
-    ),
+    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 
 _CONTEXT = "securityContext"

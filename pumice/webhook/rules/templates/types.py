@@ -22,7 +22,7 @@ import msgspec
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 
@@ -36,12 +36,11 @@ TPL_TYPE = Rule(
     reason="FieldValueTypeInvalid",
     phrases=("json: cannot unmarshal",),
 )
-TPL_UNKNOWN = Rule(
+TPL_UNKNOWN = warned(
     "TPL-UNKNOWN",
     "fields of a pod template exist",
     "The API server drops unknown fields, so a misspelt field has no effect.",
     "template: {spec: {containers: [{name: main, image: busybox, ressources: {…}}]}}",
-    level="warn",
 )
 
 _ALIKE = 0.8

@@ -7,23 +7,21 @@ for 4 bytes.
 import re
 
 from pumice.api.quantities import MILLI
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 
 __all__ = ["TPL_CPU_UNIT", "TPL_MEMORY_UNIT", "unit_problem"]
 
-TPL_CPU_UNIT = Rule(
+TPL_CPU_UNIT = warned(
     "TPL-CPU-UNIT",
     "cpu is an amount of cores that a node can have",
     "cpu is counted in cores: 500m is half a core, 500M is 500 million cores, and such a pod waits forever.",
     "resources: {requests: {cpu: 500M}}",
-    level="warn",
 )
-TPL_MEMORY_UNIT = Rule(
+TPL_MEMORY_UNIT = warned(
     "TPL-MEMORY-UNIT",
     "memory and ephemeral-storage of less than 1M have a unit",
     "A number without a unit is a number of bytes: memory: 4 is 4 bytes, and no container starts with that limit.",
     "resources: {limits: {memory: 4}}",
-    level="warn",
 )
 
 _MOST_CORES = 10_000 * MILLI
