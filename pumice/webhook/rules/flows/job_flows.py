@@ -127,15 +127,13 @@ def _probes(case: Case, job_flow: JobFlow) -> None:
         if probe is None:
             continue
         path = f"spec.flows[{index}].dependsOn.probe"
-        hint = "use taskStatusList, or let the target complete"
-        if probe.http_get_list:
-            case.report(
-                FLOW_PROBE, f"{path}.httpGetList", f"probes over HTTP are not supported; {hint}"
-            )
-        if probe.tcp_socket_list:
-            case.report(
-                FLOW_PROBE, f"{path}.tcpSocketList", f"probes over TCP are not supported; {hint}"
-            )
+        for field, protocol, asked in (
+            ("httpGetList", "HTTP", probe.http_get_list),
+            ("tcpSocketList", "TCP", probe.tcp_socket_list),
+        ):
+            if asked:
+                message = f"probes over {protocol} are not supported; use taskStatusList, or let the target complete"
+                case.report(FLOW_PROBE, f"{path}.{field}", message)
         for number, status in enumerate(probe.task_status_list or ()):
             if status.phase not in POD_PHASES:
                 message = (

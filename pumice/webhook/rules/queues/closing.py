@@ -111,21 +111,21 @@ Q_DEL_GROUPS = stricter(
 )
 
 
+_KEPT = {
+    keys.DEFAULT_QUEUE: (Q_DEL_DEFAULT, "Jobs that name no queue go there"),
+    keys.ROOT_QUEUE: (Q_DEL_ROOT, "all other queues are below it"),
+}
+
+
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:
     """Check the deletion of a Queue; if the review lacks the Queue, it is looked up."""
-    if name == keys.DEFAULT_QUEUE:
-        message = "`default` queue can not be deleted: Jobs that name no queue go there"
-        case.report(Q_DEL_DEFAULT, "", message)
+    if name in _KEPT:
+        rule, why = _KEPT[name]
+        case.report(rule, "", f"`{name}` queue can not be deleted: {why}")
         return
-    if name == keys.ROOT_QUEUE:
-        message = "`root` queue can not be deleted: all other queues are below it"
-        case.report(Q_DEL_ROOT, "", message)
-        return
-    queue = old
-    if (
-        queue is None or queue.status == QueueStatus()
-    ):  # an empty status does not say whether there are pods
-        queue = case.queue(name) or old
+    # An empty status does not say whether there are pods.
+    unknown = old is None or old.status == QueueStatus()
+    queue = (case.queue(name) or old) if unknown else old
     if queue is None:
         case.report(Q_DEL_MISSING, "", f'queue.scheduling.volcano.sh "{name}" not found')
         return

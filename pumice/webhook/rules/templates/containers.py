@@ -14,7 +14,7 @@ from pumice.webhook.rules.templates import (
     security,
 )
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import one_of, refused
+from pumice.webhook.rules.templates.shapes import breaking, one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
 
@@ -120,13 +120,11 @@ def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) 
     check(site, container, "", container)
 
 
-def _only_for_sidecars(site: Site, found: Raw, field: str, _: Raw) -> None:
-    """Refuse a field of an init container that runs to its end."""
-    if list(found) != _YOUNG:
-        message = "may not be set for init containers without restartPolicy=Always"
-        site.report(TPL_INIT, message, field)
-
-
+_only_for_sidecars = breaking(
+    TPL_INIT,
+    "may not be set for init containers without restartPolicy=Always",
+    lambda _, found, _o: list(found) != _YOUNG,
+)
 _COMMON: Iterable[Row] = (
     *environment.ROWS,
     Row("imagePullPolicy", one_of(TPL_PULL_POLICY, _PULL_POLICIES, empty=True)),

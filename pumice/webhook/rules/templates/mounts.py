@@ -109,6 +109,7 @@ def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -
         site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
 
 
+_ONE_SUB_PATH = "subPathExpr and subPath are mutually exclusive"
 _NO_VOLUME = "must name a volume, found none"
 _MOUNTS = compiled(
     (
@@ -117,10 +118,7 @@ _MOUNTS = compiled(
         Row("[].mountPath", required(TPL_MOUNT), ""),
         Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
-        Row(
-            "[].subPathExpr",
-            excludes(TPL_MOUNT, "subPath", "subPathExpr and subPath are mutually exclusive"),
-        ),
+        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath", _ONE_SUB_PATH)),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),

@@ -162,10 +162,7 @@ ROWS = (
     Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN", _NO_FQDN)),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
-    Row(
-        "hostAliases",
-        unique(TPL_DOUBTFUL, "ip", words="is already the address of"),
-    ),
+    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", words="is already the address of")),
     Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),

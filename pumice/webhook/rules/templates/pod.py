@@ -25,7 +25,6 @@ from pumice.webhook.rules.templates import (
     scheduling,
     security,
     types,
-    units,
     volumes,
 )
 from pumice.webhook.rules.templates.plain import is_simple
@@ -41,7 +40,6 @@ _FILES = (
     environment,
     mounts,
     resources,
-    units,
     pod_resources,
     volumes,
     projections,

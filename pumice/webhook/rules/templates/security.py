@@ -8,6 +8,7 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
 from pumice.webhook.rules.templates.shapes import (
     at_most,
+    breaking,
     excludes,
     matching,
     name,
@@ -223,11 +224,6 @@ def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
 
 
-def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy == "MountOption":
-        site.report(TPL_FEATURE, "MountOption needs the feature SELinuxMount", field)
-
-
 _PROFILES = "seccompProfile|appArmorProfile"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _trimmed = matching(
@@ -241,6 +237,7 @@ _sysctl = matching(
     lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
 )
 _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
+_NO_CREDENTIALS = "gmsaCredentialSpec cannot be an empty string"
 _SHARED = (
     Row(_PROFILES, _localhost),
     Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
@@ -250,10 +247,7 @@ _SHARED = (
     Row("appArmorProfile.localhostProfile", _trimmed),
     Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
     Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(
-        _CREDENTIALS,
-        required(TPL_WINDOWS, message="gmsaCredentialSpec cannot be an empty string", reason=None),
-    ),
+    Row(_CREDENTIALS, required(TPL_WINDOWS, message=_NO_CREDENTIALS, reason=None)),
     Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
     Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
 )
@@ -275,6 +269,11 @@ CONTAINER_ROWS = below(
 )
 """Fields of a container."""
 
+_mount_option = breaking(
+    TPL_FEATURE,
+    "MountOption needs the feature SELinuxMount",
+    lambda _, found, _o: found == "MountOption",
+)
 _BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
 _id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
 ROWS = (

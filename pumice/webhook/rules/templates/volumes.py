@@ -158,6 +158,7 @@ _driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lo
 _absolute = matching(
     TPL_VOLUME_SOURCE, "must be an absolute path", lambda path: path.startswith("/"), empty=True
 )
+_label = name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True)
 _registry = matching(
     TPL_VOLUME_SOURCE,
     "must be HOST:PORT, or several with commas between them",
@@ -194,10 +195,7 @@ _NEEDS = (
 _SOURCE_ROWS = (
     *projections.ROWS,
     Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
-    Row(
-        "storageos.volumeName|volumeNamespace",
-        name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True),
-    ),
+    Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _absolute),
     Row("emptyDir.sizeLimit", _size_limit),
