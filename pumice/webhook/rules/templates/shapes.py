@@ -81,7 +81,7 @@ def breaking(
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if breaks(site, found, owner):
-            site.report(rule, message, field, reason)
+            site.report(rule, message, field)
 
     return check
 
