@@ -1,17 +1,12 @@
-"""The `pumice` command: one file a verb, and the rooms that verbs share.
+"""The `pumice` command: one module for each verb, and shared modules.
 
-    lint, review, render     admission and wiring, offline
-    simulate                 scheduling cycles over manifests
-    dev                      a cluster in one process, for kubectl
-    explain                  why a live job waits, or where it went
-    job, queue               live Jobs and queues: list, suspend, resume, open, close
-    webhook, controller, scheduler, certs      one component
-    plugins                  what a Job may name under `spec.plugins`
-    rules                    what admission checks, and why
-    completion               for the shell
+    lint, review, render admission and wiring, offline simulate scheduling cycles over manifests dev a cluster in one
+    process, for kubectl explain why a job in the cluster waits, or where it runs job, queue live Jobs and queues: list,
+    suspend, resume, open, close webhook, controller, scheduler, certs one component plugins what a Job may name under
+    `spec.plugins` rules what admission checks, and why completion for the shell
 
-Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs
-when it runs, so that `pumice --help` need not wait for NumPy or aiohttp.
+Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs when it runs,
+so that `pumice --help` does not import NumPy or aiohttp.
 """
 
 import gc
@@ -33,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def kubectl_plugin(arguments: Sequence[str] | None = None) -> int:
-    """Run the command as kubectl's plugin `kubectl pumice`, whose file is named `kubectl-pumice`; see `main`."""
+    """Run the command as the kubectl plugin `kubectl pumice` (executable `kubectl-pumice`); see `main`."""
     return _run(arguments, "kubectl pumice")
 
 
