@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.manifests import Manifest, Raw
+from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "admitted", "doubts", "jobs_of"]
@@ -99,8 +99,8 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, di
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
-    from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.jobflows import read
 

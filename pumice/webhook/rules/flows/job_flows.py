@@ -6,10 +6,8 @@ from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge, leaves_spec
-
-__all__ = ["CHECKS", "validate"]
 
 LABEL_LENGTH = 63
 POD_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
@@ -32,71 +30,63 @@ FLOW_CYCLE = Rule(
     compares=True,
     phrases=("jobflow Flow is not DAG",),
 )
-FLOW_DUPLICATE = Rule(
+FLOW_DUPLICATE = warned(
     "FLOW-DUPLICATE",
     "no two flows have the same name",
     "Their Jobs would have the same name, so that only one is made; what the last one waits for counts.",
     "flows: [{name: train}, {name: train}]",
     reason="FieldValueDuplicate",
-    level="warn",
 )
-FLOW_NAME = Rule(
+FLOW_NAME = stricter(
     "FLOW-NAME",
     "a flow has the name of a JobTemplate",
     "The Job is created from the JobTemplate of that name.",
     "flows: [{name: Train_It}]",
-    stricter=True,
 )
-FLOW_JOB_NAME = Rule(
+FLOW_JOB_NAME = stricter(
     "FLOW-JOB-NAME",
     "the names of the JobFlow and of a flow together have at most 63 characters",
     "The Job is named `<job flow>-<flow>`, and a Job's name must fit into a label.",
     "metadata: {name: a-rather-long-name-…}, flows: [{name: one-more-long-name-…}]",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
-FLOW_EMPTY = Rule(
+FLOW_EMPTY = warned(
     "FLOW-EMPTY",
     "a JobFlow has flows",
     "Without flows it creates no Job.",
     "spec: {flows: []}",
     reason="FieldValueRequired",
-    level="warn",
 )
-FLOW_LABEL = Rule(
+FLOW_LABEL = stricter(
     "FLOW-LABEL",
     "the namespace and the name of the JobFlow, or of a flow, together have at most 62 characters",
     "A Job's labels say what it was made from and for, as `<namespace>.<name>`, and a label has at most 63 characters.",
     "metadata: {namespace: a-rather-long-namespace-…, name: a-rather-long-name-…}",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
-FLOW_PROBE = Rule(
+FLOW_PROBE = stricter(
     "FLOW-PROBE",
     "a probe looks at the phases of pods only",
     "The controller does not connect to pods: network policies may forbid it, and one answer does not guarantee the next. "
     "Let a readiness probe of the pod and `taskStatusList` say when the next Job may start, or a target that completes.",
     "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {httpGetList: [{path: /ready, port: 80}]}}}]",
     reason="FieldValueNotSupported",
-    stricter=True,
 )
-FLOW_PROBE_PHASE = Rule(
+FLOW_PROBE_PHASE = stricter(
     "FLOW-PROBE-PHASE",
     "a probe waits for a phase that pods have",
     "The probe would never succeed.",
     "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {taskStatusList: [{phase: Ready}]}}}]",
     reason="FieldValueNotSupported",
-    stricter=True,
 )
-FLOW_UPDATE = Rule(
+FLOW_UPDATE = stricter(
     "FLOW-UPDATE",
     "a flow that has started stays as it is, and so do all flows of a JobFlow that has ended",
     "The Job of the flow exists already, and a JobFlow that has ended makes no more Jobs: the change would have no effect.",
     "another patch of a flow than the one that its Job has",
     reason="FieldValueForbidden",
-    stricter=True,
 )
 
 
@@ -137,15 +127,13 @@ def _probes(case: Case, job_flow: JobFlow) -> None:
         if probe is None:
             continue
         path = f"spec.flows[{index}].dependsOn.probe"
-        hint = "use taskStatusList, or let the target complete"
-        if probe.http_get_list:
-            case.report(
-                FLOW_PROBE, f"{path}.httpGetList", f"probes over HTTP are not supported; {hint}"
-            )
-        if probe.tcp_socket_list:
-            case.report(
-                FLOW_PROBE, f"{path}.tcpSocketList", f"probes over TCP are not supported; {hint}"
-            )
+        for field, protocol, asked in (
+            ("httpGetList", "HTTP", probe.http_get_list),
+            ("tcpSocketList", "TCP", probe.tcp_socket_list),
+        ):
+            if asked:
+                message = f"probes over {protocol} are not supported; use taskStatusList, or let the target complete"
+                case.report(FLOW_PROBE, f"{path}.{field}", message)
         for number, status in enumerate(probe.task_status_list or ()):
             if status.phase not in POD_PHASES:
                 message = (

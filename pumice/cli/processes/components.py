@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli.exits import REFUSED, UserError, finish
-from pumice.cli.live import error_text
+from pumice.cli.live.sessions import error_text
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -75,7 +75,7 @@ def run_worker(
     Raises:
         UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
     """
-    from pumice.cli import lean
+    from pumice.cli.processes import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:
@@ -116,7 +116,7 @@ async def serving_health(
     if port is None:
         yield
         return
-    from pumice.cli.health import HealthServer
+    from pumice.cli.processes.health import HealthServer
 
     server = HealthServer(port, registry, checks, notes)
     try:

@@ -16,8 +16,8 @@ from pumice.api.fields import plain
 from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
-from pumice.cli.folders import find_files
-from pumice.cli.helm_templates import first_action, render_first
+from pumice.cli.files.folders import find_files
+from pumice.cli.files.helm_templates import first_action, render_first
 from pumice.cli.output import note
 
 __all__ = [
@@ -128,11 +128,13 @@ class ManifestReading:
         manifests: The objects, in the order of the files.
         problems: What could not be read, a line each.
         texts: Contents of what cannot be read a second time, such as stdin, by name.
+        unrendered: Folders with templates of Helm charts, a line each, which says how to render them.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
     problems: list[ReadProblem] = field(default_factory=list)
     texts: dict[str, bytes] = field(default_factory=dict)
+    unrendered: list[str] = field(default_factory=list)
 
 
 def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Manifest]:
@@ -187,6 +189,7 @@ def read_all(
         found = find_files(name)
         for folder in found.skipped:
             report(plain(f"skipped {folder}"))
+        reading.unrendered += found.skipped
         reading.problems += [ReadProblem(problem) for problem in found.problems]
         for file in found.files:
             _read_or_skip(str(file), reading, report)
