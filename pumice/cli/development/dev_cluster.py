@@ -22,17 +22,19 @@ from pumice.cluster.clock import SystemClock
 from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.controller.loop import ControllerWorker
+from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security
 from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import Config, load_config
-from pumice.scheduler.worker import SchedulerWorker, ensure_queues
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.terms import Terms
 
 __all__ = ["DevCluster", "dev_cluster"]
 
+_SCHEDULER_NAMES = (keys.DEFAULT_SCHEDULER, "default-scheduler")
+"""There is no kube-scheduler, so pods that name none, as those of `kubectl run`, are placed, too."""
 _VALID_SECONDS = 10 * 365 * 86_400.0
 """Validity of the certificate in seconds: longer than any process runs."""
 
@@ -129,8 +131,11 @@ async def dev_cluster(
         # Jobs name a queue, those of `state` too.
         await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
         load(cluster, state)
-        controller = ControllerWorker(client, plugins)
-        scheduler = SchedulerWorker(client, config or load_config(None))
+        controller = ControllerWorker(
+            client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
+        )
+        settings = WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
+        scheduler = SchedulerWorker(client, config or load_config(None), settings)
         stop = asyncio.Event()
         components = asyncio.create_task(
             run_until_stopped([*controller.tasks(), *scheduler.tasks()], stop=stop, signals=()),

@@ -5,10 +5,12 @@ Only a file that `pumice dev` wrote is ever replaced or removed. It is known by 
 """
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -21,11 +23,20 @@ MARK = "pumice.dev/dev"
 
 
 def check(file: Path) -> None:
-    """Check that a kubeconfig may be written to a path.
+    """Check that a kubeconfig may be written to a path, before the cluster is started.
 
     Raises:
-        UserError: The path holds a file that `pumice dev` did not write, or its folder is missing or not writable.
+        UserError: The path holds a file that `pumice dev` did not write, or of one that still runs, or its folder is
+            missing or not writable.
     """
+    _check_writable(file)
+    server = _server(_read(file.resolve()))
+    if server and _answers(server):
+        what = f"belongs to another `pumice dev`, which answers at {server}"
+        raise _problem(file, f"{what}; stop that one, or name another file")
+
+
+def _check_writable(file: Path) -> None:
     try:
         target = file.resolve()
         if target.is_dir():
@@ -57,7 +68,7 @@ def written(file: Path, text: str) -> Iterator[None]:
     Raises:
         UserError: The file must not or cannot be written.
     """
-    check(file)
+    _check_writable(file)
     config = yaml.safe_load(text)
     config["extensions"] = [{"name": MARK, "extension": {}}]
     try:
@@ -91,6 +102,24 @@ def _read(file: Path) -> Any:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def _server(config: Any) -> str:
+    """The address of the API server in a kubeconfig of one cluster; empty if there is none."""
+    try:
+        return str(config["clusters"][0]["cluster"]["server"])
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+def _answers(server: str) -> bool:
+    """True if something listens at an address of this machine."""
+    try:
+        address = urlsplit(server)
+        with socket.create_connection((address.hostname, address.port), timeout=1):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _is_own(config: Any) -> bool:

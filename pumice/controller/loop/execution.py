@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
-from pumice.api.kinds import JOB, POD, Kind
+from pumice.api.kinds import COMMAND, JOB, POD, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
@@ -127,7 +127,8 @@ class Executor:
 def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
     """True if a stage has steps that must not follow from an outdated state.
 
-    These are steps that remove pods or mark them for removal, and steps that create or remove Jobs.
+    These are steps that remove pods or mark them for removal, steps that create a Job, which may have run already, and
+    steps that terminate or remove Jobs.
     """
     return isinstance(stage, tuple) and any(_is_grave(step, about) for step in stage)
 
@@ -135,7 +136,7 @@ def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
 def _is_grave(step: Step, about: Kind) -> bool:
     match step:
         case CreateObject(kind=kind):
-            return kind == JOB
+            return kind in (JOB, COMMAND)
         case DeleteObject(kind=kind, resource_version=version):
             return kind == POD or (kind == JOB and version is None)
         case UpdateObject(kind=kind):
