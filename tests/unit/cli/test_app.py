@@ -151,6 +151,15 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
         (["explain", "job/x", "--kubeconfig", "no-such"], "kubeconfig no-such"),
+        *(
+            (["explain", f"{each}/x", "--kubeconfig", "no-such"], "kubeconfig no-such")
+            for each in (  # as `kubectl get -o name` prints them
+                "job.batch.volcano.sh",
+                "queue.scheduling.volcano.sh",
+                "jobflow.flow.volcano.sh",
+                "cronjob.batch.volcano.sh",
+            )
+        ),
         (
             ["explain", "job/x", "--master", "http://127.0.0.1:1"],
             "pumice explain: cannot reach http://127.0.0.1:1: connection refused; is the cluster running? Otherwise",
