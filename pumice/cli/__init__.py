@@ -1,4 +1,4 @@
-"""The `pumice` command: one file a verb, and the rooms that verbs share.
+"""The `pumice` command: one file a verb, and in folders what verbs share.
 
     lint, review, render     admission and wiring, offline
     simulate                 scheduling cycles over manifests
@@ -9,6 +9,12 @@
     plugins                  what a Job may name under `spec.plugins`
     rules                    what admission checks, and why
     completion               for the shell
+
+    files/                   manifests: reading them, positions of fields, admission of what was read
+    live/                    a session with a cluster, what a user may read of it, accounts of what waits
+    simulation/              what `simulate` is made of
+    development/             what `dev` is made of
+    processes/               what the components share: start, logs, health, flags
 
 Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs
 when it runs, so that `pumice --help` need not wait for NumPy or aiohttp.

@@ -4,14 +4,6 @@ from typing import Annotated
 
 import typer
 
-from pumice.cli.components import (
-    connected,
-    identity,
-    read_lease_times,
-    report_ignored,
-    run,
-    serving_health,
-)
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
@@ -21,6 +13,14 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+)
+from pumice.cli.processes.components import (
+    connected,
+    identity,
+    read_lease_times,
+    report_ignored,
+    run,
+    serving_health,
 )
 
 __all__ = ["EXAMPLES", "certs"]
@@ -76,8 +76,8 @@ def certs(
     from prometheus_client import CollectorRegistry
 
     from pumice.certs.keeper import CertificateManager
-    from pumice.cli import logs
-    from pumice.cli.authorities import cert_settings
+    from pumice.cli.processes import logs
+    from pumice.cli.processes.authorities import cert_settings
     from pumice.cluster.elected import ElectionSettings, run_elected
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
 

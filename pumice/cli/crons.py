@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import plain
+from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.flows import admitted
-from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "next_of", "next_runs", "standing"]
@@ -91,8 +91,8 @@ async def account(
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import CRON_JOB, EVENT, JOB
-    from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.cronjobs import forecast, phase
     from pumice.controller.owners import controller_raw

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pumice.cli.configuration import read_config
 from pumice.cli.exits import UserError
-from pumice.cli.live import ClusterOptions, get, run
+from pumice.cli.files.configuration import read_config
+from pumice.cli.live.sessions import ClusterOptions, get, run
 from pumice.cli.options import (
     Context,
     Kubeconfig,
@@ -20,7 +20,7 @@ from pumice.cli.options import (
 from pumice.cli.output import Format, json_line, write, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -128,7 +128,7 @@ class _ExplainRun:
         self._printed: str | None = None
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
-        from pumice.cli.observed import change
+        from pumice.cli.live.observed import change
 
         async with cluster.connect() as client:
             where = None if everywhere else namespace or client.connection.namespace
@@ -149,8 +149,9 @@ class _ExplainRun:
         from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
         from pumice.api.pods import Pod
         from pumice.api.queues import Queue
-        from pumice.cli import accounts, crons, flows
-        from pumice.cli.observed import observe
+        from pumice.cli import crons, flows
+        from pumice.cli.live import accounts
+        from pumice.cli.live.observed import observe
 
         kind, name = self._target or ("", "")
         raw: Any = None
@@ -180,7 +181,7 @@ class _ExplainRun:
 
     def _print(self, found: Any) -> None:
         """Print what was found, unless it is what was printed last."""
-        from pumice.cli.explain_text import list_text, text_of
+        from pumice.cli.live.explain_text import list_text, text_of
 
         line = json_line(found)
         if line == self._printed:

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.manifests import Manifest, Raw
+from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
+    from pumice.controller.jobflows import FlowEntry, Flows
 
 __all__ = ["account", "admitted", "doubts", "jobs_of"]
 
@@ -92,6 +93,16 @@ def admitted(manifest: Manifest, checker: "ManifestChecker") -> Raw | None:
     return found.patched if found.allowed else None
 
 
+def _why(entry: "FlowEntry", flows: "Flows") -> str:
+    """Why a flow has no Job; for a retry, which one it is."""
+    told = entry.wait.message if entry.wait else _NOT_YET if entry.is_due else ""
+    retry = entry.attempt.retry
+    if not retry:
+        return told
+    number = f"retry {retry} of {max(retry, flows.options.retries)}"
+    return f"{number} {told}" if entry.wait else f"{number}: {told}" if told else number
+
+
 async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, dict[str, Any]]":
     """Each flow with its Job, or what it waits for; computed from what the user may read.
 
@@ -99,8 +110,8 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, di
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
-    from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.jobflows import read
 
@@ -141,7 +152,7 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, di
                 "job": each.job_name,
                 "phase": each.phase or "",
                 "reason": each.wait.reason if each.wait else "",
-                "message": each.wait.message if each.wait else _NOT_YET if each.is_due else "",
+                "message": _why(each, flows),
             }
             for each in flows.entries
         ],

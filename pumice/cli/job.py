@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pumice.api.fields import plain
-from pumice.cli.configuration import read_config
-from pumice.cli.listing import (
+from pumice.cli.files.configuration import read_config
+from pumice.cli.live.listing import (
     Form,
     FormOption,
     ListForm,
@@ -14,7 +14,7 @@ from pumice.cli.listing import (
     ListPrinter,
     write_result,
 )
-from pumice.cli.live import ClusterOptions, get, listed, name_of, run
+from pumice.cli.live.sessions import ClusterOptions, get, listed, name_of, run
 from pumice.cli.options import (
     AllNamespaces,
     Context,
@@ -32,7 +32,7 @@ from pumice.cli.output import note
 if TYPE_CHECKING:
     from pumice.api.jobs import Job
     from pumice.api.kinds import Kind
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -161,7 +161,7 @@ def _order(
     cluster: "tuple[Any, str | None, str | None]",
 ) -> None:
     from pumice.api.kinds import JOB
-    from pumice.cli.orders import Orders
+    from pumice.cli.live.orders import Orders
 
     wanted = [name_of(each, *_WORDS) for each in names]
     orders = Orders(operation, JOB, _RESOURCE, wait, timeout, output)
@@ -195,7 +195,7 @@ class _Listing:
                 versions = await self._show(client, where)
                 if not self._watch:
                     return
-                from pumice.cli import observed
+                from pumice.cli.live import observed
 
                 seen = observed.ReadableCluster(where, versions=versions)
                 await observed.change(client, seen)
@@ -207,7 +207,7 @@ class _Listing:
         import time
 
         from pumice.api.kinds import JOB, POD_GROUP
-        from pumice.cli.job_rows import job_rows, list_table
+        from pumice.cli.live.job_rows import job_rows, list_table
 
         found, version = await listed(client, JOB, where, self._selector)
         jobs = _decoded(found)
@@ -236,7 +236,7 @@ async def _show(
     import time
 
     from pumice.api.kinds import JOB
-    from pumice.cli.job_rows import details, details_text, job_rows
+    from pumice.cli.live.job_rows import details, details_text, job_rows
 
     async with cluster.connect() as client:
         where = namespace or client.connection.namespace
@@ -262,11 +262,11 @@ async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
     """What positions and reasons follow from; nothing is read if no Job waits."""
-    from pumice.cli.story import is_waiting
+    from pumice.cli.live.story import is_waiting
 
     if not any(is_waiting(job) for job in jobs):
         return None
-    from pumice.cli.observed import observe  # which imports the scheduler
+    from pumice.cli.live.observed import observe  # which imports the scheduler
 
     return await observe(client, where, events=False)
 

@@ -14,6 +14,7 @@ import typer
 
 from pumice.api.fields import FieldError, plain
 from pumice.cli import exits
+from pumice.cli.files.manifests import Manifest, ManifestReading, ReadProblem, read, read_all
 from pumice.cli.lint_output import (
     LintFinding,
     LintFormat,
@@ -21,13 +22,12 @@ from pumice.cli.lint_output import (
     write_results_json,
     write_text,
 )
-from pumice.cli.manifests import Manifest, ManifestReading, ReadProblem, read, read_all
 from pumice.cli.options import AdmissionConf, Files, Settings, State
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.rules.terms import Terms
@@ -91,8 +91,8 @@ def lint(
     Exit code 1: an object is refused. Exit code 2: a file cannot be read, where results of the others are printed,
     or there is only a Helm chart or a Kustomization, which must be rendered first.
     """
-    from pumice.cli.checking import read_groups, read_settings
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.checking import read_groups, read_settings
+    from pumice.cli.files.positions import Positions
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
@@ -135,7 +135,7 @@ def _findings(
 ) -> list[LintFinding]:
     """What admission says about each manifest."""
     from pumice.api.kinds import of_object
-    from pumice.cli.checking import ManifestChecker, placed
+    from pumice.cli.files.checking import ManifestChecker, placed
 
     others = [each for each in judged if of_object(each.object)]
     checker = ManifestChecker(settings, state, others, groups=groups)
@@ -192,7 +192,7 @@ def _uncollected() -> Iterator[None]:
 def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:
     """Those manifests that admission judges, or that no API server has a kind for; of the others it is said that they are skipped."""
     from pumice.api.kinds import JOB, POD, VOLCANO, of_object
-    from pumice.cli.unknown_kinds import has_tasks, unknown_kind
+    from pumice.cli.files.unknown_kinds import has_tasks, unknown_kind
 
     judged = []
     for manifest in manifests:
@@ -220,7 +220,7 @@ def _unrendered(reading: ManifestReading) -> list[ReadProblem]:
 
 def _of_no_kind(manifest: Manifest) -> "ManifestResult | None":
     """Refuse a kind that no API server has; None for one that there is."""
-    from pumice.cli.unknown_kinds import unknown_kind
+    from pumice.cli.files.unknown_kinds import unknown_kind
     from pumice.webhook.offline import ManifestResult
 
     problem = unknown_kind(manifest.object)

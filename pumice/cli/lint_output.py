@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.changes import ABSENT, FieldChange, changes
-from pumice.cli.manifests import Manifest, ReadProblem
+from pumice.cli.files.changes import ABSENT, FieldChange, changes
+from pumice.cli.files.manifests import Manifest, ReadProblem
 from pumice.cli.output import paint, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
 
 __all__ = ["LintFinding", "LintFormat", "write_github", "write_results_json", "write_text"]

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pumice.cli.listing import Form, FormOption, ListForm, ListFormOption, ListPrinter, age
-from pumice.cli.live import ClusterOptions, listed, name_of, run
+from pumice.cli.live.listing import Form, FormOption, ListForm, ListFormOption, ListPrinter, age
+from pumice.cli.live.sessions import ClusterOptions, listed, name_of, run
 from pumice.cli.options import Context, Kubeconfig, LabelSelector, Server, Timeout, Wait, Watch
 from pumice.cli.output import table
 
@@ -95,7 +95,7 @@ def _order(
     cluster: ClusterOptions,
 ) -> None:
     from pumice.api.kinds import QUEUE
-    from pumice.cli.orders import Orders
+    from pumice.cli.live.orders import Orders
 
     wanted = [name_of(each, *_WORDS) for each in names]
     orders = Orders(operation, QUEUE, _RESOURCE, wait, timeout, output)
@@ -119,7 +119,7 @@ async def _list(
             printer.show({"queues": rows}, names, lambda: _table(rows, wide, now))  # noqa: B023
             if not watch:
                 return
-            from pumice.cli import observed
+            from pumice.cli.live import observed
 
             seen = observed.ReadableCluster(None, versions=[(QUEUE, None, version)])
             await observed.change(client, seen)

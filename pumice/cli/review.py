@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pumice.cli import exits
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from pumice.cli.options import AdmissionConf, Settings, State
 from pumice.cli.output import json_text, note, write_document
 
@@ -34,7 +34,7 @@ def review(
     Queues `root` and `default` are there without being given; others are not, unless --state has them. Exit code 1: refused; 2: the review could
     not be understood (the answer says why).
     """
-    from pumice.cli.checking import admission, read_groups, read_settings
+    from pumice.cli.files.checking import admission, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)

@@ -10,14 +10,14 @@ import typer
 from pumice.api.fields import plain
 from pumice.api.kinds import JOB
 from pumice.cli import exits
-from pumice.cli.configuration import read_config
-from pumice.cli.manifests import named, read
+from pumice.cli.files.configuration import read_config
+from pumice.cli.files.manifests import named, read
 from pumice.cli.options import Output
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
     from pumice.api.podgroups import PodGroup
-    from pumice.cli.simulation_input import SimulationInput
+    from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
 
 __all__ = ["EXAMPLES", "simulate"]
@@ -97,8 +97,8 @@ def simulate(
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
-    from pumice.cli.moments import read_moment
-    from pumice.cli.simulation_input import SimulationInput
+    from pumice.cli.simulation.moments import read_moment
+    from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 
     moment = read_moment(at) if at is not None else None

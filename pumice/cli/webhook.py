@@ -5,9 +5,6 @@ from functools import partial
 import typer
 
 from pumice import __version__
-from pumice.cli import webhook_flags as flags
-from pumice.cli.components import report_ignored, run
-from pumice.cli.logs import Level
 from pumice.cli.options import (
     AdmissionConf,
     Kubeconfig,
@@ -18,6 +15,9 @@ from pumice.cli.options import (
     State,
 )
 from pumice.cli.output import write
+from pumice.cli.processes import webhook_flags as flags
+from pumice.cli.processes.components import report_ignored, run
+from pumice.cli.processes.logs import Level
 
 __all__ = ["EXAMPLES", "webhook"]
 
@@ -60,11 +60,12 @@ def webhook(
     The file of --admission-conf is read again whenever it changes, and may come later; one that cannot be
     used leaves the groups read before in force, and --check-config finds out beforehand.
     """
-    from pumice.cli import lean
+    from pumice.cli.processes import lean
 
     with lean.importing():
-        from pumice.cli import admission_server as ours
-        from pumice.cli import checking, logs, manifests, serving, volcano_flags
+        from pumice.cli.files import checking, manifests
+        from pumice.cli.processes import admission_server as ours
+        from pumice.cli.processes import logs, serving, volcano_flags
 
     if volcano_flags.asks_for_version(context.args):
         write(f"pumice {__version__}")

@@ -228,7 +228,7 @@ _encode = msgspec.json.encode
 def _tls(connection: Connection) -> ssl.SSLContext | bool:
     """The context of a connection; over plain HTTP only a proxy may want one.
 
-    aiohttp's default context is not used, because servers do without the authorities in it (`pumice.cli.lean`).
+    aiohttp's default context is not used, because servers do without the authorities in it (`pumice.cli.processes.lean`).
     """
     if connection.tls is None and (connection.proxy or "").startswith("https:"):
         return ssl.create_default_context()

@@ -29,6 +29,7 @@ from pumice.webhook.rules.pods import checks as pod_checks
 from pumice.webhook.rules.pods.defaults import pod_defaults
 from pumice.webhook.rules.pods.foreign import foreign_pod, wants_plugins
 from pumice.webhook.rules.queues import checks as queue_checks
+from pumice.webhook.rules.queues import closing as queue_closing
 from pumice.webhook.rules.queues.defaults import queue_defaults
 from pumice.webhook.type_problems import type_problems
 
@@ -105,7 +106,7 @@ def _validate_queue(case: Case, question: Question[Queue], source: Source) -> No
         old = question.old_object
         named = old or question.object
         name = question.name or (named.metadata.name if named is not None else "")
-        queue_checks.validate_delete(case, name, old)
+        queue_closing.validate_delete(case, name, old)
     else:
         _judge_queue(case, question, source)
 

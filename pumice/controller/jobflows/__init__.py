@@ -5,7 +5,7 @@ A flow of a JobFlow names a JobTemplate and the flows that it waits for. `waits`
 """
 
 from pumice.controller.jobflows.entries import FlowEntry, Flows, awaits_end, read
-from pumice.controller.jobflows.manifests import job_of
+from pumice.controller.jobflows.manifests import job_of, termination_name
 from pumice.controller.jobflows.plan import plan_job_flow
 from pumice.controller.jobflows.templates import plan_job_template
 from pumice.controller.jobflows.waits import Wait
@@ -19,4 +19,5 @@ __all__ = [
     "plan_job_flow",
     "plan_job_template",
     "read",
+    "termination_name",
 ]

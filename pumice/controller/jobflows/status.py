@@ -23,6 +23,12 @@ _LISTS = {
 HISTORIES = 10
 """Phases of a Job that `runningHistories` lists at most, the latest: a Job that restarts again and again has no last one."""
 
+ALL_HISTORIES = 2000
+"""Phases that are listed of all Jobs together; each has at least one."""
+
+ALL_TASKS = 1000
+"""Tasks whose pods are counted in `conditions`, of all Jobs together. With 1,000 Jobs a status takes less than 1 MB then."""
+
 _OTHERS = "unKnowJobs"
 """Jobs in any other phase: none yet, `Aborting`, `Aborted`, `Restarting`."""
 
@@ -41,12 +47,19 @@ def compose(flows: Flows, stored: Raw, now: float) -> Raw:
     conditions = stored.get("conditions") or {}
     status = {key: value for key, value in stored.items() if key not in _OWN and value}
     status["state"] = {"phase": flows.phase}
+    kept = max(1, min(HISTORIES, ALL_HISTORIES // max(1, len(flows.phases))))
+    room = ALL_TASKS
     for name, phase in sorted(flows.phases.items()):
         job = flows.jobs.get(name)
         known = before.get(name, {"name": name, "state": phase})
         condition = conditions.get(name, {"phase": phase})
         if job is not None:
             known, condition = _job(job, phase, known, now), _condition(job, phase)
+        if len(known.get("runningHistories") or ()) > kept:
+            known = known | {"runningHistories": known["runningHistories"][-kept:]}
+        room -= len(condition.get("taskStatusCount") or ())
+        if room < 0:
+            condition = {key: each for key, each in condition.items() if key != "taskStatusCount"}
         status.setdefault(_LISTS.get(phase, _OTHERS), []).append(name)
         status.setdefault("jobStatusList", []).append(known)
         status.setdefault("conditions", {})[name] = condition
@@ -73,7 +86,7 @@ def _job(job: Job, phase: str, before: Raw, now: float) -> Raw:
         "startTimestamp": created,
         "endTimestamp": _end(job),
         "restartCount": job.status.retry_count,
-        "runningHistories": histories[-HISTORIES:],
+        "runningHistories": histories,
     }
     return {key: value for key, value in found.items() if value}
 

@@ -7,14 +7,14 @@ have not completed. Then the name of its Job must be free, and its template must
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pumice.api.jobflows import Flow, JobFlow, Probe
+from pumice.api.jobflows import JOBS, Flow, JobFlow, Probe
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB_FLOW
 from pumice.api.meta import Raw
 from pumice.controller.jobs.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
 from pumice.controller.owners import controller_raw
 
-__all__ = ["Wait", "of_end", "of_name", "of_targets", "of_template"]
+__all__ = ["Wait", "of_end", "of_name", "of_number", "of_targets", "of_template"]
 
 _UNSATISFIED = ("", FAILED, TERMINATED, ABORTED, ABORTING)
 """Phases of Jobs for which no probe holds."""
@@ -41,6 +41,19 @@ def of_end(phase: str) -> Wait | None:
         return None
     message = "is not started: a Job of the JobFlow has failed"
     return Wait("JobFlowFailed", message, is_problem=False)
+
+
+def of_number(flows: int, retries: int) -> Wait | None:
+    """A JobFlow that could have more Jobs than its status has room for; admission refuses it."""
+    number = flows * (1 + retries)
+    if number <= JOBS:
+        return None
+    with_retries = f" with {retries} retries each" if retries else ""
+    message = (
+        f"is not started: {flows} flows{with_retries} can have {number} Jobs, a JobFlow at most {JOBS};"
+        " divide it into several"
+    )
+    return Wait("TooManyJobs", message)
 
 
 def of_targets(

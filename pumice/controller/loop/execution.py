@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
-from pumice.api.kinds import JOB, POD, Kind
+from pumice.api.kinds import COMMAND, JOB, POD, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
@@ -128,7 +128,7 @@ class Executor:
 def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
     """True if a stage of a plan for an object of a kind does what an old picture must not lead to.
 
-    It removes pods or marks them for removal; or it creates Jobs, one of which may have run already, or removes them.
+    It removes pods or marks them for removal; or it creates Jobs, one of which may have run already, or terminates or removes them.
     """
     return isinstance(stage, tuple) and any(_is_grave(step, about) for step in stage)
 
@@ -136,7 +136,7 @@ def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
 def _is_grave(step: Step, about: Kind) -> bool:
     match step:
         case CreateObject(kind=kind):
-            return kind == JOB
+            return kind in (JOB, COMMAND)
         case DeleteObject(kind=kind, resource_version=version):
             return kind == POD or (kind == JOB and version is None)
         case UpdateObject(kind=kind):

@@ -17,8 +17,6 @@ from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Case", "Check", "EnoughError", "run"]
-
 T = TypeVar("T")
 
 Check = tuple[Rule, Callable[["Case", T], None]]

@@ -20,8 +20,6 @@ from pumice.webhook.rules.queues import (
 )
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["ALL", "by_code"]
-
 _OF_QUEUES = rules_in(
     defaults, amounts, fields, node_groups, closing, hierarchy, tree, capability, sums
 )

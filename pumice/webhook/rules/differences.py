@@ -17,8 +17,6 @@ from pumice.api.durations import parse_nanoseconds
 from pumice.api.json_words import kind_of
 from pumice.api.quantities import parse_milli
 
-__all__ = ["Difference", "brief", "differences", "shown", "shown_change"]
-
 
 class Difference(NamedTuple):
     """A field that differs; None means that it is missing."""

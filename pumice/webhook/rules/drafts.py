@@ -14,19 +14,6 @@ from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.podgroups import PodGroupSpec
 from pumice.api.queues import QueueSpec
 
-__all__ = [
-    "DraftGroupMeta",
-    "DraftJob",
-    "DraftPod",
-    "DraftPodGroup",
-    "DraftPodPlace",
-    "DraftPodSpec",
-    "DraftQueue",
-    "DraftSpec",
-    "DraftTask",
-    "draft_of",
-]
-
 
 class OwnedSpec(msgspec.Struct, frozen=True):
     """The fields of a spec whose owner matters; None for one that the manager does not own."""

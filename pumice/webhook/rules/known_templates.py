@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["KnownTemplates"]
-
 Raw = dict[str, Any]
 
 _MOST = 256

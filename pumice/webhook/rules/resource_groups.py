@@ -5,8 +5,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["NO_GROUPS", "ResourceGroup", "ResourceGroups"]
-
 
 class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that get the same on their way in.

@@ -9,20 +9,6 @@ from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.suggestions import Suggestions
 
-__all__ = [
-    "HUGE_PAGES",
-    "SPELLING",
-    "amount_problem",
-    "container_resource_problem",
-    "hint",
-    "is_integer",
-    "is_shared",
-    "is_vendors",
-    "misspelt",
-    "page_size",
-    "pod_resource_problem",
-]
-
 HUGE_PAGES = "hugepages-"
 """What names of huge pages start with; the size of a page follows."""
 

@@ -1,12 +1,11 @@
 """The description of a rule, without the code that checks it."""
 
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Literal
 
 from pumice.api.fields import Reason
-
-__all__ = ["Level", "Rule", "rules_in"]
 
 Level = Literal["enforce", "warn", "off"]
 """`enforce` refuses the object, `warn` admits it with a warning, `off` disables the rule."""
@@ -41,6 +40,13 @@ class Rule:
     phrases: tuple[str, ...] = ()
     compares: bool = False
     since: str = "0.1"
+
+
+warned = partial(Rule, level="warn")
+"""A rule that warns, unless settings say otherwise."""
+
+stricter = partial(Rule, stricter=True)
+"""A rule that refuses what Volcano admits."""
 
 
 def rules_in(*files: ModuleType) -> tuple[Rule, ...]:

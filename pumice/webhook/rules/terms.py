@@ -13,8 +13,6 @@ from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.webhook.rules.rule import Level
 
-__all__ = ["Terms"]
-
 
 def _setting(default: object, description: str, **limits: int) -> Any:
     """A setting with what it does, and its limits as pydantic calls them."""

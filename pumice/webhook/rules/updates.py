@@ -29,8 +29,6 @@ from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.within import Within
 
-__all__ = ["Moved", "judge", "judge_update", "leaves_spec"]
-
 
 class _UpdatedObject(Protocol):
     @property

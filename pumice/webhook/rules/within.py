@@ -9,8 +9,6 @@ from collections.abc import Container, Iterable
 
 from pumice.api.fields import FieldError
 
-__all__ = ["Within", "unaffected"]
-
 
 class Within:
     """Paths, and what is within them: `spec.tasks[0].name` is within `spec.tasks[0]`."""

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, REPLICA_SET
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Invalid
 from tests.integration.cli.running import Running, kubectl_path, pumice, running

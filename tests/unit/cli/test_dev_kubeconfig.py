@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.cli.dev_kubeconfig import check, written
+from pumice.cli.development.dev_kubeconfig import check, written
 from pumice.cli.exits import UserError
 from pumice.embedded import EmbeddedCluster
 from tests.unit.cli.conftest import Pumice

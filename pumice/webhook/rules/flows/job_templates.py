@@ -23,20 +23,17 @@ from pumice.webhook.rules.jobs import names as job_names
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.references import JOB
-from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.rule import Level, warned
 from pumice.webhook.rules.updates import judge
-
-__all__ = ["CHECKS", "TemplatePlace", "judge_job", "judge_partial_job", "validate"]
 
 Raw = dict[str, Any]
 
-JOB_QUEUE_LATER = Rule(
+JOB_QUEUE_LATER = warned(
     "JOB-QUEUE-LATER",
     "the queue of future Jobs is open and a leaf",
     "Unless that changes before a Job is created, the Job will be refused; the CronJob, the JobTemplate or the "
     "JobFlow is admitted. A queue that was created a second ago may still count as missing.",
     "jobTemplate: {spec: {queue: closed-for-maintenance}}",
-    level="warn",
 )
 
 _FOR_LATER = frozenset(rule.code for rule in (JOB.missing, JOB.not_open, JOB.not_leaf))

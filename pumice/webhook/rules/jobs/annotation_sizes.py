@@ -10,18 +10,15 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import stricter
 
-__all__ = ["JOB_ANNOTATIONS", "handed_on"]
-
-JOB_ANNOTATIONS = Rule(
+JOB_ANNOTATIONS = stricter(
     "JOB-ANNOTATIONS",
     "annotations fit into the pods and the PodGroup of a Job, too",
     "Kubernetes takes 256 KiB an object; a pod gets those of its template, some of the Job's and a few more.",
     "metadata: {annotations: {volcano.sh/revocable-zone: 200 KiB …}}, "
     "template: {metadata: {annotations: {notes: 100 KiB …}}}",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
 

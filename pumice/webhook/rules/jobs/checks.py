@@ -26,9 +26,6 @@ from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
 
-__all__ = ["CHECKS", "RULES", "validate"]
-
-
 RULES: tuple[Rule, ...] = (
     *rules_in(min_available, names, annotation_sizes, defaults, updates, policies),
     *pod.RULES,

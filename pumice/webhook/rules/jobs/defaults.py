@@ -21,19 +21,16 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["job_defaults"]
+from pumice.webhook.rules.rule import warned
 
 DEFAULT_RETRIES = 3
 CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
 
-JOB_ZERO = Rule(
+JOB_ZERO = warned(
     "JOB-ZERO",
     "maxRetry and minAvailable are not written as 0",
     "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
     "maxRetry: 0",
-    level="warn",
 )
 
 _NO_SPEC = DraftSpec()

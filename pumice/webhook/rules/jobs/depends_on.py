@@ -14,9 +14,7 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.applied import read_arguments
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["JOB_NOT_DAG", "PLUGIN", "cycle", "dependencies", "launch_order"]
+from pumice.webhook.rules.rule import Rule, warned
 
 JOB_NOT_DAG = Rule(
     "JOB-NOT-DAG",
@@ -26,13 +24,12 @@ JOB_NOT_DAG = Rule(
     compares=True,
     phrases=("doesn't form a directed acyclic graph(DAG)",),
 )
-JOB_DEP_ITERATION = Rule(
+JOB_DEP_ITERATION = warned(
     "JOB-DEP-ITERATION",
     "dependsOn.iteration is any or all",
     "Any other value counts as all.",
     "dependsOn: {name: [a, b], iteration: some}",
     reason="FieldValueNotSupported",
-    level="warn",
 )
 
 

@@ -20,19 +20,14 @@ from pumice.api.names import (
     qualified_name_problem,
 )
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["JOB_NAME", "expected_name", "names"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 JOB_NAME = Rule(
     "JOB-NAME",
     "a Job's name fits into a label",
     "Every pod has its Job's name as a label; a label has at most 63 characters.",
     "metadata: {name: a-name-of-more-than-sixty-three-characters-…}",
-    phrases=(
-        "create job with name … validate failed",
-        "job name must be a valid qualified name",
-    ),
+    phrases=("create job with name … validate failed", "job name must be a valid qualified name"),
 )
 JOB_TASK_NAME = Rule(
     "JOB-TASK-NAME",
@@ -58,24 +53,22 @@ JOB_PODNAME = Rule(
     compares=True,
     phrases=("create pod with name … validate failed",),
 )
-JOB_PODNAME_INDEX = Rule(
+JOB_PODNAME_INDEX = stricter(
     "JOB-PODNAME-INDEX",
     "the name of the task's last pod fits too",
     "Volcano looks at the task's position instead of the highest index. With plugin svc the last pods then "
     "cannot be created; without it their host names are cut off and may be the same.",
     "a task of 1000 replicas whose pod names have 62 characters and a one-digit index",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
 
-JOB_LABEL = Rule(
+JOB_LABEL = stricter(
     "JOB-LABEL",
     "the name of a Job's queue fits into a label",
     "Every pod has its queue's name as a label; Kubernetes refuses a label of more than 63 characters.",
     "queue: a-name-of-more-than-sixty-three-characters-…",
     reason="FieldValueTooLong",
-    stricter=True,
 )
 
 _GENERATED_SUFFIX = "xxxxx"

@@ -19,8 +19,6 @@ from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["frozen_changes", "normal"]
-
 Raw = dict[str, Any]
 
 JOB_IMMUTABLE = Rule(

@@ -7,10 +7,8 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.plugins.svc import MOUNT_PATH
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.volume_claims import volume_claim
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.site import entries
-
-__all__ = ["VOL_PATH", "volumes"]
 
 VOL_PATH = Rule(
     "VOL-PATH",
@@ -58,20 +56,18 @@ VOL_NAME = Rule(
     "volumes: [{mountPath: /data, volumeClaimName: My_Data}]",
     phrases=("invalid VolumeClaimName",),
 )
-VOL_TWICE = Rule(
+VOL_TWICE = warned(
     "VOL-TWICE",
     "a claim is mounted once",
     "Both paths show the same files; Volcano mounts the first one only.",
     "volumes: [{mountPath: /in, volumeClaimName: data}, {mountPath: /out, volumeClaimName: data}]",
-    level="warn",
 )
-VOL_TAKEN = Rule(
+VOL_TAKEN = warned(
     "VOL-TAKEN",
     "the path of a volume is free in the pods",
     "A container that mounts something there itself keeps it and does not get the Job's volume; "
     "Volcano's pod is refused.",
     "volumes: [{mountPath: /data, …}], template: {… volumeMounts: [{name: own, mountPath: /data}]}",
-    level="warn",
     compares=True,
 )
 

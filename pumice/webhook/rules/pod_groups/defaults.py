@@ -14,8 +14,6 @@ from pumice.api.podgroups import PodGroupSpec
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
 
-__all__ = ["pod_group_defaults"]
-
 _HARD = "hard"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NO_SPEC = PodGroupSpec()

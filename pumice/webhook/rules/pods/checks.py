@@ -5,19 +5,14 @@ import re
 from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["CHECKS", "validate"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
     "a number of pods is greater than 0",
     "A budget of 0 pods allows every disruption or none.",
     'volcano.sh/jdb-min-available: "0"',
-    phrases=(
-        "it must be a positive integer",
-        "must be a positive integer or a valid percentage",
-    ),
+    phrases=("it must be a positive integer", "must be a positive integer or a valid percentage"),
 )
 POD_JDB_PARSE = Rule(
     "POD-JDB-PARSE",
@@ -29,12 +24,11 @@ POD_JDB_PARSE = Rule(
         "must be a positive integer or a valid percentage",
     ),
 )
-POD_JDB_FORM = Rule(
+POD_JDB_FORM = stricter(
     "POD-JDB-FORM",
     "integers and percentages are written without signs and leading zeros",
     "Other programs parse `+5`, `05`, `%50` or `5%0` differently or not at all.",
     'volcano.sh/jdb-min-available: "%50"',
-    stricter=True,
 )
 POD_JDB_PERCENT = Rule(
     "POD-JDB-PERCENT",

@@ -11,23 +11,19 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.resource_groups import ResourceGroup
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import warned
 
-__all__ = ["pod_defaults"]
-
-POD_GROUP_SCHEDULER = Rule(
+POD_GROUP_SCHEDULER = warned(
     "POD-GROUP-SCHEDULER",
     "a pod names no other scheduler than its resource group",
     "The group's scheduler replaces the pod's, as in Volcano.",
     "annotations: {volcano.sh/resource-group: gpu}, schedulerName: mine",
-    level="warn",
 )
-POD_GATE_SCHEDULER = Rule(
+POD_GATE_SCHEDULER = warned(
     "POD-GATE-SCHEDULER",
     "a pod with Pumice's scheduling gate names a configured scheduler",
     "Another scheduler does not remove the gate, so the pod would wait forever.",
     "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
-    level="warn",
 )
 
 _NO_SPEC = DraftPodPlace()

@@ -14,49 +14,42 @@ from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestErro
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
+from pumice.webhook.rules.rule import stricter, warned
 
 Raw = dict[str, Any]
 
-POD_PLUGINS_FORM = Rule(
+POD_PLUGINS_FORM = stricter(
     "POD-PLUGINS-FORM",
     f"the annotation {keys.PLUGINS} is valid and fits the pods of its owner",
     "Without the variables of its plugins a pod cannot find its peers.",
     "annotations: {pumice.dev/plugins: '{\"pytroch\": []}'}",
-    stricter=True,
 )
-POD_PLUGINS_OWNER = Rule(
+POD_PLUGINS_OWNER = stricter(
     "POD-PLUGINS-OWNER",
     f"a pod with the annotation {keys.PLUGINS} is one of an Indexed Job, a JobSet or a LeaderWorkerSet",
     "Plugins need the index and the number of pods; other pods have neither.",
     "annotations: {pumice.dev/plugins: pytorch}, ownerReferences: [{kind: ReplicaSet, name: web}]",
-    stricter=True,
     compares=True,
 )
-POD_PLUGINS_UNKNOWN = Rule(
+POD_PLUGINS_UNKNOWN = stricter(
     "POD-PLUGINS-UNKNOWN",
     f"the owner of a pod with the annotation {keys.PLUGINS} is there, and the pod is one of those it wants",
     "The number of pods is taken from the owner; its controller creates the pod again later.",
     "a pod of index 8 of a Job that has 8",
     reason="FieldValueNotFound",
-    stricter=True,
 )
-POD_PLUGINS_VOLCANO = Rule(
+POD_PLUGINS_VOLCANO = warned(
     "POD-PLUGINS-VOLCANO",
     f"a pod of a Volcano Job does not name plugins by {keys.PLUGINS}",
     "Its Job names them in spec.plugins; the annotation has no effect.",
     "annotations: {pumice.dev/plugins: pytorch} in a task's template",
-    level="warn",
 )
 
-POD_PLUGINS_DOUBT = Rule(
+POD_PLUGINS_DOUBT = warned(
     "POD-PLUGINS-DOUBT",
     "the plugins of an Indexed Job, a JobSet or a LeaderWorkerSet have the tasks and arguments that they need",
     "Its pods start, and probably wait for each other forever; `pumice lint` and an event of the owner say so.",
     "completions: 4, parallelism: 2, annotations: {pumice.dev/plugins: pytorch}",
-    level="warn",
 )
 
 _PATH = f"metadata.annotations[{keys.PLUGINS}]"

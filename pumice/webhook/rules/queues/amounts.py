@@ -12,21 +12,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import shown
 from pumice.webhook.rules.queues.excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule
-
-__all__ = [
-    "Q_GUAR_GT_DESERVED",
-    "Q_QUANTITY",
-    "Q_ROOT_FROZEN",
-    "Amounts",
-    "amounts",
-    "guaranteed",
-    "milli",
-    "order",
-    "read",
-    "readable",
-    "root_frozen",
-]
+from pumice.webhook.rules.rule import Rule, warned
 
 Q_QUANTITY = Rule(
     "Q-QUANTITY",
@@ -78,19 +64,17 @@ Q_DES_GT_CAP = Rule(
     compares=True,
     phrases=("must be <= capability",),
 )
-Q_RESOURCE = Rule(
+Q_RESOURCE = warned(
     "Q-RESOURCE",
     "resource names are spelt right",
     "A limit on a resource that does not exist has no effect.",
     "capability: {nvdia.com/gpu: 8}",
-    level="warn",
 )
-Q_CAP_ZERO = Rule(
+Q_CAP_ZERO = warned(
     "Q-CAP-ZERO",
     "capability is not 0",
     "In the tree of queues 0 means none; Volcano's scheduler takes 0 cpu or memory for unlimited.",
     "capability: {nvidia.com/gpu: 0}",
-    level="warn",
 )
 
 

@@ -14,24 +14,20 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import readable
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["Q_CAP_GT_ANCESTOR", "capability", "ruled"]
-
-Q_ROOT_LIMIT = Rule(
+Q_ROOT_LIMIT = stricter(
     "Q-ROOT-LIMIT",
     "what the queue root limits is limited for the queues below it",
     "root is the whole cluster; no queue can get more than it has. Volcano does not compare with root.",
     "capability: {cpu: 20}, where root has capability: {cpu: 10}",
-    stricter=True,
     compares=True,
 )
-Q_TREE_OTHER = Rule(
+Q_TREE_OTHER = stricter(
     "Q-TREE-OTHER",
     "quantities of every resource fit into the tree of queues",
     "Volcano compares cpu, memory, pods, ephemeral storage, huge pages, volumes and extended resources, and no others.",
     "deserved: {count/jobs.batch: 20}, where the parent has deserved: {count/jobs.batch: 10}",
-    stricter=True,
     compares=True,
 )
 
@@ -66,20 +62,18 @@ Q_CAP_LT_DESC = Rule(
     compares=True,
     phrases=("is smaller than its descendants' max capability",),
 )
-Q_CAP_DESC_GT_ANCESTOR = Rule(
+Q_CAP_DESC_GT_ANCESTOR = stricter(
     "Q-CAP-DESC-GT-ANCESTOR",
     "if a queue has no limit, the queues below it are within the limits above it",
     "When a queue moves or drops its limit, the limits above apply to the queues below it.",
     "spec: {parent: small}, where small has capability: {cpu: 10} and a queue below this one {cpu: 12}",
-    stricter=True,
     compares=True,
 )
-Q_CAP_BELOW_ZERO = Rule(
+Q_CAP_BELOW_ZERO = stricter(
     "Q-CAP-BELOW-ZERO",
     "below a capability of 0 no queue has more",
     "0 means none of the resource; Volcano ignores the 0 in this comparison.",
     "capability: {nvidia.com/gpu: 4}, where the parent has capability: {nvidia.com/gpu: 0}",
-    stricter=True,
     compares=True,
 )
 

@@ -16,12 +16,9 @@ from pumice.webhook.rules.queues import (
     sums,
     tree,
 )
-from pumice.webhook.rules.queues.closing import validate_delete
 from pumice.webhook.rules.queues.excess import Find, judge
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge_update
-
-__all__ = ["CHECKS", "LIMITS", "validate", "validate_delete"]
 
 CHECKS: tuple[Check[Queue], ...] = (
     (fields.Q_WEIGHT, fields.fields),

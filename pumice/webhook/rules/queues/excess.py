@@ -13,8 +13,6 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Excess", "Find", "chained", "counted", "judge", "listed"]
-
 _SHOWN = 10
 
 

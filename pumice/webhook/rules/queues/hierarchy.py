@@ -7,9 +7,7 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["Q_HIER_LEN", "hierarchy", "rooted"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 Q_HIER_LEN = Rule(
     "Q-HIER-LEN",
@@ -24,17 +22,13 @@ Q_HIER_WEIGHT_NUM = Rule(
     "weights of the hierarchy are numbers",
     "Shares are divided by these weights.",
     "volcano.sh/hierarchy-weights: 1/a/3",
-    phrases=(
-        "is invalid number",
-        "weights in volcano.sh/hierarchy-weights must be larger than 0",
-    ),
+    phrases=("is invalid number", "weights in volcano.sh/hierarchy-weights must be larger than 0"),
 )
-Q_HIER_WEIGHT_FINITE = Rule(
+Q_HIER_WEIGHT_FINITE = stricter(
     "Q-HIER-WEIGHT-FINITE",
     "weights of the hierarchy are finite",
     "An infinite weight takes the whole share; NaN makes every share undefined.",
     "volcano.sh/hierarchy-weights: 1/NaN/3",
-    stricter=True,
 )
 Q_HIER_WEIGHT_POS = Rule(
     "Q-HIER-WEIGHT-POS",
@@ -54,13 +48,12 @@ Q_HIER_SUBPATH = Rule(
     reason="FieldValueForbidden",
     phrases=("is not allowed to be in the sub path of",),
 )
-Q_HIER_BELOW = Rule(
+Q_HIER_BELOW = stricter(
     "Q-HIER-BELOW",
     "a queue's path does not continue another queue's path",
     "The other queue would become a step that only divides shares, and its Jobs would get nothing.",
     "volcano.sh/hierarchy: root/a/b, where another queue has root/a",
     reason="FieldValueForbidden",
-    stricter=True,
 )
 
 _NUMBER = re.compile(

@@ -9,8 +9,6 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Tree"]
-
 
 class Tree:
     """The queues of a view, one of them as it would be.

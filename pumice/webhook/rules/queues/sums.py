@@ -18,8 +18,6 @@ from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_SIB_GUAR", "sums"]
-
 Q_SIB_GUAR = Rule(
     "Q-SIB-GUAR",
     "guarantees of sibling queues add up to at most their parent's",

@@ -4,13 +4,12 @@ import json
 import re
 from typing import Any
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
-from pumice.webhook.rules.templates.shapes import quoted, refused, relative_path
+from pumice.webhook.rules.templates.shapes import refused, relative_path
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.types import fits
-
-__all__ = ["annotations"]
 
 TPL_ANNOTATION_VALUE = refused(
     "TPL-ANNOTATION-VALUE",

@@ -7,20 +7,9 @@ Source: the warnings that a Kubernetes API server of version 1.36 gives for pods
 documents call deprecated.
 """
 
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import quoted
+from pumice.api.json_words import quoted
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = [
-    "ANNOTATIONS",
-    "NODE_LABELS",
-    "TPL_DEPRECATED",
-    "TPL_DOUBTFUL",
-    "TPL_FEATURE",
-    "annotation",
-    "node_label",
-    "overlaps",
-]
 
 TPL_FEATURE = Rule(
     "TPL-FEATURE",
@@ -29,20 +18,18 @@ TPL_FEATURE = Rule(
     "tolerations: [{key: memory, operator: Gt, value: '64'}]",
     reason="FieldValueNotSupported",
 )
-TPL_DEPRECATED = Rule(
+TPL_DEPRECATED = warned(
     "TPL-DEPRECATED",
     "a template uses nothing that Kubernetes has deprecated",
     "Most deprecated fields have no effect: pods wait for nodes with an old label, or "
     "for a volume that no node can mount.",
     "nodeSelector: {beta.kubernetes.io/arch: amd64}",
-    level="warn",
 )
-TPL_DOUBTFUL = Rule(
+TPL_DOUBTFUL = warned(
     "TPL-DOUBTFUL",
     "a template has no field without effect, or with an effect that is probably not meant",
     "Kubernetes admits it with a warning, which only the controller that creates the pods receives.",
     "resources: {limits: {memory: 512m}}",
-    level="warn",
 )
 
 NODE_LABELS = {

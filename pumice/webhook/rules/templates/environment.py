@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Collection
+from functools import partial
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     config_key_problem,
     dns_label_problem,
@@ -18,15 +20,12 @@ from pumice.webhook.rules.templates.shapes import (
     excludes,
     matching,
     name,
-    quoted,
     refused,
     required,
     without_backsteps,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = ["ROWS", "field_ref", "resource_field_ref"]
 
 TPL_ENV = refused(
     "TPL-ENV",
@@ -125,16 +124,13 @@ def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
         if problem:
             site.report(rule, problem, field)
 
-    return compiled(
-        (
-            Row(
-                "apiVersion",
-                matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True),
-            ),
-            Row("fieldPath", required(rule), ""),
-            Row("fieldPath", path),
-        )
+    version = matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True)
+    rows = (
+        Row("apiVersion", version),
+        Row("fieldPath", required(rule), ""),
+        Row("fieldPath", path),
     )
+    return compiled(rows)
 
 
 def resource_field_ref(rule: Rule) -> Check:
@@ -166,20 +162,18 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
         site.report(rule, message, field)
 
 
-_NO_SOURCE, _SEVERAL = (
-    "must specify one of: ",
-    "may not have more than one field specified at a time",
-)
+_NO_SOURCE = "must specify one of: "
+_SEVERAL = "may not have more than one field specified at a time"
+_one_source = partial(exactly_one, neither=_NO_SOURCE, several=_SEVERAL)
+_KEY_REFS = "configMapKeyRef|secretKeyRef"
 _VALUE_FROM = compiled(
     (
-        Row("", exactly_one(TPL_ENV_VALUE, _SOURCES, neither=_NO_SOURCE, several=_SEVERAL)),
+        Row("", _one_source(TPL_ENV_VALUE, _SOURCES)),
         Row("", excludes(TPL_ENV_VALUE, "value", "may not be specified when `value` is not empty")),
         Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
         Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-        Row(
-            "configMapKeyRef|secretKeyRef.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""
-        ),
-        Row("configMapKeyRef|secretKeyRef.key", required(TPL_ENV_VALUE, config_key_problem), ""),
+        Row(f"{_KEY_REFS}.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""),
+        Row(f"{_KEY_REFS}.key", required(TPL_ENV_VALUE, config_key_problem), ""),
         Row("fileKeyRef.key", required(TPL_ENV_VALUE, env_name_problem), ""),
         Row("fileKeyRef.path|volumeName", required(TPL_ENV_VALUE), ""),
         Row("fileKeyRef.path", without_backsteps(TPL_ENV_VALUE)),
@@ -190,12 +184,7 @@ ROWS = (
     Row("env", compiled((Row("[].name", required(TPL_ENV, env_name_problem), ""),))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
-    Row(
-        "envFrom[]",
-        exactly_one(
-            TPL_ENV_FROM, ("configMapRef", "secretRef"), neither=_NO_SOURCE, several=_SEVERAL
-        ),
-    ),
+    Row("envFrom[]", _one_source(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
     Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
     Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
 )

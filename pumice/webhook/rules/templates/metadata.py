@@ -7,32 +7,18 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     dns_label_problem,
     dns_subdomain_problem,
     label_value_problem,
     qualified_name_problem,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
-from pumice.webhook.rules.templates.shapes import Problem, name, one_of, quoted, refused
+from pumice.webhook.rules.templates.shapes import Problem, name, one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = [
-    "LABEL_SELECTOR",
-    "METADATA",
-    "NODE_PREFERENCE",
-    "NODE_TERM",
-    "TPL_LABEL_KEYS",
-    "TPL_LABEL_KEYS_TWICE",
-    "annotations_of",
-    "key_problem",
-    "label_keys",
-    "label_problem",
-    "labels_of",
-    "value_problem",
-]
 
 TPL_LABEL = refused(
     "TPL-LABEL",
@@ -49,12 +35,11 @@ TPL_ANNOTATION = refused(
     'template: {metadata: {annotations: {"my note": x}}}',
     phrases=("name part must consist of alphanumeric characters",),
 )
-TPL_FINALIZER = Rule(
+TPL_FINALIZER = stricter(
     "TPL-FINALIZER",
     "finalizers of a template are qualified names with a domain",
     "Kubernetes refuses other finalizers. Pods of a Job do not get the finalizers of their template.",
     "template: {metadata: {finalizers: [cleanup]}}",
-    stricter=True,
 )
 TPL_SELECTOR = refused(
     "TPL-SELECTOR",
@@ -77,12 +62,11 @@ TPL_LABEL_KEYS = Rule(
         "exists in both matchLabelKeys and labelSelector",
     ),
 )
-TPL_LABEL_KEYS_TWICE = Rule(
+TPL_LABEL_KEYS_TWICE = stricter(
     "TPL-LABEL-KEYS-TWICE",
     "matchLabelKeys hold no label that the selector beside them names",
     "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
     "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
-    stricter=True,
     phrases=("exists in both matchLabelKeys and labelSelector",),
 )
 

@@ -1,10 +1,10 @@
 """Mounts of volumes and block devices: of volumes that exist, each at a path of its own."""
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
     excludes,
     one_of,
-    quoted,
     refused,
     relative_path,
     required,
@@ -13,8 +13,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["ROWS"]
 
 TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",
@@ -111,6 +109,7 @@ def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -
         site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
 
 
+_ONE_SUB_PATH = "subPathExpr and subPath are mutually exclusive"
 _NO_VOLUME = "must name a volume, found none"
 _MOUNTS = compiled(
     (
@@ -119,10 +118,7 @@ _MOUNTS = compiled(
         Row("[].mountPath", required(TPL_MOUNT), ""),
         Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
-        Row(
-            "[].subPathExpr",
-            excludes(TPL_MOUNT, "subPath", "subPathExpr and subPath are mutually exclusive"),
-        ),
+        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath", _ONE_SUB_PATH)),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),

@@ -3,13 +3,14 @@
 import re
 from ipaddress import IPv6Address, ip_address
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     SUBDOMAIN_LENGTH,
     dns_label_problem,
     dns_subdomain_problem,
     port_name_problem,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     at_most,
@@ -18,7 +19,6 @@ from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     present,
-    quoted,
     refused,
     required,
     unique,
@@ -26,8 +26,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
@@ -65,10 +63,7 @@ TPL_HOST_ALIAS = Rule(
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
-    phrases=(
-        "a lowercase RFC 1123 subdomain must consist of",
-        "must be a valid IP address",
-    ),
+    phrases=("a lowercase RFC 1123 subdomain must consist of", "must be a valid IP address"),
 )
 TPL_PORT = refused(
     "TPL-PORT",
@@ -94,13 +89,12 @@ TPL_HOST_PORT = Rule(
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
     phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
-TPL_HOST_PORT_SHARED = Rule(
+TPL_HOST_PORT_SHARED = stricter(
     "TPL-HOST-PORT-SHARED",
     "in the network of the node, no two containers have the same port",
     "Kubernetes takes the template, fills hostPort in for each pod, and then refuses the pod.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80}]}]",
     reason="FieldValueDuplicate",
-    stricter=True,
     compares=True,
 )
 
@@ -168,10 +162,7 @@ ROWS = (
     Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN", _NO_FQDN)),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
-    Row(
-        "hostAliases",
-        unique(TPL_DOUBTFUL, "ip", words="is already the address of"),
-    ),
+    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", words="is already the address of")),
     Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),

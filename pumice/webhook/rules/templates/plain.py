@@ -22,8 +22,6 @@ from pumice.webhook.rules.templates.network import LARGEST_PORT
 from pumice.webhook.rules.templates.resources import are_plain
 from pumice.webhook.rules.templates.site import Raw
 
-__all__ = ["is_simple", "without_plain"]
-
 
 def without_plain(template: Raw) -> Raw:
     """A copy without these of a template, which may be any object."""

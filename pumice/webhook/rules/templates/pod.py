@@ -25,15 +25,12 @@ from pumice.webhook.rules.templates import (
     scheduling,
     security,
     types,
-    units,
     volumes,
 )
 from pumice.webhook.rules.templates.plain import is_simple
 from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
-
-__all__ = ["RULES", "pod_template"]
 
 _FILES = (
     types,
@@ -43,7 +40,6 @@ _FILES = (
     environment,
     mounts,
     resources,
-    units,
     pod_resources,
     volumes,
     projections,

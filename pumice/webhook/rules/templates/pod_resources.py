@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pumice.api.quantities import format_milli
 from pumice.webhook.rules.resource_names import HUGE_PAGES, is_shared, pod_resource_problem
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.resources import (
     Amounts,
     Problem,
@@ -20,8 +20,6 @@ from pumice.webhook.rules.templates.resources import (
     requirements,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = ["pod_resources"]
 
 TPL_POD_RESOURCES = Rule(
     "TPL-POD-RESOURCES",
@@ -34,12 +32,11 @@ TPL_POD_RESOURCES = Rule(
         "claims may not be set for Resources at pod-level",
     ),
 )
-TPL_POD_RESOURCES_FILLED = Rule(
+TPL_POD_RESOURCES_FILLED = stricter(
     "TPL-POD-RESOURCES-FILLED",
     "the same holds after Kubernetes has filled in missing requests",
     "Kubernetes takes the template, fills requests in for each pod, and then refuses the pod.",
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {limits: {cpu: 2}}}]}",
-    stricter=True,
 )
 
 _judge = judge_by(pod_resource_problem)

@@ -4,7 +4,7 @@ Trust bundles and pod certificates are features that are off by default. Where t
 these sources unseen, and pods lack their files.
 """
 
-from pumice.api.json_words import either
+from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
@@ -15,7 +15,6 @@ from pumice.webhook.rules.templates.shapes import (
     matching,
     one_of,
     one_of_two,
-    quoted,
     refused,
     relative_path,
     required,
@@ -23,8 +22,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
-
-__all__ = ["ROWS"]
 
 TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",
@@ -47,10 +44,7 @@ TPL_PROJECTION = Rule(
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
-    phrases=(
-        "conflicting duplicate paths",
-        "may not specify a duration less than 10 minutes",
-    ),
+    phrases=("conflicting duplicate paths", "may not specify a duration less than 10 minutes"),
 )
 TPL_CERTIFICATES = Rule(
     "TPL-CERTIFICATES",
@@ -169,22 +163,20 @@ _own_names = matching(
     'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is told as a step upwards
     lambda path: not path.startswith("..") or ".." in path.split("/"),
 )
+_NO_REF = "one of fieldRef and resourceFieldRef is required"
+_one_ref = one_of_two(
+    TPL_VOLUME_FIELD, "fieldRef", "resourceFieldRef", neither=_NO_REF, empty=False
+)
+_NO_NAME = "either name or signerName must be specified"
+_one_name = one_of_two(TPL_CERTIFICATES, "name", "signerName", neither=_NO_NAME, empty=False)
+_91_DAYS = 91 * 24 * 3600
 _PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
 _FILE = (Row("path", _required, ""), *below("path", _PATH))
 _FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
     *_FILES,
-    Row(
-        "items[]",
-        one_of_two(
-            TPL_VOLUME_FIELD,
-            "fieldRef",
-            "resourceFieldRef",
-            neither="one of fieldRef and resourceFieldRef is required",
-            empty=False,
-        ),
-    ),
+    Row("items[]", _one_ref),
     Row("items[].fieldRef", field_ref(TPL_VOLUME_FIELD, _POD_FIELDS)),
     Row("items[].resourceFieldRef", resource_field_ref(TPL_VOLUME_FIELD)),
     Row("items[].resourceFieldRef.containerName", required(TPL_VOLUME_FIELD), ""),
@@ -204,25 +196,13 @@ ROWS = (
             *below("downwardAPI", _DOWNWARD),
             *below("serviceAccountToken|clusterTrustBundle", _FILE),
             Row("serviceAccountToken.expirationSeconds", _seconds),
-            Row(
-                "clusterTrustBundle",
-                one_of_two(
-                    TPL_CERTIFICATES,
-                    "name",
-                    "signerName",
-                    neither="either name or signerName must be specified",
-                    empty=False,
-                ),
-            ),
+            Row("clusterTrustBundle", _one_name),
             Row("clusterTrustBundle.name", _bundle_name),
             Row("clusterTrustBundle.signerName", _signer),
             Row("clusterTrustBundle.labelSelector", excludes(TPL_CERTIFICATES, "name")),
             Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
             Row("podCertificate", _some_file),
-            Row(
-                "podCertificate.maxExpirationSeconds",
-                within(TPL_CERTIFICATES, 3600, 91 * 24 * 3600),
-            ),
+            Row("podCertificate.maxExpirationSeconds", within(TPL_CERTIFICATES, 3600, _91_DAYS)),
             *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
             Row("podCertificate.signerName", _signer, ""),
             Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),

@@ -2,18 +2,19 @@
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
 from pumice.webhook.rules.templates.shapes import (
     at_most,
+    breaking,
     excludes,
     matching,
     name,
     not_for,
     one_of,
     only_with,
-    quoted,
     refused,
     relative_path,
     required,
@@ -22,8 +23,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
-
-__all__ = ["CONTAINER_ROWS", "ROWS", "host_processes"]
 
 TPL_SECURITY = refused(
     "TPL-SECURITY",
@@ -40,10 +39,7 @@ TPL_SECURITY_OS = refused(
     "a container's security context has only fields of the pod's operating system",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
-    phrases=(
-        "cannot be set for a windows pod",
-        "windows options cannot be set for a linux pod",
-    ),
+    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 TPL_PROFILE = refused(
     "TPL-PROFILE",
@@ -55,10 +51,7 @@ TPL_WINDOWS = refused(
     "TPL-WINDOWS",
     "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
-    phrases=(
-        "runAsUserName cannot",
-        "gmsaCredentialSpec cannot be an empty string",
-    ),
+    phrases=("runAsUserName cannot", "gmsaCredentialSpec cannot be an empty string"),
 )
 TPL_HOST_PROCESS = Rule(
     "TPL-HOST-PROCESS",
@@ -91,10 +84,7 @@ TPL_SYSCTL = Rule(
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
-    phrases=(
-        "characters and match regex",
-        "may not be specified when 'hostNetwork' is true",
-    ),
+    phrases=("characters and match regex", "may not be specified when 'hostNetwork' is true"),
 )
 TPL_SHARE_PROCESSES = Rule(
     "TPL-SHARE-PROCESSES",
@@ -108,10 +98,7 @@ TPL_OS = refused(
     "TPL-OS",
     "os is linux or windows, and the pod has no field of the other one",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
-    phrases=(
-        "cannot be set for a windows pod",
-        "windows options cannot be set for a linux pod",
-    ),
+    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 
 _CONTEXT = "securityContext"
@@ -237,11 +224,6 @@ def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
 
 
-def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy == "MountOption":
-        site.report(TPL_FEATURE, "MountOption needs the feature SELinuxMount", field)
-
-
 _PROFILES = "seccompProfile|appArmorProfile"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _trimmed = matching(
@@ -255,6 +237,7 @@ _sysctl = matching(
     lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
 )
 _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
+_NO_CREDENTIALS = "gmsaCredentialSpec cannot be an empty string"
 _SHARED = (
     Row(_PROFILES, _localhost),
     Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
@@ -264,10 +247,7 @@ _SHARED = (
     Row("appArmorProfile.localhostProfile", _trimmed),
     Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
     Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(
-        _CREDENTIALS,
-        required(TPL_WINDOWS, message="gmsaCredentialSpec cannot be an empty string", reason=None),
-    ),
+    Row(_CREDENTIALS, required(TPL_WINDOWS, message=_NO_CREDENTIALS, reason=None)),
     Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
     Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
 )
@@ -289,6 +269,11 @@ CONTAINER_ROWS = below(
 )
 """Fields of a container."""
 
+_mount_option = breaking(
+    TPL_FEATURE,
+    "MountOption needs the feature SELinuxMount",
+    lambda _, found, _o: found == "MountOption",
+)
 _BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
 _id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
 ROWS = (

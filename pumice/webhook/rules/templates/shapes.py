@@ -13,30 +13,6 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = [
-    "NOT_SET",
-    "Problem",
-    "at_most",
-    "exactly_one",
-    "excludes",
-    "matching",
-    "name",
-    "needs",
-    "not_for",
-    "one_of",
-    "one_of_two",
-    "only_with",
-    "present",
-    "quoted",
-    "refused",
-    "relative_path",
-    "remark",
-    "required",
-    "unique",
-    "within",
-    "without_backsteps",
-]
-
 Problem = Callable[[str], str | None]
 """Says what is wrong with a string, or None when it is right."""
 
@@ -95,24 +71,25 @@ def present(rule: Rule, then: Check, reason: Reason | None = None, message: str 
     return check
 
 
-def remark(rule: Rule, message: str) -> Check:
-    """A field that breaks the rule wherever it is there."""
+def breaking(rule: Rule, message: str, breaks: Callable[[Site, Any, Raw], object]) -> Check:
+    """A value that breaks the rule where `breaks` says so of the site, the value and the object that has it."""
 
-    def check(site: Site, _found: Any, field: str, _: Raw) -> None:
-        site.report(rule, message, field)
+    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
+        if breaks(site, found, owner):
+            site.report(rule, message, field)
 
     return check
+
+
+def remark(rule: Rule, message: str) -> Check:
+    """A field that breaks the rule wherever it is there."""
+    return breaking(rule, message, lambda *_: True)
 
 
 def excludes(rule: Rule, other: str, message: str = "") -> Check:
     """A value that must be empty where another member of its object is not."""
     wrong = message or f"must not be set together with {other}"
-
-    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
-        if found and owner.get(other):
-            site.report(rule, wrong, field)
-
-    return check
+    return breaking(rule, wrong, lambda _, found, owner: found and owner.get(other))
 
 
 def needs(rule: Rule, other: str, message: str = "") -> Check:
@@ -130,12 +107,7 @@ def needs(rule: Rule, other: str, message: str = "") -> Check:
 def only_with(rule: Rule, other: str, value: str, message: str = "") -> Check:
     """A field that must not be there unless another member of its object has a certain value."""
     wrong = message or f"must not be set unless {other} is {value}"
-
-    def check(site: Site, _found: Any, field: str, owner: Raw) -> None:
-        if owner.get(other) != value:
-            site.report(rule, wrong, field)
-
-    return check
+    return breaking(rule, wrong, lambda _, _found, owner: owner.get(other) != value)
 
 
 def not_for(rule: Rule, system: str, *, what: str = "", empty: bool = False) -> Check:
@@ -144,12 +116,9 @@ def not_for(rule: Rule, system: str, *, what: str = "", empty: bool = False) -> 
     `what` names the field where messages say more than its path.
     """
     wrong = f"{what} cannot be set for a {system} pod".lstrip()
-
-    def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if site.pod.os == system and (found or not empty):
-            site.report(rule, wrong, field)
-
-    return check
+    return breaking(
+        rule, wrong, lambda site, found, _: site.pod.os == system and (found or not empty)
+    )
 
 
 def name(rule: Rule, problem: Problem, *, empty: bool = False) -> Check:

@@ -15,8 +15,6 @@ from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["CheckedPod", "HostPort", "PodPort", "Raw", "Site", "entries"]
-
 Raw = dict[str, Any]
 
 HostPort = tuple[str, str, int]

@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["Check", "Row", "below", "compiled", "compiled_by_field"]
-
 Check = Callable[[Site, Any, str, Raw], None]
 """Judges a value. Arguments: the site; the value; where it is, from the site on; the object or list that it is in."""
 

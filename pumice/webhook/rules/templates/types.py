@@ -22,11 +22,9 @@ import msgspec
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
 
 TPL_TYPE = Rule(
     "TPL-TYPE",
@@ -36,12 +34,11 @@ TPL_TYPE = Rule(
     reason="FieldValueTypeInvalid",
     phrases=("json: cannot unmarshal",),
 )
-TPL_UNKNOWN = Rule(
+TPL_UNKNOWN = warned(
     "TPL-UNKNOWN",
     "fields of a pod template exist",
     "The API server drops unknown fields, so a misspelt field has no effect.",
     "template: {spec: {containers: [{name: main, image: busybox, ressources: {…}}]}}",
-    level="warn",
 )
 
 _ALIKE = 0.8

@@ -6,6 +6,7 @@ A volume without a source is an empty directory; one whose source is not known i
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
@@ -20,7 +21,6 @@ from pumice.webhook.rules.templates.shapes import (
     one_of,
     one_of_two,
     present,
-    quoted,
     refused,
     relative_path,
     remark,
@@ -31,8 +31,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["VOLUMES"]
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
@@ -160,6 +158,7 @@ _driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lo
 _absolute = matching(
     TPL_VOLUME_SOURCE, "must be an absolute path", lambda path: path.startswith("/"), empty=True
 )
+_label = name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True)
 _registry = matching(
     TPL_VOLUME_SOURCE,
     "must be HOST:PORT, or several with commas between them",
@@ -196,10 +195,7 @@ _NEEDS = (
 _SOURCE_ROWS = (
     *projections.ROWS,
     Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
-    Row(
-        "storageos.volumeName|volumeNamespace",
-        name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True),
-    ),
+    Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _absolute),
     Row("emptyDir.sizeLimit", _size_limit),

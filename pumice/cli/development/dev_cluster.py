@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.certs.authority import Authority, generate_key
-from pumice.cli.checking import registry
-from pumice.cli.dev_state import load
-from pumice.cli.dev_view import StoreView
-from pumice.cli.manifests import Manifest
-from pumice.cli.nodes import SimulatedNode
+from pumice.cli.development.dev_state import load
+from pumice.cli.development.dev_view import StoreView
+from pumice.cli.development.nodes import SimulatedNode
+from pumice.cli.files.checking import registry
+from pumice.cli.files.manifests import Manifest
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
 from pumice.cluster.connection import Connection

@@ -16,8 +16,8 @@ from pumice.api.fields import plain
 from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
-from pumice.cli.folders import find_files
-from pumice.cli.helm_templates import first_action, render_first
+from pumice.cli.files.folders import find_files
+from pumice.cli.files.helm_templates import first_action, render_first
 from pumice.cli.output import note
 
 __all__ = [

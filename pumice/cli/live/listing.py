@@ -89,7 +89,7 @@ def write_result(form: Form, data: Any, names: Sequence[str], text: Callable[[],
         case Form.YAML:
             import msgspec
 
-            from pumice.cli.dumping import dump
+            from pumice.cli.files.dumping import dump
 
             write_document(dump([msgspec.to_builtins(data)]).rstrip("\n"))
         case Form.NAME:

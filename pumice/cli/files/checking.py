@@ -9,7 +9,7 @@ import msgspec
 from pumice.api import kinds
 from pumice.api.setting_errors import SettingError
 from pumice.cli.exits import UserError
-from pumice.cli.manifests import Manifest, Raw, read_bytes
+from pumice.cli.files.manifests import Manifest, Raw, read_bytes
 from pumice.cli.output import note
 
 if TYPE_CHECKING:

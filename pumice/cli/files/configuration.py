@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.cli.exits import UserError
-from pumice.cli.manifests import read_bytes
+from pumice.cli.files.manifests import read_bytes
 from pumice.cli.output import Format, note, write, write_json
 
 if TYPE_CHECKING:

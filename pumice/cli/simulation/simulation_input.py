@@ -13,12 +13,12 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.runtime_classes import RuntimeClass
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.cli.checking import ManifestChecker, registry
-from pumice.cli.decoding import decode
-from pumice.cli.jobs import SimulatedJobs
-from pumice.cli.manifests import Manifest, Raw
+from pumice.cli.files.checking import ManifestChecker, registry
+from pumice.cli.files.decoding import decode
+from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.output import note
-from pumice.cli.runtime_classes import SimulatedRuntimeClasses
+from pumice.cli.simulation.jobs import SimulatedJobs
+from pumice.cli.simulation.runtime_classes import SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.webhook.rules.terms import Terms
 

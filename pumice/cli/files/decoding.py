@@ -6,7 +6,7 @@ import msgspec
 
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
-from pumice.cli.manifests import Manifest
+from pumice.cli.files.manifests import Manifest
 
 __all__ = ["decode"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pumice.api.names import dns_subdomain_problem
-from pumice.cli.components import in_cluster
 from pumice.cli.exits import UserError
+from pumice.cli.processes.components import in_cluster
 from pumice.cluster.client import Client
 from pumice.webhook.server import Certificates, FileCertificates, KeptCertificates
 
@@ -82,7 +82,7 @@ def compared(files: FileCertificates, client: Client, names: CertificateNames) -
 
 
 def _settings(client: Client, names: CertificateNames) -> "CertSettings":
-    from pumice.cli.authorities import cert_settings
+    from pumice.cli.processes.authorities import cert_settings
 
     hosts = _hosts(names.url)
     return cert_settings(

@@ -8,7 +8,7 @@ import structlog
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.cli.exits import UserError
-from pumice.cli.manifests import Manifest
+from pumice.cli.files.manifests import Manifest
 from pumice.cli.output import note
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from pumice.embedded.storage import StoredWrite

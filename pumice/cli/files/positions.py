@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from pumice.cli.manifests import Source
+from pumice.cli.files.manifests import Source
 
 __all__ = ["Positions"]
 

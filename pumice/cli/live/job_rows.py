@@ -10,12 +10,12 @@ from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
-from pumice.cli.listing import age
+from pumice.cli.live.listing import age
+from pumice.cli.live.story import is_waiting, wait_reason
 from pumice.cli.output import table
-from pumice.cli.story import is_waiting, wait_reason
 
 if TYPE_CHECKING:
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.scheduler import Config
 
 __all__ = ["details", "details_text", "job_rows", "list_table"]
@@ -39,8 +39,8 @@ def job_rows(
     """
     gangs: Mapping[str, Mapping[str, Any]] = {}
     if seen is not None:
-        from pumice.cli.accounts import positioned_gangs  # which imports the scheduler
-        from pumice.cli.configuration import read_config
+        from pumice.cli.files.configuration import read_config
+        from pumice.cli.live.accounts import positioned_gangs  # which imports the scheduler
 
         gangs = positioned_gangs(seen, config or read_config(None), now)
     pods: dict[tuple[str, str], list[Pod]] = {}

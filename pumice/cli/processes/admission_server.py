@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pumice.cli.checking import read_groups, registry
-from pumice.cli.components import connected, in_cluster, require_port
 from pumice.cli.exits import UserError
-from pumice.cli.serving import CertificateNames, compared, from_files, of_our_own
+from pumice.cli.files.checking import read_groups, registry
+from pumice.cli.processes.components import connected, in_cluster, require_port
+from pumice.cli.processes.serving import CertificateNames, compared, from_files, of_our_own
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher, get_close_matches
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.kinds import INDEXED_JOB, JOB, POD, VOLCANO, Kind, of_object
-from pumice.cli.manifests import Raw
+from pumice.cli.files.manifests import Raw
 
 __all__ = ["has_tasks", "unknown_kind"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli.exits import REFUSED, UserError, finish
-from pumice.cli.live import error_text
+from pumice.cli.live.sessions import error_text
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -77,7 +77,7 @@ def run_worker(
         UserError: It cannot start as it was asked to.
         typer.Exit: One of its tasks failed, which has been logged.
     """
-    from pumice.cli import lean
+    from pumice.cli.processes import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:
@@ -118,7 +118,7 @@ async def serving_health(
     if port is None:
         yield
         return
-    from pumice.cli.health import HealthServer
+    from pumice.cli.processes.health import HealthServer
 
     server = HealthServer(port, registry, checks, notes)
     try:

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pumice.cli.helm_templates import is_template_folder, render_first
+from pumice.cli.files.helm_templates import is_template_folder, render_first
 
 __all__ = ["SUFFIXES", "Found", "find_files"]
 

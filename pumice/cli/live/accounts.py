@@ -15,8 +15,8 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
-from pumice.cli.observed import ReadableCluster
-from pumice.cli.story import is_waiting, sentence, standing
+from pumice.cli.live.observed import ReadableCluster
+from pumice.cli.live.story import is_waiting, sentence, standing
 from pumice.plugins.native.places import number_in
 from pumice.scheduler import Config
 from pumice.scheduler.advice import advise

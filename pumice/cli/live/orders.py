@@ -18,8 +18,8 @@ from pumice.api.keys import CLOSED_BY_PARENT
 from pumice.api.kinds import COMMAND, JOB, QUEUE, Kind
 from pumice.api.meta import Raw
 from pumice.cli import exits
-from pumice.cli.listing import Form, write_result
-from pumice.cli.live import ClusterOptions, error_text, get, run
+from pumice.cli.live.listing import Form, write_result
+from pumice.cli.live.sessions import ClusterOptions, error_text, get, run
 from pumice.cli.output import note, paint
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, Gone, NotFound, Unavailable

@@ -18,7 +18,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cli.output import note
-from pumice.cli.runtime_classes import SimulatedRuntimeClasses
+from pumice.cli.simulation.runtime_classes import SimulatedRuntimeClasses
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits
