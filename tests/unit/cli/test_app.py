@@ -133,6 +133,7 @@ def test_version(pumice: Pumice) -> None:
         (["rules", "JOB-DUPTASK"], "no rule 'JOB-DUPTASK' (did you mean \"JOB-DUP-TASK\"?)"),
         (["lint", "-", "--admission-conf", "no-such.yaml"], "no-such.yaml: no such file"),
         (["review", "/nowhere"], "/nowhere: there is no such path, known are /jobs/mutate"),
+        (["review", __file__], "/hypernodes/validate; `pumice lint FILE` validates manifests"),
         (["review", "/jobs/mutate"], "stdin is empty"),
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
