@@ -213,9 +213,9 @@ class _Term:
                     await self._news.wait()
                     await clock.sleep(self._settings.debounce)
 
-    def _is_binding(self, key: str) -> bool:
+    def _is_binding(self, key: str, uid: str) -> bool:
         """Whether a pod has a place that the API server has not confirmed or refused yet."""
-        return self._binder.is_binding(key) or self._claims.is_binding(key)
+        return self._binder.is_binding(key, uid) or self._claims.is_binding(key, uid)
 
     def _hand_on(self, result: CycleResult) -> None:
         self._claims.bind(result.binds)
