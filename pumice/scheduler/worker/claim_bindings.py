@@ -242,7 +242,9 @@ class ClaimBinder:
                     self._succeeded(number, batch)
                     return None
             except Conflict:
-                return _CONFLICT_SECONDS  # the watch is about to show what has changed
+                if batch.due > self._context.clock.monotonic():
+                    return _CONFLICT_SECONDS  # the watch is about to show what has changed
+                batch.failure = self._why_late(batch)
             except (BindingError, ApiError) as error:
                 batch.failure = str(error)
             else:
