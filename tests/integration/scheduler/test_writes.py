@@ -168,6 +168,27 @@ async def test_a_pod_that_the_server_does_not_know_is_tried_with_growing_delays(
         assert sample(worker, "binds_total", result="gone") >= 1
 
 
+async def test_a_gang_is_bound_to_its_end_though_its_first_pod_has_failed(
+    stage: SchedulerStage, hooked: Hooked
+) -> None:
+    """Binding the second pod is refused once; the first one fails before the second is bound."""
+    stage.cluster.add_node("node1", cpu="4")
+    stage.gang("train", 2)
+
+    async def refused(pod: str, _node: str) -> None:
+        if pod == "train-1":
+            hooked.before_bind = None
+            await stage.until(lambda: stage.find(POD, "train-0")["status"]["phase"] == "Running")
+            first = stage.find(POD, "train-0")
+            stage.store.update_status({**first, "status": {**first["status"], "phase": "Failed"}})
+            raise Unavailable(503, "ServiceUnavailable", "try again")
+
+    hooked.before_bind = refused
+    async with stage.scheduler(hooked):
+        await stage.until(lambda: all(stage.nodes_of("train")))
+        assert stage.find(POD, "train-0")["status"]["phase"] == "Failed"
+
+
 @pytest.mark.parametrize("change", ["removed", "cordoned"])
 async def test_queued_bindings_do_not_go_to_a_node_that_was(
     stage: SchedulerStage, hooked: Hooked, change: str
