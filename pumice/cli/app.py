@@ -51,9 +51,24 @@ class _Command(TyperCommand):
         """Parse the arguments, among them boolean flags with a value."""
         return super().parse_args(ctx, without_values(self.params, args))
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name in the usage line: `FILE...` where typer writes `{FILE}`."""
+        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        pieces = super().collect_usage_pieces(ctx)
+        options = pieces[: len(pieces) - len(arguments)]
+        return [*options, *map(_usage, arguments)]
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         _write_epilog(self, ctx, formatter)
+
+
+def _usage(argument: Any) -> str:
+    name = argument.metavar or argument.name.upper()
+    if name.startswith("["):
+        return str(name)
+    word = f"{name}..." if argument.nargs == -1 else str(name)
+    return word if argument.required else f"[{word}]"
 
 
 class _Group(TyperGroup):

@@ -57,6 +57,24 @@ def test_every_verb_has_help_with_examples(pumice: Pumice, verb: str) -> None:
     assert "..." not in ran.out.partition("Commands:")[2]
 
 
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("lint", "FILE..."),
+        ("job suspend", "NAME..."),
+        ("job get", "NAME"),
+        ("rules", "[CODE|WORD]"),
+        ("completion", "bash|zsh|fish"),
+        ("explain", "[job|queue|pod|jobflow|cronjob NAME]"),
+    ],
+)
+def test_the_usage_says_how_many_arguments_there_are(
+    pumice: Pumice, verb: str, arguments: str
+) -> None:
+    usage = pumice(*verb.split(), "--help").out.partition("\n\n")[0]
+    assert usage == f"Usage: pumice {verb} [OPTIONS] {arguments}"
+
+
 def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert kubectl_plugin(["job", "suspend", "--help"]) == 0
     told = capsys.readouterr().out
