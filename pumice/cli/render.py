@@ -1,4 +1,4 @@
-"""`pumice render`: every object that the controller would create."""
+"""`pumice render`: all objects that the controller would create."""
 
 import enum
 from itertools import chain
@@ -30,7 +30,7 @@ REDACTED = "<redacted; --show-secrets shows it>"
 
 
 class OutputFormat(enum.StrEnum):
-    """Forms of the objects."""
+    """Output forms of the objects."""
 
     YAML = "yaml"
     JSON = "json"
@@ -49,7 +49,7 @@ def render(
         bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
     ] = False,
 ) -> None:
-    """Write every object that a Job, JobFlow or CronJob becomes.
+    """Write all objects that a Job, JobFlow or CronJob leads to.
 
     After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
@@ -141,7 +141,7 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
 
 
 def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
-    """Settings of plugins; they wire as admission judges, unless they are told otherwise."""
+    """Settings of plugins; `strict-upstream` is that of admission unless it is set for plugins."""
     from pumice.cli.files.checking import read_plugin_settings
 
     follows = ["strict-upstream=true"] if strict_upstream else []

@@ -1,4 +1,4 @@
-"""`pumice review`: one AdmissionReview in, one out."""
+"""`pumice review`: reads one AdmissionReview and writes the response."""
 
 import sys
 from pathlib import Path
@@ -32,8 +32,8 @@ def review(
 ) -> None:
     """Answer the AdmissionReview on stdin as the server would.
 
-    Queues `root` and `default` are there without being given; others are not, unless --state has them. Exit code 1: refused; 2: the review could
-    not be understood (the answer says why).
+    Queues `root` and `default` always exist; other queues must be in --state. Exit code 1: refused; 2: the review
+    cannot be read (the answer says why).
     """
     from pumice.cli.files.checking import admission, read_groups, read_settings
 

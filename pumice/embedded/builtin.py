@@ -115,7 +115,7 @@ def _plain(
 
 
 def builtin_resources() -> list[Resource]:
-    """All rows; made anew for each server."""
+    """All rows; made again for each server."""
     return [*_ruled(), *_kept(), *_access()]
 
 

@@ -117,7 +117,7 @@ def test_a_difference_is_shown_from_both_sides(shown: str, printed: str) -> None
 
 
 def test_files_for_kubectl_begin_with_no_brace() -> None:
-    """Version 1.32 of kubectl reads a file that begins with one as JSON; later versions try YAML, too."""
+    """A file that begins with one is JSON for kubectl 1.32; later versions try YAML, too."""
     for page in all_pages():
         found = blocks(page)
         given = " ".join(

@@ -36,7 +36,7 @@ __all__ = ["DevCluster", "dev_cluster"]
 _SCHEDULER_NAMES = (keys.DEFAULT_SCHEDULER, "default-scheduler")
 """There is no kube-scheduler, so pods that name none, as those of `kubectl run`, are placed, too."""
 _VALID_SECONDS = 10 * 365 * 86_400.0
-"""The certificate lives as long as the process, whose clock may run for long."""
+"""Validity of the certificate in seconds: longer than any process runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class DevCluster:
     """A running cluster.
 
     Attributes:
-        api: The API server; it wants the token of its kubeconfig.
+        api: The API server; requests need the token of its kubeconfig.
         client: A session with it.
         components: Controller and scheduler; done only when one of them failed.
     """
@@ -55,7 +55,7 @@ class DevCluster:
 
 
 def _security() -> Security:
-    """A token and a certificate for this run alone."""
+    """A token and a certificate for this process only."""
     now = time.time()
     authority = Authority.create(generate_key(), now - 60, now + _VALID_SECONDS)
     leaf = authority.issue(
@@ -92,22 +92,22 @@ async def dev_cluster(
     state: Iterable[Manifest] = (),
     on_write: Callable[[StoredWrite], None] | None = None,
 ) -> AsyncIterator[DevCluster]:
-    """Run a cluster for as long as the block lasts.
+    """Run a cluster inside the block.
 
     Every part is the one that runs in production; they talk to each other over HTTP on loopback.
 
     Args:
-        nodes: Simulated nodes to begin with.
-        port: Where the API server listens; 0 takes a free port.
-        timings: How long simulated nodes take.
-        config: How to schedule; the default when None.
-        state: Objects to begin with.
+        nodes: Initial simulated nodes.
+        port: Port of the API server; 0 takes a free port.
+        timings: Delays of simulated nodes.
+        config: Configuration of the scheduler; the default if None.
+        state: Initial objects.
         on_write: Called inside every write.
 
     Raises:
         UserError: An object of `state` is refused.
         OSError: The port is taken.
-        Exception: What a component raised, at the end of the block.
+        Exception: The exception of a component, at the end of the block.
     """
     plugins, security = registry(), _security()
     view = StoreView()

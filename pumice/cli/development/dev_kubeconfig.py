@@ -57,12 +57,12 @@ def _check_writable(file: Path) -> None:
 
 @contextmanager
 def written(file: Path, text: str) -> Iterator[None]:
-    """Have a kubeconfig in a file, which only its owner can read, for as long as the block lasts.
+    """Write a kubeconfig to a file, which only its owner can read, and remove it at the end of the block.
 
-    At the end the file is left alone if it is another one by then, of another `pumice dev` for example.
+    The file is not removed if it was replaced, for example by another `pumice dev`.
 
     Args:
-        file: Where; a file of an earlier `pumice dev` is replaced.
+        file: Path; a file of an earlier `pumice dev` is replaced.
         text: The kubeconfig.
 
     Raises:
@@ -95,7 +95,7 @@ def _problem(file: Path, what: str) -> UserError:
 
 
 def _read(file: Path) -> Any:
-    """What a file holds; None where that is no YAML, or no regular file."""
+    """The content of a file; None if it is not YAML, or not a regular file."""
     if not file.is_file():
         return None
     try:
@@ -123,7 +123,7 @@ def _answers(server: str) -> bool:
 
 
 def _is_own(config: Any) -> bool:
-    """True for a kubeconfig that `pumice dev` wrote, and to which no other cluster was added."""
+    """True for a kubeconfig of `pumice dev` to which no other cluster was added."""
     if not isinstance(config, dict):
         return False
     extensions, clusters = config.get("extensions"), config.get("clusters")
