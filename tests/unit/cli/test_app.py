@@ -166,6 +166,7 @@ def test_version(pumice: Pumice) -> None:
             "'node/x': expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME",
         ),
         (["explain", "job/"], "expected job/NAME"),
+        (["explain", "pg/x"], "or cronjob/NAME; a PodGroup is explained with its Job, or with one"),
         (["explain", "queue", "a", "b"], "'queue a b': expected job/NAME"),
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
@@ -192,6 +193,12 @@ def test_version(pumice: Pumice) -> None:
         (["version"], "pumice: No such command 'version'; use `pumice --version`"),
         (["job", "delete", "a"], "No such command 'delete'; use `kubectl delete vcjob NAME`"),
         (["queue", "operate"], "'operate'; use `pumice queue close NAME` or `pumice queue open"),
+        (["--context", "x", "job"], "No such option: --context; use it behind the command, as in"),
+        (["queue", "list", "-A"], "No such option: -A; use `pumice queue list`, since queues are"),
+        (
+            ["job", "suspend", "--all"],
+            "use `pumice job list -o name -l LABELS | xargs pumice job s",
+        ),
         (["lint", "-f", "x"], "No such option: -f; use files without an option: `pumice lint"),
         (
             ["lint", "x", "--quiet=no"],
