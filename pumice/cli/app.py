@@ -49,7 +49,7 @@ class _Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, among them boolean flags with a value."""
-        return super().parse_args(ctx, without_values(self.params, args))
+        return super().parse_args(ctx, _spelt(self, ctx, args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name in the usage line: `FILE...` where typer writes `{FILE}`."""
@@ -61,6 +61,11 @@ class _Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         _write_epilog(self, ctx, formatter)
+
+
+def _spelt(command: "_Command | _Group", ctx: Any, args: list[str]) -> list[str]:
+    """Arguments without values of boolean flags; as they are where a shell asks what may follow."""
+    return args if ctx.resilient_parsing else without_values(command.params, args)
 
 
 def _usage(argument: Any) -> str:
@@ -76,7 +81,7 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments up to the verb, among them boolean flags with a value."""
-        return super().parse_args(ctx, without_values(self.params, args))
+        return super().parse_args(ctx, _spelt(self, ctx, args))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands, in the order in which they are defined; groups would come last otherwise."""

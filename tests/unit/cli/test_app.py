@@ -94,6 +94,7 @@ def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[st
         ("pumice job list --sel", ["--selector"]),
         ("pumice queue list -o ", ["text", "wide", "json", "yaml", "name"]),
         ("pumice completion ", ["bash", "zsh", "fish"]),
+        ("pumice lint --quiet=no --skip-o", ["--skip-others"]),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
