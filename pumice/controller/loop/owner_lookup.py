@@ -20,7 +20,7 @@ from pumice.controller.workloads import GroupedPods, Workload
 __all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
 
 LOOK_AGAIN_SECONDS = 600.0
-"""How long until an owner is looked up again although its pods do not change, and until a kind is asked for again."""
+"""How long until a kind that is not served, or may not be read, is asked for again."""
 
 FRESH_SECONDS = 60.0
 """How long the answer counts: pods of a gang come one after the other."""

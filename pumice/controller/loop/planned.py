@@ -4,8 +4,9 @@ A pass looks at one object in the caches, makes a plan for it by a pure function
 was written by the pass before shows in the caches. What a pass remembers saves work; all of it may be lost at any time.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -21,6 +22,7 @@ from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.own_writes import OwnWrites
+from pumice.controller.loop.resync import resync
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import Plan, RecordEvent, Step
@@ -110,6 +112,10 @@ class PlannedTerm(ABC, Generic[K]):
         """Subscribe to what may change a plan, adding to the queue; the stack ends the subscriptions."""
 
     @abstractmethod
+    def keys(self) -> Iterable[K]:
+        """The keys of all objects that there are; see `resync`."""
+
+    @abstractmethod
     def look(self, key: K) -> PlannedObject | None:
         """The object of a key as the caches show it; None when it is gone."""
 
@@ -142,7 +148,9 @@ class PlannedTerm(ABC, Generic[K]):
             with ExitStack() as stack:
                 stack.callback(self.queue.close)
                 await self.subscribe(stack)
-                await self.queue.work(self._pass, self._workers)
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(resync(self.keys, self.queue.add, self.clock))
+                    group.create_task(self.queue.work(self._pass, self._workers))
         finally:
             await self._sent.answered()
 
