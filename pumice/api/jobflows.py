@@ -1,4 +1,4 @@
-"""The JobFlow, Jobs that wait for each other, and the JobTemplate, of which it makes them.
+"""The JobFlow, Jobs that wait for each other, and the JobTemplate, from which its Jobs are created.
 
 Group `flow.volcano.sh/v1alpha1`.
 """
@@ -130,7 +130,7 @@ class FlowDependsOn(ApiStruct, frozen=True):
 
 
 class FlowPatch(ApiStruct, frozen=True):
-    """What a Job has different from its JobTemplate.
+    """Differences between a Job and its JobTemplate.
 
     Attributes:
         job_spec: The fields that differ; nothing in it is defaulted.
@@ -143,9 +143,9 @@ class Flow(ApiStruct, frozen=True):
     """One Job of a JobFlow.
 
     Attributes:
-        name: Name of the JobTemplate that the Job is made of.
+        name: Name of the JobTemplate from which the Job is created.
         depends_on: What it waits for.
-        patch: What it has different from its JobTemplate.
+        patch: Differences between the Job and its JobTemplate.
     """
 
     name: Annotated[str, Marker(min_length=1, required=True)] = ""
@@ -154,7 +154,7 @@ class Flow(ApiStruct, frozen=True):
 
 
 class JobFlowSpec(ApiStruct, frozen=True):
-    """Which Jobs are made, and in what order.
+    """Flows of a JobFlow, and what happens to their Jobs at the end.
 
     Attributes:
         flows: The Jobs.
@@ -203,8 +203,8 @@ class FlowCondition(ApiStruct, frozen=True):
     """What was last seen of one of the Jobs.
 
     Attributes:
-        phase: Its phase; why there is no Job if something is in its way.
-        create_time: When it was made.
+        phase: Its phase; the reason why there is no Job, if something prevents it.
+        create_time: When it was created.
         running_duration: How long it has run.
         task_status_count: Its pods by task and pod phase.
     """
@@ -272,21 +272,21 @@ class JobFlow(ApiStruct, frozen=True):
 
 
 class JobTemplateStatus(ApiStruct, frozen=True):
-    """What was made of a JobTemplate.
+    """Jobs that were created from a JobTemplate.
 
     Attributes:
-        job_depends_on_list: The Jobs that were made of it.
+        job_depends_on_list: The Jobs that were created from it.
     """
 
     job_depends_on_list: list[str] | None = None
 
 
 class JobTemplate(ApiStruct, frozen=True):
-    """A Job to be made by JobFlows.
+    """A template of Jobs, which JobFlows create.
 
     Attributes:
         spec: What the Jobs ask for.
-        status: What was made of it.
+        status: The Jobs that were created from it.
     """
 
     api_version: str = ""
@@ -326,6 +326,6 @@ def failure_options(meta: ObjectMeta) -> FailureOptions:
         invalid.append((keys.ON_FAILURE, f"must be one of {', '.join(FAILURE_POLICIES)}"))
     retries = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
     if not 0 <= retries <= MAX_RETRIES:
-        invalid.append((keys.FLOW_RETRIES, f"must be a whole number from 0 to {MAX_RETRIES}"))
+        invalid.append((keys.FLOW_RETRIES, f"must be an integer from 0 to {MAX_RETRIES}"))
         retries = 0
     return FailureOptions(policy == "stop", retries, tuple(invalid))

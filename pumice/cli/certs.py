@@ -69,9 +69,8 @@ def certs(
 ) -> None:
     """Keep the webhook's certificate authorities and their trust.
 
-    The authorities live in a Secret, which is made when it is missing; their certificates are put into
-    the webhook configurations as caBundle. `pumice webhook` does all of this itself: this verb is for
-    installations in which it may not.
+    The authorities are kept in a Secret, which is created if it is missing. Their certificates are written to the
+    webhook configurations as caBundle. `pumice webhook` does this itself; use this verb if it has no rights for it.
     """
     from prometheus_client import CollectorRegistry
 

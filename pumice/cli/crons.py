@@ -1,4 +1,4 @@
-"""CronJobs on the command line: the next runs for `pumice lint`, the next Job for `pumice render`, and how one stands for `pumice explain`."""
+"""CronJobs on the command line: next runs for `lint`, the next Job for `render`, the state for `explain`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ __all__ = ["account", "next_of", "next_runs", "standing"]
 
 
 def next_runs(cron_job: Raw, now: float) -> str:
-    """The next runs of a CronJob, for a line of text."""
+    """The next runs of a CronJob, as text of one line."""
     from pumice.controller.cronjobs import forecast
 
     found = forecast(cron_job, now)
@@ -85,7 +85,7 @@ def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
 async def account(
     client: "Client", cron_job: Raw, now: float
 ) -> "tuple[ReadableCluster, dict[str, Any]]":
-    """A CronJob: why it does not run, what comes next, and its Jobs.
+    """A CronJob: why it does not run, its next runs, and its Jobs.
 
     Raises:
         Forbidden: The user may not read Jobs.

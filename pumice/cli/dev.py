@@ -88,9 +88,9 @@ def dev(
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
 
-    API server, admission, controller, scheduler and simulated nodes; pods are made of ReplicaSets and batch Jobs, too. The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs
-    until it is deleted, or ends after its annotation pumice.dev/run-duration with the exit code of
-    pumice.dev/exit-code.
+    It runs API server, admission, controller, scheduler and simulated nodes. ReplicaSets and batch Jobs get pods, too.
+    The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs until it is deleted, or ends after
+    its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code.
     """
     from pumice.cli.development import dev_kubeconfig
     from pumice.cli.development.nodes import read_nodes

@@ -1,4 +1,4 @@
-"""`pumice explain`: why a live Job, gang or pod waits, what a queue has, and what would be enough."""
+"""`pumice explain`: why a Job, gang or pod in a cluster waits, what a queue holds, and what would be enough."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,13 +37,26 @@ EXAMPLES = (
 )
 
 _WORDS = {
-    "job": ("job", "jobs", "vcjob", "vj", "jobs.batch.volcano.sh"),
-    "queue": ("queue", "queues", "q", "queues.scheduling.volcano.sh"),
+    "job": ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh"),
+    "queue": (
+        "queue",
+        "queues",
+        "q",
+        "queue.scheduling.volcano.sh",
+        "queues.scheduling.volcano.sh",
+    ),
     "pod": ("pod", "pods", "po"),
-    "jobflow": ("jobflow", "jobflows", "jf", "jobflows.flow.volcano.sh"),
-    "cronjob": ("cronjob", "cronjobs", "cronvcjob", "cronvj", "cronjobs.batch.volcano.sh"),
+    "jobflow": ("jobflow", "jobflows", "jf", "jobflow.flow.volcano.sh", "jobflows.flow.volcano.sh"),
+    "cronjob": (
+        "cronjob",
+        "cronjobs",
+        "cronvcjob",
+        "cronvj",
+        "cronjob.batch.volcano.sh",
+        "cronjobs.batch.volcano.sh",
+    ),
 }
-"""What may stand before the name."""
+"""Words that are accepted before the name."""
 
 _EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME"
 
@@ -85,7 +98,7 @@ def explain(
 
 
 def _target(words: list[str]) -> Target | None:
-    """The kind and name that the arguments say."""
+    """The kind and name in the arguments."""
     if not words:
         return None
     shown = " ".join(words)
@@ -127,7 +140,7 @@ class _ExplainRun:
                 await change(client, seen)
 
     async def _look(self, client: "Client", where: str | None) -> "tuple[ReadableCluster, Any]":
-        """Read the cluster and explain; the object that was asked for first, so that a wrong name is said at once."""
+        """Read the cluster and explain. The named object is read first, so that a wrong name is reported at once."""
         import time
 
         import msgspec
@@ -167,7 +180,7 @@ class _ExplainRun:
         return seen, found
 
     def _print(self, found: Any) -> None:
-        """Print what was found, unless it is what was printed last."""
+        """Print the explanation, unless it equals the last one."""
         from pumice.cli.live.explain_text import list_text, text_of
 
         line = json_line(found)

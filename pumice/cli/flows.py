@@ -1,4 +1,4 @@
-"""JobFlows on the command line: its Jobs for `pumice render` and `lint`, and how its flows stand for `pumice explain`."""
+"""JobFlows on the command line: Jobs for `render` and `lint`, and the state of the flows for `explain`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ def jobs_of(
 
     Args:
         manifest: The JobFlow.
-        templates: The JobTemplates that there are.
+        templates: The existing JobTemplates.
         checker: Checks the JobFlow and the templates that it names.
     """
     job_flow = admitted(manifest, checker)
@@ -46,12 +46,12 @@ def jobs_of(
 def doubts(
     manifest: Manifest, job_flow: Raw, templates: Mapping[str, Raw], checker: "ManifestChecker"
 ) -> list[FieldError]:
-    """What would be refused of the Jobs of a JobFlow, as far as their templates are known.
+    """Problems of the Jobs of a JobFlow, as far as their templates are known.
 
     Args:
         manifest: The JobFlow.
-        job_flow: The JobFlow as admission leaves it.
-        templates: JobTemplates of its namespace by name, as admission leaves them.
+        job_flow: The JobFlow after admission.
+        templates: JobTemplates of its namespace by name, after admission.
         checker: Checks the Jobs.
     """
     return [
@@ -66,7 +66,7 @@ def _flows(job_flow: Raw) -> list[Raw]:
 
 
 def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Raw]]:
-    """The Jobs of those flows whose templates are known, each with the path of its flow."""
+    """The Jobs of the flows whose templates are known, each with the path of its flow."""
     from pumice.api.jobflows import job_name
     from pumice.api.meta import ObjectMeta
     from pumice.controller.jobflows import job_of
@@ -84,7 +84,7 @@ def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Ra
 
 
 def admitted(manifest: Manifest, checker: "ManifestChecker") -> Raw | None:
-    """An object as admission leaves it; errors and warnings are reported."""
+    """An object after admission; errors and warnings are reported."""
     found = checker.judge(manifest)
     for warning in found.warnings:
         note(plain(f"{manifest.identity}: warning: {warning}"))

@@ -81,7 +81,8 @@ def get_job(
 ) -> None:
     """Show one Job: phase, position, reason, and pods by task.
 
-    `pumice explain job NAME` adds what would be enough, pods and events; `kubectl get vcjob NAME -o yaml` shows the object itself.
+    `pumice explain job NAME` also shows what would be enough, pods and events. `kubectl get vcjob NAME -o yaml` shows
+    the object itself.
     """
     cluster = ClusterOptions(kubeconfig, context, server)
     run(
@@ -107,8 +108,8 @@ def suspend(
 ) -> None:
     """Suspend Jobs: remove their pods until they are resumed.
 
-    Creates a Command with action AbortJob, as `vcctl job suspend` does. With --wait until the phase is Aborted. Exit code 1: a Job has ended, or the
-    time is over.
+    Creates a Command with action AbortJob, as `vcctl job suspend` does. With --wait the command waits until the phase
+    is Aborted. Exit code 1: a Job has ended, or the timeout is over.
     """
     _order("suspend", names, namespace, wait, timeout, output, (kubeconfig, context, server))
 
@@ -125,8 +126,8 @@ def resume(
 ) -> None:
     """Resume Jobs that were suspended; they wait in their queues.
 
-    Creates a Command with action ResumeJob, as `vcctl job resume` does. With --wait until the phase is Running. Exit code 1: a Job has ended, or the
-    time is over.
+    Creates a Command with action ResumeJob, as `vcctl job resume` does. With --wait the command waits until the phase
+    is Running. Exit code 1: a Job has ended, or the timeout is over.
     """
     _order("resume", names, namespace, wait, timeout, output, (kubeconfig, context, server))
 
@@ -203,7 +204,7 @@ class _Listing:
     async def _show(
         self, client: "Client", where: str | None
     ) -> "list[tuple[Kind, str | None, str]]":
-        """Print the list; what was read of which a change is to be shown."""
+        """Print the list; return the read versions if changes are to be shown."""
         import time
 
         from pumice.api.kinds import JOB, POD_GROUP
@@ -221,7 +222,7 @@ class _Listing:
         self._printer.show(
             {"jobs": rows, "notAllowed": forbidden},
             [f"{_RESOURCE}/{each['name']}" for each in rows],
-            lambda: list_table(rows, namespaces=where is None, wide=wide, now=now),
+            lambda: list_table(rows, where, wide=wide, now=now),
             _remark(forbidden),
         )
         versions: list[tuple[Kind, str | None, str]] = [(JOB, where, version)]
@@ -261,7 +262,7 @@ def _decoded(objects: list[Any]) -> "list[Job]":
 async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
-    """What positions and reasons follow from; nothing is read if no Job waits."""
+    """The objects that determine positions and reasons; nothing is read if no Job waits."""
     from pumice.cli.live.story import is_waiting
 
     if not any(is_waiting(job) for job in jobs):

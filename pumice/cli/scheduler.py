@@ -103,9 +103,8 @@ def scheduler(
 ) -> None:
     """Run the scheduler: pods of PodGroups get nodes.
 
-    A cycle runs when something changed, at the latest after the period. Any number of these processes
-    may run; one of them leads. The configuration file is read again when it changes; one that cannot be used
-    leaves the one before in force.
+    A cycle runs after a change, and at the latest after the period. Any number of these processes may run; one of them
+    leads. A changed configuration file is read again; if it is invalid, the previous configuration stays in effect.
     """
     from pumice.cli.processes import lean
 

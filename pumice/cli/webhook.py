@@ -1,4 +1,4 @@
-"""`pumice webhook`: admission as a server."""
+"""`pumice webhook`: the admission server."""
 
 from functools import partial
 
@@ -53,12 +53,12 @@ def webhook(
 ) -> None:
     """Run the webhook: answer admission reviews over HTTP.
 
-    With --state it answers from files, without a cluster. It serves the given certificate; in a pod, or
-    for a Service that is named, it makes certificates itself and has the API server trust them;
-    otherwise it speaks plain HTTP, on loopback only. Every replica answers: there is no leader.
+    With --state it answers from files, without a cluster. It serves the given certificate. Without one, in a pod or
+    with --webhook-service-name, it creates certificates and makes the API server trust them; otherwise it serves plain HTTP on
+    loopback only. Every replica answers reviews; there is no leader.
 
-    The file of --admission-conf is read again whenever it changes, and may come later; one that cannot be
-    used leaves the groups read before in force, and --check-config finds out beforehand.
+    The file of --admission-conf is read again when it changes, and may be created later. If it is invalid, the groups
+    that were read before stay in effect; --check-config checks it in advance.
     """
     from pumice.cli.processes import lean
 

@@ -22,19 +22,21 @@ from pumice.cluster.clock import SystemClock
 from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.controller.loop import ControllerWorker
+from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security
 from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import Config, load_config
-from pumice.scheduler.worker import SchedulerWorker, ensure_queues
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.terms import Terms
 
 __all__ = ["DevCluster", "dev_cluster"]
 
+_SCHEDULER_NAMES = (keys.DEFAULT_SCHEDULER, "default-scheduler")
+"""There is no kube-scheduler, so pods that name none, as those of `kubectl run`, are placed, too."""
 _VALID_SECONDS = 10 * 365 * 86_400.0
-"""The certificate lives as long as the process, whose clock may run for long."""
+"""Validity of the certificate in seconds: longer than any process runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class DevCluster:
     """A running cluster.
 
     Attributes:
-        api: The API server; it wants the token of its kubeconfig.
+        api: The API server; requests need the token of its kubeconfig.
         client: A session with it.
         components: Controller and scheduler; done only when one of them failed.
     """
@@ -53,7 +55,7 @@ class DevCluster:
 
 
 def _security() -> Security:
-    """A token and a certificate for this run alone."""
+    """A token and a certificate for this process only."""
     now = time.time()
     authority = Authority.create(generate_key(), now - 60, now + _VALID_SECONDS)
     leaf = authority.issue(
@@ -90,22 +92,22 @@ async def dev_cluster(
     state: Iterable[Manifest] = (),
     on_write: Callable[[StoredWrite], None] | None = None,
 ) -> AsyncIterator[DevCluster]:
-    """Run a cluster for as long as the block lasts.
+    """Run a cluster inside the block.
 
     Every part is the one that runs in production; they talk to each other over HTTP on loopback.
 
     Args:
-        nodes: Simulated nodes to begin with.
-        port: Where the API server listens; 0 takes a free port.
-        timings: How long simulated nodes take.
-        config: How to schedule; the default when None.
-        state: Objects to begin with.
+        nodes: Initial simulated nodes.
+        port: Port of the API server; 0 takes a free port.
+        timings: Delays of simulated nodes.
+        config: Configuration of the scheduler; the default if None.
+        state: Initial objects.
         on_write: Called inside every write.
 
     Raises:
         UserError: An object of `state` is refused.
         OSError: The port is taken.
-        Exception: What a component raised, at the end of the block.
+        Exception: The exception of a component, at the end of the block.
     """
     plugins, security = registry(), _security()
     view = StoreView()
@@ -129,8 +131,11 @@ async def dev_cluster(
         # Jobs name a queue, those of `state` too.
         await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
         load(cluster, state)
-        controller = ControllerWorker(client, plugins)
-        scheduler = SchedulerWorker(client, config or load_config(None))
+        controller = ControllerWorker(
+            client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
+        )
+        settings = WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
+        scheduler = SchedulerWorker(client, config or load_config(None), settings)
         stop = asyncio.Event()
         components = asyncio.create_task(
             run_until_stopped([*controller.tasks(), *scheduler.tasks()], stop=stop, signals=()),

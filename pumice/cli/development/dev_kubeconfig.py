@@ -5,10 +5,12 @@ Only a file that `pumice dev` wrote is ever replaced or removed. It is known by 
 """
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -21,11 +23,20 @@ MARK = "pumice.dev/dev"
 
 
 def check(file: Path) -> None:
-    """Check that a kubeconfig may be written to a path.
+    """Check that a kubeconfig may be written to a path, before the cluster is started.
 
     Raises:
-        UserError: The path holds a file that `pumice dev` did not write, or its folder is missing or not writable.
+        UserError: The path holds a file that `pumice dev` did not write, or of one that still runs, or its folder is
+            missing or not writable.
     """
+    _check_writable(file)
+    server = _server(_read(file.resolve()))
+    if server and _answers(server):
+        what = f"belongs to another `pumice dev`, which answers at {server}"
+        raise _problem(file, f"{what}; stop that one, or name another file")
+
+
+def _check_writable(file: Path) -> None:
     try:
         target = file.resolve()
         if target.is_dir():
@@ -46,18 +57,18 @@ def check(file: Path) -> None:
 
 @contextmanager
 def written(file: Path, text: str) -> Iterator[None]:
-    """Have a kubeconfig in a file, which only its owner can read, for as long as the block lasts.
+    """Write a kubeconfig to a file, which only its owner can read, and remove it at the end of the block.
 
-    At the end the file is left alone if it is another one by then, of another `pumice dev` for example.
+    The file is not removed if it was replaced, for example by another `pumice dev`.
 
     Args:
-        file: Where; a file of an earlier `pumice dev` is replaced.
+        file: Path; a file of an earlier `pumice dev` is replaced.
         text: The kubeconfig.
 
     Raises:
         UserError: The file must not or cannot be written.
     """
-    check(file)
+    _check_writable(file)
     config = yaml.safe_load(text)
     config["extensions"] = [{"name": MARK, "extension": {}}]
     try:
@@ -84,7 +95,7 @@ def _problem(file: Path, what: str) -> UserError:
 
 
 def _read(file: Path) -> Any:
-    """What a file holds; None where that is no YAML, or no regular file."""
+    """The content of a file; None if it is not YAML, or not a regular file."""
     if not file.is_file():
         return None
     try:
@@ -93,8 +104,26 @@ def _read(file: Path) -> Any:
         return None
 
 
+def _server(config: Any) -> str:
+    """The address of the API server in a kubeconfig of one cluster; empty if there is none."""
+    try:
+        return str(config["clusters"][0]["cluster"]["server"])
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+def _answers(server: str) -> bool:
+    """True if something listens at an address of this machine."""
+    try:
+        address = urlsplit(server)
+        with socket.create_connection((address.hostname, address.port), timeout=1):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
 def _is_own(config: Any) -> bool:
-    """True for a kubeconfig that `pumice dev` wrote, and to which no other cluster was added."""
+    """True for a kubeconfig of `pumice dev` to which no other cluster was added."""
     if not isinstance(config, dict):
         return False
     extensions, clusters = config.get("extensions"), config.get("clusters")

@@ -1,4 +1,4 @@
-"""What `pumice dev` begins with, and what it says of the life of Jobs and pods."""
+"""Initial objects of `pumice dev`, and its log about Jobs and pods."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ from pumice.embedded.storage import StoredWrite
 __all__ = ["load", "log_life"]
 
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Queue", "StorageClass", "Node")
-"""Kinds that others refer to, in the order in which they are added."""
+"""Kinds to which others refer, in the order in which they are added."""
 _LAST = ("PodGroup", "Pod")
 _SHOWN: dict[tuple[str, str], Kind] = {
     (kind.group, kind.plural): kind
@@ -27,10 +27,10 @@ _log = structlog.get_logger(__name__)
 
 
 def load(cluster: EmbeddedCluster, manifests: Iterable[Manifest]) -> None:
-    """Add objects to a cluster, all before anything else happens in it.
+    """Add objects to a cluster, before any component sees one of them.
 
-    An object with a uid comes from another cluster and is taken over as it was there; another one is created, and admission is asked.
-    Kinds that the server does not have are left out with a note.
+    An object with a uid comes from another cluster and is stored unchanged. Other objects are created through
+    admission. Kinds that the server does not have are left out with a note.
 
     Raises:
         UserError: An object is refused; each one is named.
@@ -61,7 +61,7 @@ def _order(manifest: Manifest) -> int:
 
 
 def log_life(change: StoredWrite) -> None:
-    """Log what happened to a Job, its PodGroup or its pods, in one line for each change of phase or node."""
+    """Log a change of phase or node of a Job, its PodGroup or its pods, in one line."""
     kind = _SHOWN.get(change.resource)
     if kind is None:
         return

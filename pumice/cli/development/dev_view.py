@@ -1,4 +1,4 @@
-"""The cluster as admission sees it, read straight from the store of an embedded API server."""
+"""The admission view on the store of an embedded API server."""
 
 from collections.abc import Collection
 from typing import Any
@@ -13,18 +13,18 @@ __all__ = ["StoreView"]
 
 
 class StoreView(AdmissionView):
-    """An admission view that is never behind: it looks when it is asked.
+    """An admission view without delay: it reads the store at each call.
 
     Attributes:
-        store: Where to look; set once the server exists, which needs admission to be made.
+        store: The store; set after the server is created, because the server needs admission first.
     """
 
     def __init__(self, store: Store | None = None) -> None:
-        """Look into a store; without one the cluster is empty."""
+        """Create a view on a store; without one the cluster is empty."""
         self.store = store
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
-        """An object, or None when there is none of this name."""
+        """An object, or None if it does not exist."""
         found = self.store.get(kind, name, namespace) if self.store is not None else None
         return None if found is None else msgspec.convert(found, READ_AS[kind])
 

@@ -1,4 +1,4 @@
-"""What differs between two objects, field by field, for people to read."""
+"""Differences between two objects, field by field, as text."""
 
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -24,9 +24,9 @@ class FieldChange:
     """One field that differs.
 
     Attributes:
-        path: Where, as in field errors.
-        before: Its value; `ABSENT` when it was not there.
-        after: Its value now; `ABSENT` when it is gone.
+        path: Path of the field, as in field errors.
+        before: Its value before; `ABSENT` if the field was added.
+        after: Its value after; `ABSENT` if the field was removed.
     """
 
     path: str
@@ -69,9 +69,9 @@ def _compare(before: Any, after: Any, path: str, found: list[FieldChange]) -> No
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Whether two values are equal as JSON, where 1 is neither true nor 1.0.
+    """True if two values are equal as JSON, where 1 is neither true nor 1.0.
 
-    Most of two objects is equal, so that this is what a comparison costs.
+    Objects are mostly equal, so the cost of a comparison is the cost of this function.
     """
     if type(before) is not type(after) or before != after:
         return False

@@ -1,4 +1,4 @@
-"""Admission, offline: the rules, the settings and the plugins that the offline verbs judge by."""
+"""Offline admission: rules, settings and plugins for the offline verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -34,7 +34,7 @@ __all__ = [
 
 
 _TOLD, _LONGEST = 5, 400
-"""Problems of a Job that its status names, and characters of each; `pumice lint` has all of them."""
+"""Maximum number of a Job's problems in its status, and the maximum length of each; `pumice lint` shows all of them."""
 
 
 @cache
@@ -89,7 +89,7 @@ def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "Plugi
 
 
 def read_groups(file: str | None) -> "ResourceGroups":
-    """Resource groups of `--admission-conf`; what has no effect is said on stderr.
+    """Resource groups of `--admission-conf`; parts without effect are reported on stderr.
 
     Raises:
         UserError: The file cannot be read or used.
@@ -114,13 +114,13 @@ def read_groups(file: str | None) -> "ResourceGroups":
 
 
 def snapshot(state: Iterable[Raw], *, whole: bool = False) -> "Snapshot":
-    """A state as admission sees it; queues `root` and `default` are there without being given.
+    """The view of admission on a state; queues `root` and `default` always exist in it.
 
-    Where no queue is given at all, it is unknown which exist: naming one is then a warning.
+    If the state has no queues, it is unknown which exist, and a reference to a queue is a warning.
 
     Args:
         state: The objects.
-        whole: Whether they are all that there is, whatever is given.
+        whole: Whether the state is complete, also if it has no objects of a kind.
 
     Raises:
         UserError: An object of the state that rules look at does not decode.
@@ -142,7 +142,7 @@ def admission(
     *,
     whole: bool = False,
 ) -> "Admission":
-    """The rules over a state, which is `whole` where a server answers from it.
+    """The rules over a state, which is `whole` for a server.
 
     Raises:
         UserError: An object of the state that rules look at does not decode.
@@ -153,10 +153,10 @@ def admission(
 
 
 def job_check() -> Callable[[Raw], str]:
-    """The rules of admission for a Job by itself, as a check of the controller.
+    """The rules of admission for a Job alone, as a check of the controller.
 
-    Which queues, priority classes and HyperNodes exist is not looked at: they may come later, and the
-    scheduler says what is missing.
+    The check does not read queues, priority classes and HyperNodes: they may be created later, and the scheduler
+    reports missing ones.
     """
     from pumice.webhook.offline import judge
     from pumice.webhook.rules.resource_groups import NO_GROUPS
@@ -173,7 +173,7 @@ def job_check() -> Callable[[Raw], str]:
 
 
 def placed(manifest: Manifest) -> Raw:
-    """The object with the namespace that the API server would put it in."""
+    """The object with the namespace that the API server would set."""
     metadata = manifest.object.get("metadata")
     if not manifest.namespace or not isinstance(metadata, dict):
         return manifest.object
@@ -181,9 +181,9 @@ def placed(manifest: Manifest) -> Raw:
 
 
 def _sighted(manifest: Manifest) -> Raw:
-    """A manifest as the rules of others see it: of one that does not decode, that it exists.
+    """A manifest as rules about other objects see it; one that cannot be decoded counts as existing.
 
-    What is wrong with it is told where it is judged itself.
+    Its own errors are reported by its own check.
     """
     from pumice.webhook.view import Snapshot
 
@@ -197,7 +197,7 @@ def _sighted(manifest: Manifest) -> Raw:
 
 
 class ManifestChecker:
-    """Judges manifests that may refer to each other, over a state."""
+    """Checks manifests that may refer to each other, over a state."""
 
     def __init__(
         self,
@@ -207,12 +207,12 @@ class ManifestChecker:
         *,
         groups: "ResourceGroups | None" = None,
     ) -> None:
-        """Open it.
+        """Create a checker.
 
         Args:
-            settings: How strict to be.
-            state: What exists: a manifest of the same name is an update.
-            others: What is judged; rules find these objects, too, but for the one under judgement.
+            settings: Settings of admission.
+            state: Existing objects; a manifest with the name of one is an update.
+            others: The manifests to check; rules also find these objects, except the one that is being checked.
             groups: Resource groups that pods may belong to.
         """
         from pumice.webhook.rules.resource_groups import NO_GROUPS
@@ -234,6 +234,6 @@ class ManifestChecker:
         return judge(rules, placed(manifest), "UPDATE" if old else "CREATE", old)
 
     def _visible(self, hidden: str) -> Iterable[Raw]:
-        """What rules find: a queue that is judged must not count as its own sibling."""
+        """The objects that rules find: a queue that is checked must not count as its own sibling."""
         others = {key: each for key, each in self._others.items() if key != hidden}
         return (self._existing | others).values()

@@ -14,14 +14,14 @@ __all__ = ["config_text", "read_config", "report_config"]
 
 
 def read_config(path: Path | None, text: str | None = None) -> "Config":
-    """Read a configuration in Volcano's format, or a ConfigMap that holds one; Pumice's defaults without a file.
+    """Read a configuration in Volcano's format, or a ConfigMap with one; without a file, Pumice's defaults.
 
     Args:
         path: The file.
-        text: What it says, if it was read already.
+        text: Its content, if it was read before.
 
     Raises:
-        UserError: The file cannot be read, or what it says cannot be.
+        UserError: The file cannot be read, or its content is invalid.
     """
     from pumice.scheduler import ConfigError, load_config
 
@@ -35,7 +35,7 @@ def read_config(path: Path | None, text: str | None = None) -> "Config":
 
 
 def report_config(path: Path | None, output: Format) -> int:
-    """Print whether a configuration can be used, and what is wrong with it; the exit code.
+    """Print the problems of a configuration, and return the exit code.
 
     Raises:
         UserError: The file cannot be read.
@@ -62,7 +62,7 @@ def report_config(path: Path | None, output: Format) -> int:
 
 
 def config_text(path: Path | None) -> str | None:
-    """What a configuration file says; None without a file.
+    """The content of a configuration file; None without a file.
 
     Raises:
         UserError: It cannot be read.

@@ -1,4 +1,4 @@
-"""From manifests to structs."""
+"""Decoding of manifests into structs."""
 
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def decode(manifest: Manifest, type: type[T]) -> T:  # noqa: A002 - the word that msgspec uses
-    """Read a manifest as a struct, in namespace `default` unless it says otherwise.
+    """Decode a manifest into a struct; the namespace is `default` if it is not set.
 
     Raises:
         UserError: It has no name, or a field has the wrong type.

@@ -1,4 +1,4 @@
-"""Values as YAML that Kubernetes reads as it is meant."""
+"""YAML that Kubernetes reads with the intended types."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,10 +13,10 @@ _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _ManifestDumper(_BaseDumper):  # type: ignore[misc]  # the C dumper where there is one
-    """The safe dumper, quoting whatever Kubernetes would not read as text."""
+    """The safe dumper, which quotes strings that Kubernetes would read as other types."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write shared parts out in full."""
+        """Write shared parts in full."""
         del data
         return True
 
@@ -34,7 +34,7 @@ _ManifestDumper.yaml_implicit_resolvers = {
 
 
 def dump(documents: Iterable[Any]) -> str:
-    """Write values as YAML documents, in which nothing stands that a terminal would act on."""
+    """Write values as YAML documents without control characters."""
     documents = list(documents)
     text = _dumped(documents, allow_unicode=True)
     if text.replace("\n", "").isprintable():

@@ -1,4 +1,4 @@
-"""Files of a folder that may be manifests."""
+"""Files of a directory that may be manifests."""
 
 import os
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 @dataclass(slots=True)
 class Found:
-    """What a folder holds.
+    """Files of a directory.
 
     Attributes:
         files: Files that are named like manifests, in the order of their paths.
@@ -27,10 +27,10 @@ class Found:
 
 
 def find_files(folder: str) -> Found:
-    """Find what is named like a manifest in a folder and in those below it.
+    """Find files in a directory and its subdirectories that are named like manifests.
 
-    Hidden folders, such as `.git` and `.github`, are left out, and so are templates of Helm charts, which are no
-    manifests before they are rendered.
+    Hidden folders, such as `.git` and `.github`, are left out, and so are templates of Helm charts, which must be
+    rendered first.
     """
     found = Found()
 

@@ -1,4 +1,4 @@
-"""Templates of Helm charts, which are no manifests before they are rendered."""
+"""Templates of Helm charts, which must be rendered before they are manifests."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ __all__ = ["first_action", "is_template_folder", "render_first"]
 _ACTION = re.compile(
     r"""\{\{-?\s*(?:[.$("`]|/\*|(?:block|define|else|end|if|include|range|template|toYaml|tpl|with)\b)"""
 )
-"""How an action of a Helm template begins. Other tools have braces in their manifests, such as `{{workflow.name}}`."""
+"""Start of an action of a Helm template. Other tools have braces in their manifests, such as `{{workflow.name}}`."""
 _DOCUMENT = re.compile(r"^---", re.MULTILINE)
 
 
@@ -28,13 +28,13 @@ def render_first(path: str) -> str:
 
 
 def first_action(file: str, raw: bytes, failed: Iterable[int]) -> int:
-    """The line of the first action in a file that is a template; 0 for a file that is none.
+    """The line of the first action in a template; 0 for a file that is not a template.
 
     Args:
         file: Its name.
         raw: Its contents.
-        failed: Lines, from 1, at which documents cannot be parsed. A document with actions that can be parsed is no
-            template, unless the file is one of a chart.
+        failed: Lines, from 1, at which documents cannot be parsed. A document with actions that can be parsed is not a
+            template, unless the file belongs to a chart.
     """
     text = raw.decode(errors="replace")
     action = _ACTION.search(text)
@@ -55,7 +55,7 @@ def first_action(file: str, raw: bytes, failed: Iterable[int]) -> int:
 
 
 def _chart_of(path: Path) -> Path | None:
-    """The folder of the chart that has this file or folder among its templates; None if there is none."""
+    """The directory of the chart whose templates include this file or directory; None if there is none."""
     for folder in (path, *path.parents):
         if is_template_folder(folder):
             return folder.parent if folder.name else folder.absolute().parent

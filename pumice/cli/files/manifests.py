@@ -1,4 +1,4 @@
-"""Manifests from files and from stdin, each with the place it comes from.
+"""Manifests from files and from stdin, each with its source.
 
 A document that cannot be read is one line, `FILE: document N, line M: …`, and hides no other document. It makes the
 exit code 2 if the user named its file, or if it was meant to be a manifest. Other files of a folder, such as the values
@@ -43,7 +43,7 @@ GENERATED_STEM = 58
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a manifest stands.
+    """Position of a manifest.
 
     Attributes:
         file: Path as the user gave it; `-` for stdin.
@@ -58,18 +58,18 @@ class Source:
     item: int = 0
 
     def __str__(self) -> str:
-        """`FILE: document N, line M`, with the item where there is one."""
+        """`FILE: document N, line M`, with the item if there is one."""
         item = f", item {self.item}" if self.item else ""
         return f"{_shown(self.file)}: document {self.document}, line {self.line}{item}"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An object and where it stands.
+    """An object and its source.
 
     Attributes:
         object: The object, as raw JSON.
-        source: Where it stands.
+        source: Its position.
     """
 
     object: Raw
@@ -77,12 +77,12 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """`metadata.name`, or the `generateName` that stands in for it."""
+        """`metadata.name`, or else `generateName`."""
         return str(self._metadata.get("name") or self._metadata.get("generateName") or "")
 
     @property
     def namespace(self) -> str:
-        """`metadata.namespace`, `default` when left out; empty for what lives in none."""
+        """`metadata.namespace`, or `default`; empty for a cluster-scoped kind."""
         kind = of_object(self.object)
         if kind is not None and not kind.namespaced:
             return ""
@@ -90,7 +90,7 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """`Kind/namespace/name`, or `Kind/name` for what lives in no namespace."""
+        """`Kind/namespace/name`, or `Kind/name` for a cluster-scoped kind."""
         parts = (str(self.object["kind"]), self.namespace, self.name)
         return "/".join(part for part in parts if part)
 
@@ -101,7 +101,7 @@ class Manifest:
 
 
 class ReadProblem(str):
-    """What cannot be read, as one line that begins with the file.
+    """An input that cannot be read, as one line that begins with the file.
 
     Attributes:
         file: The file; empty if the problem is not in one.
@@ -114,7 +114,7 @@ class ReadProblem(str):
     message: str
 
     def __new__(cls, text: str, file: str = "", line: int = 0, message: str = "") -> "ReadProblem":
-        """Take the line, and where it applies."""
+        """Create it from the line, with its position."""
         made = super().__new__(cls, text)
         made.file, made.line, made.message = file, line, message or text
         return made
@@ -122,7 +122,7 @@ class ReadProblem(str):
 
 @dataclass(slots=True)
 class ManifestReading:
-    """What was read.
+    """Result of reading.
 
     Attributes:
         manifests: The objects, in the order of the files.
@@ -142,10 +142,10 @@ def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Man
 
     Args:
         files: Paths, and `-` for stdin.
-        may_be_empty: A file without any object is one of a cluster without any, rather than a slip.
+        may_be_empty: Whether a file without objects is valid, as from a cluster without such objects.
 
     Raises:
-        UserError: A file cannot be read, is empty, is no YAML, or holds something that is no object.
+        UserError: A file cannot be read, is empty, is not YAML, or holds a value that is not an object.
     """
     reading = read_all(files, may_be_empty=may_be_empty)
     if reading.problems:
@@ -160,15 +160,15 @@ def read_all(
     skip_others: bool = False,
     report: Callable[[str], None] = note,
 ) -> ManifestReading:
-    """Read every object of files as far as possible; Lists are taken apart.
+    """Read every object of files as far as possible; items of Lists are separate manifests.
 
-    Of a directory all files are read that are named like manifests, those below it included, in the
-    order of their paths. Those that are no manifests are skipped, with a note.
+    Of a directory and its subdirectories all files are read that are named like manifests, in the order of their paths.
+    Files that are not manifests are skipped with a note.
 
     Args:
         files: Paths, and `-` for stdin.
-        may_be_empty: A file without any object is one of a cluster without any, rather than a slip.
-        skip_others: Skip files that are no manifests also if they are named.
+        may_be_empty: Whether a file without objects is valid, as from a cluster without such objects.
+        skip_others: Whether to skip also named files that are not manifests.
         report: Gets a line for each file or folder that is skipped.
 
     Raises:
@@ -197,12 +197,12 @@ def read_all(
 
 
 def read_objects(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Raw]:
-    """`read`, without the places."""
+    """`read`, without the sources."""
     return [manifest.object for manifest in read(files, may_be_empty=may_be_empty)]
 
 
 def named(manifests: Iterable[Manifest]) -> list[Manifest]:
-    """Manifests of which each has a name: where there is only a `generateName`, it gets five digits.
+    """Manifests that each have a name: a `generateName` gets five digits.
 
     The API server appends five random characters; counting gives the same names each time.
     """
@@ -228,7 +228,7 @@ def _is_folder(name: str) -> bool:
 
 
 def _read_or_skip(name: str, reading: ManifestReading, report: Callable[[str], None]) -> None:
-    """Read a file of which it is unknown whether it holds manifests; say why it, or a part of it, is skipped."""
+    """Read a file that may not hold manifests; report why it, or a part of it, is skipped."""
     problems = _read_one(name, reading)
     reading.problems += [problem for problem, is_meant in problems if is_meant]
     skipped = [problem for problem, is_meant in problems if not is_meant]
@@ -256,11 +256,11 @@ def read_bytes(file: str | Path) -> bytes:
 
 
 _Problem = tuple[ReadProblem, bool]
-"""What is wrong with a document, and whether it was meant to be a manifest."""
+"""A problem of a document, and whether the document was meant to be a manifest."""
 
 
 def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False) -> list[_Problem]:
-    """Add the objects of a file to what was read, and return what is wrong with the rest of it."""
+    """Add the objects of a file to the result, and return the problems of the rest."""
     # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
     from pumice.api.documents import DocumentError, parse
 
@@ -306,12 +306,12 @@ _API_VERSION = re.compile(rb'^(apiVersion|\s*"apiVersion")\s*:', re.MULTILINE)
 
 
 def _looks_like_manifests(raw: bytes) -> bool:
-    """True if a text that cannot be read was meant to hold manifests, and is no template of them."""
+    """True if an unreadable text was meant to hold manifests, and is not a template of them."""
     return b"{{" not in raw and _API_VERSION.search(raw) is not None
 
 
 def _is_meant(value: Any) -> bool:
-    """True if a value that is no object was meant to be one: a kind without an apiVersion for example."""
+    """True if a value that is not an object was meant to be one, for example with a kind and without an apiVersion."""
     return isinstance(value, dict) and len({"apiVersion", "kind", "metadata"} & value.keys()) > 1
 
 
@@ -342,7 +342,7 @@ def _is_list(value: Raw) -> bool:
 
 
 def _problem(value: Any) -> str:
-    """Why a value is no object of Kubernetes; empty if it is one."""
+    """Why a value is not an object of Kubernetes; empty if it is one."""
     if not isinstance(value, dict):
         return f"expected an object, found {kind_of(value)}"
     items = value.get("items")

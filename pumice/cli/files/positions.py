@@ -1,7 +1,7 @@
 """Lines of fields in manifests.
 
-Reading manifests does not record where each field stands, since nearly all files have no problems. When a line is
-asked for, the document is parsed once more, by PyYAML's composer, whose nodes have positions. JSON is YAML, too.
+Reading manifests does not record positions, since nearly all files have no problems. When a line is needed, the
+document is parsed again by PyYAML's composer, whose nodes have positions. JSON is YAML, too.
 """
 
 import json
@@ -20,7 +20,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Composer(_Loader):  # type: ignore[misc] # which of two classes it is, is known at run time only
-    """Composes nodes without finding out what their scalars stand for, in half the time."""
+    """Composes nodes without resolving the types of scalars, in half the time."""
 
     def resolve(self, *_: object) -> str:
         return ""
@@ -33,18 +33,18 @@ class _Composer(_Loader):  # type: ignore[misc] # which of two classes it is, is
 
 
 _BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
-"""What YAML counts as the end of a line."""
+"""Line ends of YAML."""
 _NEXT = re.compile(r"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
-"""Where the next document begins, or this one ends."""
+"""Start of the next document, or end of this one."""
 _INDEX = re.compile(r"\[(\d+)\]")
 _MERGE = "<<"
 
 
 class Positions:
-    """Finds lines of fields. Each file is read at most once; the document that was asked for last is kept."""
+    """Finds lines of fields. Each file is read at most once; the last document is cached."""
 
     def __init__(self, texts: Mapping[str, bytes]) -> None:
-        """Open it.
+        """Create it.
 
         Args:
             texts: Contents of what cannot be read a second time, such as stdin, by name.
@@ -58,7 +58,7 @@ class Positions:
         """The line of a field, counted from 1; if it is absent, that of the nearest parent that exists.
 
         Args:
-            source: Where the object stands.
+            source: Source of the object.
             path: The field in the object, as in field errors; empty for the object as a whole.
         """
         if self._last != (source.file, source.line):
@@ -118,7 +118,7 @@ def _line(node: yaml.Node) -> int:
 
 
 def _walk(node: yaml.Node, path: str, line: int) -> int:
-    """The line of a field below a node that stands on a line."""
+    """The line of a field below a node with a known line."""
     while path:
         if isinstance(node, yaml.SequenceNode):
             matched = _INDEX.match(path)
@@ -137,8 +137,8 @@ def _walk(node: yaml.Node, path: str, line: int) -> int:
 def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
     """The line and the value of the key with which a path begins, and the rest of the path.
 
-    A key may have dots and brackets itself (`limits.nvidia.com/gpu`, `labels[app.kubernetes.io/name]`), so it is
-    the longest key of the mapping that the path begins with.
+    A key may have dots and brackets itself (`limits.nvidia.com/gpu`, `labels[app.kubernetes.io/name]`), so the longest
+    key of the mapping with which the path begins is used.
     """
     best: tuple[int, yaml.Node, str] | None = None
     longest = -1
@@ -152,7 +152,7 @@ def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
 
 
 def _entries(node: yaml.Node) -> list[tuple[str, yaml.Node]]:
-    """Keys and values of a mapping, those of its merge keys (`<<`) first; none of another node."""
+    """Keys and values of a mapping, those of its merge keys (`<<`) first; empty for other nodes."""
     if not isinstance(node, yaml.MappingNode):
         return []
     merged: list[tuple[str, yaml.Node]] = []
@@ -167,7 +167,7 @@ def _entries(node: yaml.Node) -> list[tuple[str, yaml.Node]]:
 
 
 def _line_of_key(node: yaml.Node, name: str) -> int:
-    """The line of a key in a mapping, or of the merge key that brings it."""
+    """The line of a key in a mapping, or of the merge key that adds it."""
     found = _line(node)
     for key, _ in node.value:
         if str(key.value) == name:

@@ -1,7 +1,7 @@
-"""Objects of kinds that no API server has, and what was probably meant.
+"""Kinds that no API server has, and the kinds that were probably meant.
 
-An object of another project is none of these: its CRD may be installed. So a kind is refused only if its group
-is one of Volcano's, nearly one, or one of Kubernetes' own groups, whose kinds are fixed.
+Kinds of other projects may exist, because their CRDs may be installed. So a kind is refused only if its group is one of
+Volcano's, nearly one, or one of Kubernetes' own groups, whose kinds are fixed.
 """
 
 from difflib import SequenceMatcher, get_close_matches
@@ -13,17 +13,17 @@ from pumice.cli.files.manifests import Raw
 __all__ = ["has_tasks", "unknown_kind"]
 
 _JUDGED = (*VOLCANO, POD, INDEXED_JOB)
-"""Kinds that an object may have been meant to have."""
+"""Kinds that may have been meant."""
 
 _GROUPS = frozenset(each.group for each in VOLCANO)
 _HEADS = [each.partition(".")[0] for each in sorted(_GROUPS)]
-"""`batch`, `scheduling` and the like, which stand before `.volcano.sh`."""
+"""`batch`, `scheduling` and other first parts of groups `*.volcano.sh`."""
 
 _FIXED_GROUPS = ("", "core", "apps", "batch")
-"""Kubernetes' own groups, and what is mistaken for one; no CRD can add a kind to them."""
+"""Kubernetes' own groups, and common misspellings of them; no CRD can add a kind to them."""
 
 _THERE = ("v1 Pod", "batch/v1 Job", "batch/v1 CronJob", "batch/v1beta1 CronJob")
-"""What is in them of the names of `_JUDGED`."""
+"""The kinds of these groups that have a name of `_JUDGED`."""
 
 
 def unknown_kind(manifest: Raw) -> FieldError | None:
@@ -49,7 +49,7 @@ def unknown_kind(manifest: Raw) -> FieldError | None:
 
 
 def has_tasks(manifest: Raw) -> bool:
-    """True if an object has tasks, as of all Jobs only Volcano's have."""
+    """True if an object has tasks; of all kinds of Jobs only Volcano's have."""
     spec = manifest.get("spec")
     return isinstance(spec, dict) and "tasks" in spec
 
@@ -71,5 +71,5 @@ def _is_slip(version: str, kind: str) -> bool:
 
 
 def _named(kind: str) -> list[Kind]:
-    """Kinds of a name, in capitals or not, or of a plural."""
+    """Kinds with a name or plural, in any case."""
     return [each for each in _JUDGED if kind.lower() in (each.kind.lower(), each.plural)]

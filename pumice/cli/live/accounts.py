@@ -1,7 +1,7 @@
-"""What `pumice explain` says of a gang, a Job, a pod or a queue, as data; `explain_text` writes it for people.
+"""Data of `pumice explain` about a gang, a Job, a pod or a queue; `explain_text` formats it.
 
-Numbers come from a scheduling cycle on what was read. Where the user may not read the nodes, they are left out, and what the
-scheduler wrote on the PodGroup remains.
+Numbers come from a scheduling cycle over the objects that were read. If the user may not read nodes, the numbers are
+left out, and the scheduler's message on the PodGroup is used.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ Account = dict[str, Any]
 
 
 def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Account:
-    """A Job: its state, its gang, its pods and what was reported about them."""
+    """A Job: its state, its gang, its pods and its events."""
     namespace, name = job.metadata.namespace, job.metadata.name
     group = seen.group(namespace, pod_group_name(name, job.metadata.uid))
     pods = [
@@ -95,7 +95,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Accou
 
 
 def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Account:
-    """A queue: its state, what it holds by resource, and its gangs that wait, in order."""
+    """A queue: its state, its resources, and its waiting gangs in order."""
     name = queue.metadata.name
     simulation, error = _simulated(seen, config, now, before=True)
     held, asked = simulation.sums(name) if simulation else ({}, {})
@@ -136,16 +136,16 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
 
 
 def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Account]:
-    """Gangs that wait, by namespace and name; those of all namespaces where the user asked for all."""
+    """Waiting gangs by namespace and name; those of all namespaces if the user asked for all."""
     simulation, _ = _simulated(seen, config, now)
     return _waiting(seen, simulation)
 
 
 def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[str, Account]:
-    """Gangs that wait, by `namespace/name`, each with its position in its queue.
+    """Waiting gangs by `namespace/name`, each with its position in its queue.
 
-    An account has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None where the user may not
-    read what the order follows from.
+    An account has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None if the user may not
+    read the objects that determine the order.
     """
     simulation, _ = _simulated(seen, config, now, before=True)
     lines = simulation.lines(now) if simulation else {}
@@ -164,7 +164,7 @@ def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[
 
 
 def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Account]:
-    """Gangs that wait, given a simulation after a cycle."""
+    """Waiting gangs, given a simulation after a cycle."""
     pending = simulation.pending if simulation else {}
     found = []
     for group in seen.objects.pod_groups:
@@ -235,7 +235,7 @@ def _no_numbers() -> Account:
 def _simulated(
     seen: ReadableCluster, config: Config, now: float, *, before: bool = False
 ) -> tuple[Simulation | None, str | None]:
-    """A simulation after one cycle, or before it; None without the rights for it, or with the fault in an object."""
+    """A simulation after or before one cycle; None without the rights for it, or with the error in an object."""
     if not seen.sees_cluster:
         return None, None
     names = {pod.spec.scheduler_name for pod in seen.objects.pods if _group_of(pod)}

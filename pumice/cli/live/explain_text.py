@@ -1,4 +1,4 @@
-"""Accounts of `pumice explain` for people: the sentence first, then what it follows from."""
+"""Text of `pumice explain`: one sentence first, then the details."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from pumice.cli.output import paint, table
 __all__ = ["list_text", "text_of"]
 
 _EVENTS = 10
-"""Events that are shown, the newest ones."""
+"""Maximum number of events that are shown, the newest ones."""
 
 
 def text_of(account: Mapping[str, Any]) -> str:
@@ -18,12 +18,12 @@ def text_of(account: Mapping[str, Any]) -> str:
 
 
 def list_text(found: Mapping[str, Any]) -> str:
-    """Gangs that wait, and what the user may not read."""
+    """Waiting gangs, and what the user may not read."""
     return "\n".join([_waiting_table(found["waiting"]), *_forbidden(found["notAllowed"])])
 
 
 def _waiting_table(gangs: Sequence[Mapping[str, Any]]) -> str:
-    """Gangs that wait."""
+    """A table of waiting gangs."""
     if not gangs:
         return "no gang waits"
     rows = [(g["podGroup"], g["queue"], g["phase"], g["summary"]) for g in gangs]
@@ -31,7 +31,7 @@ def _waiting_table(gangs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _forbidden(names: Sequence[str]) -> Iterator[str]:
-    """What the user may not read, and what follows."""
+    """What the user may not read, and the consequence."""
     if names:
         yield f"\nNot allowed to read: {plain(', '.join(names))}."
 
@@ -96,6 +96,6 @@ def _resources(resources: Mapping[str, Mapping[str, str | None]] | None) -> Iter
 
 
 def _why(pod: Mapping[str, Any]) -> str:
-    """Why a pod has no node; one without a cause of its own waits for its gang."""
+    """Why a pod has no node; a pod without a reason of its own waits for its gang."""
     waits = pod["phase"] == "Pending" and not pod["node"]
     return pod["message"] or ("waits for its gang" if waits else "")

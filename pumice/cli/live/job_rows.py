@@ -1,6 +1,6 @@
 """Jobs as `pumice job` shows them: phase, pods, position in the queue, and why each waits.
 
-Pure: what was read comes in, data goes out.
+Pure: objects in, data out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +29,12 @@ COLOURS |= {"Aborted": "yellow", "Aborting": "yellow", "Failed": "red", "Termina
 def job_rows(
     jobs: Sequence[Job], seen: "ReadableCluster | None", config: "Config | None", now: float
 ) -> list[Row]:
-    """Jobs as data, by namespace and name.
+    """Jobs as data, sorted by namespace and name.
 
     Args:
         jobs: The Jobs.
         seen: The cluster; None if no Job waits.
-        config: How to schedule; by default as Pumice does.
+        config: Configuration of the scheduler; Pumice's default if None.
         now: The moment, in UNIX seconds.
     """
     gangs: Mapping[str, Mapping[str, Any]] = {}
@@ -89,7 +89,7 @@ def _row(
 
 
 def details(job: Job, row: Row) -> Row:
-    """A Job as data, with its tasks and the phases that it has been in."""
+    """A Job as data, with its tasks and its former phases."""
     counts = job.status.task_status_count or {}
     return row | {
         "tasks": [
@@ -108,10 +108,11 @@ def details(job: Job, row: Row) -> Row:
     }
 
 
-def list_table(rows: Sequence[Row], *, namespaces: bool, wide: bool, now: float) -> str:
-    """Jobs for people, a line each."""
+def list_table(rows: Sequence[Row], where: str | None, *, wide: bool, now: float) -> str:
+    """Jobs as a table; with a column of namespaces if they are of all namespaces (None)."""
     if not rows:
-        return "no Jobs"
+        return f"no Jobs in namespace {where}" if where else "no Jobs"
+    namespaces = where is None
     header = ["namespace"] if namespaces else []
     header += ["name", "queue", "phase", "min", "running", "position", "age"]
     header += ["pending", "succeeded", "failed", "retries", "priority"] if wide else []
@@ -136,7 +137,7 @@ def _position(row: Row) -> str:
 
 
 def details_text(found: Row, now: float) -> str:
-    """One Job for people."""
+    """One Job as text."""
     position = _position(found)
     lines = [
         ("Job", f"{found['namespace']}/{found['name']}"),

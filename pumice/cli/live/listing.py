@@ -1,4 +1,4 @@
-"""What commands about live objects print: tables for people, JSON and YAML with stable keys, or names alone."""
+"""Output of commands about objects in a cluster: tables, JSON and YAML with stable keys, or names only."""
 
 import enum
 import sys
@@ -16,7 +16,7 @@ Data = dict[str, Any]
 
 
 class Form(enum.StrEnum):
-    """Forms of the result of a command about some objects."""
+    """Output forms of a command about some objects."""
 
     TEXT = "text"
     JSON = "json"
@@ -25,7 +25,7 @@ class Form(enum.StrEnum):
 
 
 class ListForm(enum.StrEnum):
-    """Forms of a list of objects."""
+    """Output forms of a list of objects."""
 
     TEXT = "text"
     WIDE = "wide"
@@ -41,14 +41,14 @@ ListFormOption = Annotated[
 
 
 class ListPrinter:
-    """Prints a list, and prints it again if what it says has changed."""
+    """Prints a list, and prints it again after a change."""
 
     def __init__(self, form: ListForm, watching: bool) -> None:
-        """Print in a form.
+        """Create a printer.
 
         Args:
             form: The form.
-            watching: Whether the list is printed again when it changes; JSON is then one line a list.
+            watching: Whether the list is printed again when it changes; JSON is then one line for each list.
         """
         self._form = form
         self._watching = watching
@@ -57,7 +57,7 @@ class ListPrinter:
     def show(
         self, data: Data, names: Sequence[str], text: Callable[[], str], remark: str = ""
     ) -> None:
-        """Print a list, unless it is what was printed last.
+        """Print a list, unless it equals the last one.
 
         Args:
             data: The list as data.

@@ -1,7 +1,7 @@
-"""What a user may read of a cluster, for `pumice explain`.
+"""The objects of a cluster that a user may read, for `pumice explain`.
 
-A user of a namespace may read what is in it, but not nodes, queues, or pods of other namespaces. What is forbidden
-is left out and named, so that an answer says what it does not know.
+A user of a namespace may read what is in it, but not nodes, queues, or pods of other namespaces. Forbidden objects are
+left out, and the output names them.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ __all__ = ["ReadableCluster", "change", "observe"]
 T = TypeVar("T")
 
 _SETTLING = 1.0
-"""Seconds after a change in which further changes are awaited, so that they are shown together."""
+"""Seconds after a change for which further changes are awaited, so that they are shown together."""
 _LONGEST_WATCH = 290.0
 
 
@@ -49,12 +49,12 @@ class ReadableCluster:
     """Objects of a cluster as far as the user may read them.
 
     Attributes:
-        namespace: The namespace that was asked about; None for all.
-        objects: What the scheduler looks at: of the whole cluster, where that is allowed.
+        namespace: The requested namespace; None for all.
+        objects: Objects that the scheduler reads; those of the whole cluster if the user may read them.
         events: Events of the namespace.
-        forbidden: What the user may not read, in words.
-        versions: What was read and can be watched: kind, namespace and resourceVersion.
-        sees_queues: Whether the queues of `objects` are the cluster's; otherwise they are those that PodGroups name.
+        forbidden: Objects that the user may not read, as text.
+        versions: Collections that were read and can be watched: kind, namespace and resourceVersion.
+        sees_queues: Whether the queues of `objects` were read; otherwise they are the queues that PodGroups name.
         sees_cluster: Whether the nodes, and the PodGroups and pods of all namespaces, were read.
     """
 
@@ -75,11 +75,11 @@ class ReadableCluster:
 
 
 async def observe(client: Client, namespace: str | None, *, events: bool = True) -> ReadableCluster:
-    """Read what the user may read.
+    """Read the objects that the user may read.
 
     Args:
         client: The connection.
-        namespace: What must be readable; None for all namespaces.
+        namespace: The namespace that must be readable; None for all namespaces.
         events: Whether events are read, too.
 
     Raises:
@@ -117,13 +117,13 @@ async def observe(client: Client, namespace: str | None, *, events: bool = True)
 
 
 def _has_claims(pod: Pod) -> bool:
-    """Whether a pod mounts claims, so that volumes have a say in where it may run."""
+    """True if a pod mounts claims, so that volumes affect its placement."""
     volumes = pod.spec.volumes or ()
     return any(each.persistent_volume_claim or each.ephemeral for each in volumes)
 
 
 async def _widely(client: Client, found: ReadableCluster, kind: Kind, type_: type[T]) -> list[T]:
-    """All objects of a kind where that serves; otherwise those of the namespace that was asked about."""
+    """All objects of a kind if they are needed; otherwise those of the requested namespace."""
     items = await _everywhere(client, found, kind, type_) if found.sees_cluster else None
     if items is None:
         found.sees_cluster = False
@@ -134,7 +134,7 @@ async def _widely(client: Client, found: ReadableCluster, kind: Kind, type_: typ
 async def _everywhere(
     client: Client, found: ReadableCluster, kind: Kind, type_: type[T]
 ) -> list[T] | None:
-    """All objects of a kind; None, and noted, when the user may not read them."""
+    """All objects of a kind; None if the user may not read them, which is recorded."""
     try:
         return await _read(client, found, kind, None, type_)
     except Forbidden:
@@ -156,7 +156,7 @@ async def _read(
 
 
 async def change(client: Client, seen: ReadableCluster) -> None:
-    """Wait until something that was read has changed, or a watch has ended."""
+    """Wait until an object that was read has changed, or a watch has ended."""
     tasks = [asyncio.create_task(_first_change(client, *each)) for each in seen.versions]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

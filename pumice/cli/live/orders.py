@@ -1,6 +1,6 @@
-"""Commands of group `bus.volcano.sh`, made as `vcctl` makes them, and waiting for what they lead to.
+"""Commands of group `bus.volcano.sh`: creating them as `vcctl` does, and waiting for their effect.
 
-A Command is carried out once, by the controller, which deletes it. So a Command that stays says that no controller works.
+The controller carries a Command out once and deletes it. A Command that is not deleted means that no controller runs.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ _LEAVING = frozenset({"Completing", "Terminating"})
 _LIVE = frozenset({"", "Pending", "Running", "Restarting"})
 
 _SETTLING = 2.0
-"""Seconds in which the state follows a Command that is gone; another controller may delete it before it acts."""
+"""Seconds to wait for the state after the Command is gone; a controller may delete it before it acts."""
 _WATCH_SECONDS = 60.0
 _POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One of the orders that a Job or a queue takes.
+    """An operation on a Job or a queue.
 
     Attributes:
-        kind: What it is for.
+        kind: Kind of the object.
         action: Action of the Command.
-        done: The word for what has been done.
-        target: State that it leads to.
-        accepted: States in which it is under way or done.
+        done: The word for the completed operation.
+        target: State after the operation.
+        accepted: States in which it is in progress or done.
         reached: States in which it is done: the target, and those after it.
         refused: States in which it cannot be done.
     """
@@ -79,11 +79,11 @@ OPERATIONS: Mapping[str, Operation] = {
     "close": Operation(QUEUE, "CloseQueue", "closed", "Closed", _CLOSED, frozenset({"Closed"})),
     "open": Operation(QUEUE, "OpenQueue", "opened", "Open", _OPEN, _OPEN),
 }
-"""By the name of the verb."""
+"""Operations by the name of the verb."""
 
 
 class Orders:
-    """One operation on some objects, as a verb asks for it."""
+    """One operation on some objects, with the options of a verb."""
 
     def __init__(
         self, operation: str, kind: Kind, resource: str, wait: bool, timeout: str, form: Form
@@ -111,7 +111,7 @@ class Orders:
         self._wait, self._seconds, self._form = wait, seconds, form
 
     def run(self, cluster: ClusterOptions, names: Sequence[str], namespace: str | None) -> None:
-        """Carry it out for each object, print what came of it, and end with exit code 1 where it is not done.
+        """Carry the operation out for each object, print the results, and exit with code 1 if one is not done.
 
         Raises:
             UserError: An object does not exist, and nothing was done; or the API server cannot be reached.
@@ -172,7 +172,7 @@ async def carry_out(
         client: The connection.
         operation: What to do.
         raw: The Job or queue.
-        namespace: Where the Command is created.
+        namespace: Namespace of the Command.
         wait: Whether to wait until the object is in the state that the operation leads to.
         seconds: How long to wait in all; 0 does not wait.
 
@@ -212,7 +212,7 @@ def _title(raw: Raw) -> str:
 
 
 def _state(raw: Raw) -> str:
-    """The phase of a Job, or the state of a queue, which is open if it has none."""
+    """The phase of a Job, or the state of a queue, which is open by default."""
     state = (raw.get("status") or {}).get("state") or ""
     if isinstance(state, Mapping):
         return str(state.get("phase") or "")
@@ -220,7 +220,7 @@ def _state(raw: Raw) -> str:
 
 
 def _refusal(operation: Operation, raw: Raw, state: str) -> str:
-    """Why the controller would refuse it."""
+    """Why the controller would refuse the Command."""
     if state in operation.refused:
         return f"is {state}: a Job that has ended, or is about to, cannot be {operation.done}"
     if operation.action == "CloseQueue" and raw["metadata"]["name"] == "root":
@@ -259,7 +259,7 @@ async def _create(client: Client, operation: Operation, raw: Raw, namespace: str
 
 
 async def _is_taken(client: Client, command: Raw, seconds: float) -> bool:
-    """Whether a controller has deleted a Command; true also if the user may not read Commands."""
+    """True if a controller has deleted a Command, or if the user may not read Commands."""
     try:
         last = await _until(client, COMMAND, command, lambda each: not each, seconds)
     except Forbidden:
@@ -294,7 +294,7 @@ def _not_reached(operation: Operation, raw: Raw, seconds: float) -> str:
 async def _until(
     client: Client, kind: Kind, raw: Raw, holds: Callable[[Raw], bool], seconds: float
 ) -> Raw:
-    """Watch an object until something holds of it, it is gone, or the time is over.
+    """Watch an object until a condition holds, it is deleted, or the time is over.
 
     Returns:
         The object as it was seen last; empty if it is gone.

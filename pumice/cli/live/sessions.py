@@ -1,4 +1,4 @@
-"""Commands that ask a live cluster: one event loop, and every failure in one line."""
+"""Commands that read a cluster: one event loop, and each failure in one line."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -61,7 +61,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def error_text(error: "ApiError") -> str:
-    """An error of the API server for the user of a command, in one line."""
+    """An error of the API server as one line for the user."""
     from pumice.cluster.errors import Forbidden
     from pumice.cluster.failures import CONNECTION_FAILED, NOT_TRUSTED
 
@@ -122,8 +122,8 @@ def name_of(text: str, *words: str) -> str:
     """The name in `NAME` or `KIND/NAME`.
 
     Args:
-        text: What the user wrote.
-        words: How the kind may be written.
+        text: The argument.
+        words: Accepted names of the kind.
 
     Raises:
         UserError: It is of another kind, or empty.

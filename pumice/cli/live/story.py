@@ -1,4 +1,4 @@
-"""One sentence about a Job: why it waits, or where it went.
+"""One sentence about a Job: why it waits, or where its pods run.
 
 Pure, so that `pumice explain` and the demo say the same.
 """
@@ -14,7 +14,7 @@ __all__ = ["is_waiting", "places", "sentence", "standing", "wait_reason"]
 
 
 def standing(group: PodGroup | None) -> PodGroupCondition | None:
-    """The newest condition of a PodGroup that holds."""
+    """The newest condition of a PodGroup with status True."""
     conditions = (group.status.conditions if group else None) or []
     holding = [each for each in conditions if each.status == "True"]
     if not holding:
@@ -36,7 +36,7 @@ def places(pods: Sequence[Pod]) -> str:
 
 
 def sentence(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
-    """Why a Job waits, or where it went."""
+    """Why a Job waits, or where its pods run."""
     state = job.status.state
     name = f"Job {job.metadata.namespace}/{job.metadata.name}"
     if is_waiting(job):
@@ -51,7 +51,7 @@ def sentence(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
 
 
 def wait_reason(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
-    """The nearest reason: what the controller says, else the scheduler, else what is missing."""
+    """The most specific reason: the controller's, else the scheduler's, else the missing object."""
     if job.status.state.message:
         return job.status.state.message
     condition = standing(group)

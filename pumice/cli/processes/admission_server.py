@@ -1,4 +1,4 @@
-"""What `pumice webhook` runs: admission over HTTP, for a cluster or over objects from files."""
+"""The server of `pumice webhook`: admission over HTTP, with a cluster or with objects from files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,22 +23,22 @@ from pumice.webhook.view import Snapshot
 __all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
 
 _LONGEST_DRAIN = 300.0
-"""Seconds, as in the chart; a pod that ends is waited for about as long."""
+"""Maximum drain time in seconds, as in the chart; a terminating pod has about as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionServer:
-    """What the flags have chosen.
+    """Options of the server.
 
     Attributes:
-        admission: How strict to be.
+        admission: Settings of admission.
         plugin_settings: What the cluster's operator has decided about job plugins.
-        paths: Where reviews are answered; everywhere when None.
+        paths: Enabled endpoints; all if None.
         files: Certificate and key that another tool renews.
-        listening: Where to listen and how to end.
+        listening: Addresses and shutdown.
         conf: File of resource groups.
-        view: Objects from files; None where there is a cluster.
-        names: What certificates of Pumice's own are made for.
+        view: Objects from files; None with a cluster.
+        names: Names in certificates that Pumice creates.
     """
 
     admission: Terms
@@ -51,7 +51,7 @@ class AdmissionServer:
     names: CertificateNames
 
     def check(self) -> None:
-        """Read the files and start nothing.
+        """Check the files without starting a server.
 
         Raises:
             UserError: One of them cannot be used.
@@ -63,7 +63,8 @@ class AdmissionServer:
         """Serve until a signal to stop.
 
         Raises:
-            UserError: It cannot listen, its certificate cannot be used, or others could overhear it.
+            UserError: The server cannot listen, its certificate cannot be used, or it would serve without TLS on a
+                public address.
         """
         require_port("--port", self.listening.host, self.listening.port)
         require_port("--metrics-port", self.listening.host, self.listening.metrics_port)
@@ -124,7 +125,7 @@ def listening_at(
     """Defaults for listening and shutdown: all addresses in a pod, loopback otherwise.
 
     Raises:
-        UserError: It would never end, or both ports are the same.
+        UserError: The drain time is too long, or both ports are equal.
     """
     if drain_seconds is not None and not 0 <= drain_seconds <= _LONGEST_DRAIN:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Whose certificates Pumice makes, for the two verbs that make them."""
+"""Settings of the certificates that Pumice creates, for the two verbs that create them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What the components share: one event loop, logs, health, and a clear word when it cannot start."""
+"""Shared by the components: event loop, logs, health, and error messages at start."""
 
 import logging
 import os
@@ -39,8 +39,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a component until it gets a signal to stop.
 
     Raises:
-        UserError: It cannot start as it was asked to.
-        typer.Exit: One of its tasks failed, which has been logged.
+        UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
     """
     import uvloop
 
@@ -70,12 +69,11 @@ def run_worker(
     Args:
         kubeconfig: How to reach the API server.
         server: Its URL, instead.
-        metrics_port: Where to serve health and metrics; nowhere when None.
-        make: Makes the component, given a session.
+        metrics_port: Port for health and metrics; None for none.
+        make: Creates the component from a session.
 
     Raises:
-        UserError: It cannot start as it was asked to.
-        typer.Exit: One of its tasks failed, which has been logged.
+        UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
     """
     from pumice.cli.processes import lean
     from pumice.cluster.lifecycle import run_until_stopped
@@ -110,7 +108,7 @@ async def serving_health(
     checks: "Mapping[str, Check]",
     notes: "Mapping[str, Check] | None" = None,
 ) -> AsyncIterator[None]:
-    """Serve health and metrics on a port, where one is given.
+    """Serve health and metrics on a port, if one is given.
 
     Raises:
         UserError: The port cannot be listened on.
@@ -133,7 +131,7 @@ async def serving_health(
 
 
 def require_port(option: str, host: str, port: int | None) -> None:
-    """Check that a port can be listened on; a failure later would end in a traceback.
+    """Check that a port is free; otherwise a later failure would end in a traceback.
 
     Raises:
         UserError: It is taken, or the address is not one of this machine.
@@ -155,7 +153,7 @@ def in_cluster() -> bool:
 
 
 def identity() -> str:
-    """A name of this process that no other has."""
+    """A unique name of this process."""
     return f"{socket.gethostname()}_{os.getpid()}"
 
 
@@ -163,7 +161,7 @@ def read_seconds(option: str, text: str) -> float:
     """Read a duration: `500ms`, `1s`, `1m30s`, or seconds.
 
     Raises:
-        UserError: It is none, or not above zero.
+        UserError: The text is not a duration, or not above zero.
     """
     from pumice.api.durations import parse_seconds
 
@@ -180,7 +178,7 @@ def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
     """Read the three times of leader election.
 
     Raises:
-        UserError: One is no duration, or they are not in their order.
+        UserError: One is not a duration, or their order is wrong.
     """
     from pumice.cluster.leader import LeaseTimes
 
@@ -195,6 +193,6 @@ def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
 
 
 def report_ignored(arguments: Sequence[str]) -> None:
-    """Say which arguments have no meaning here; Volcano's charts pass some."""
+    """Report arguments that have no effect here; Volcano's charts pass some."""
     if arguments:
         logger.info("ignored arguments: %s", " ".join(arguments))

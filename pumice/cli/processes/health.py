@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics` of a component that serves nothing else."""
+"""`/healthz`, `/readyz` and `/metrics` of a component without other HTTP endpoints."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ __all__ = ["HealthServer"]
 class HealthServer:
     """A small HTTP server for the kubelet and for Prometheus.
 
-    Use it as a context manager; it serves for as long as the block lasts.
+    Use it as a context manager; it serves inside the block.
 
     Attributes:
         port: Where it listens, known inside the block.
@@ -30,16 +30,16 @@ class HealthServer:
         host: str = "0.0.0.0",
         limits: HttpLimits | None = None,
     ) -> None:
-        """Describe the server.
+        """Create the server.
 
         Args:
             port: Where to listen; 0 takes a free port.
             registry: What `/metrics` shows.
             checks: What must hold for the component to be ready, by name.
-            notes: What a person should look at although the component is ready, by name.
+            notes: Problems to report although the component is ready, by name.
             host: Address to listen on; all, because the kubelet and Prometheus come from outside the
                 pod.
-            limits: What clients may take; the webhook's limits when None.
+            limits: Limits for clients; the webhook's if None.
         """
         self.port = port
         self._host = host

@@ -1,4 +1,4 @@
-"""A quick start and a small process, for what runs for long."""
+"""Faster start and less memory for servers."""
 
 import gc
 import sys
@@ -8,23 +8,20 @@ from contextlib import ExitStack, contextmanager
 __all__ = ["importing", "settled"]
 
 _FOR_PEOPLE = "rich"
-"""structlog draws tracebacks with it where it is installed, at the price of 3 MiB and a tenth of the start;
-machines read them as text."""
+"""structlog formats tracebacks with this library if it is installed, which costs 3 MiB and a tenth of the start. Servers log them as plain text."""
 
 _AUTHORITY_LOADERS = ("load_default_certs", "set_default_verify_paths")
-"""aiohttp makes two TLS contexts when it is imported and reads the system's certificate authorities for both, which takes a
-tenth of the start. Pumice's connections have contexts of their own; without authorities those two trust no server."""
+"""aiohttp creates two TLS contexts at import and reads the system's certificate authorities for both, which takes a tenth of the start. Pumice's connections have their own contexts, so these two need no authorities."""
 
 _YOUNG_OBJECTS = 10_000
-"""How many more objects than before there must be for the collector to look for circles among them. One
-request makes a thousand and leaves none, so that a collection at the usual 700 would find nothing every time."""
+"""Number of new objects before the garbage collector runs. A request creates a thousand objects without cycles, so with the default of 700 most collections would find nothing."""
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import a server: without what only a person at a terminal needs, and without collecting garbage.
+    """Import a server without libraries for terminals and without garbage collection.
 
-    What is imported is no garbage, and looking for some in it takes an eighth of the start.
+    Imported objects are not garbage, and collecting takes an eighth of the start.
     """
     import ssl
 
@@ -48,7 +45,7 @@ def importing() -> Iterator[None]:
 
 @contextmanager
 def _replaced(cls: type, name: str, function: Callable[..., None]) -> Iterator[None]:
-    """A method that is another one for as long as the block lasts."""
+    """Replace a method inside the block."""
     own = cls.__dict__.get(name)
     setattr(cls, name, function)
     try:
@@ -61,12 +58,12 @@ def _replaced(cls: type, name: str, function: Callable[..., None]) -> Iterator[N
 
 
 def _load_nothing(*_: object, **__: object) -> None:
-    """In place of reading certificate authorities."""
+    """Replacement for the loading of certificate authorities."""
 
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Run a server: whatever is there by now stays, so the collector need not look at it again."""
+    """Run a server after freezing all present objects, so that the collector does not scan them again."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, *before[1:])

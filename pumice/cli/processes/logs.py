@@ -8,11 +8,11 @@ from enum import StrEnum
 __all__ = ["Level", "configure", "verbosity"]
 
 _DEBUG_VERBOSITY = 4
-"""From where on Volcano's components tell of single objects."""
+"""Verbosity from which on Volcano's components log single objects."""
 
 
 class Level(StrEnum):
-    """What is logged, and what is worse."""
+    """Levels of logging; a level includes the more severe ones."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -21,11 +21,11 @@ class Level(StrEnum):
 
 
 def verbosity(level: Level, arguments: Sequence[str]) -> tuple[Level, list[str]]:
-    """The level after Volcano's `-v N` and `--v=N`, and the arguments without them.
+    """The level for Volcano's `-v N` and `--v=N`, and the arguments without them.
 
     Args:
-        level: What Pumice's own flag says.
-        arguments: Those that are none of Pumice's.
+        level: The level of Pumice's own flag.
+        arguments: Arguments that Pumice does not know.
     """
     others: list[str] = []
     rest = list(arguments)
@@ -43,11 +43,11 @@ def verbosity(level: Level, arguments: Sequence[str]) -> tuple[Level, list[str]]
 
 
 def configure(*, json: bool | None = None, level: Level = Level.INFO) -> None:
-    """Send everything that is logged to stderr.
+    """Send all logs to stderr.
 
     Args:
-        json: Whether to write JSON lines; by default wherever stderr is no terminal.
-        level: What Pumice is to log; libraries never tell more than `info`.
+        json: Whether to write JSON lines; by default if stderr is not a terminal.
+        level: Level of Pumice's loggers; libraries log at most `info`.
     """
     import structlog
 

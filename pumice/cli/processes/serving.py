@@ -1,4 +1,4 @@
-"""Where the certificate of `pumice webhook` comes from: files, Pumice itself, or nowhere."""
+"""The source of the certificate of `pumice webhook`: files, Pumice itself, or none."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ __all__ = ["CertificateNames", "compared", "from_files", "named", "of_our_own"]
 
 @dataclass(frozen=True, slots=True)
 class CertificateNames:
-    """What certificates of Pumice's own are made for.
+    """Names in certificates that Pumice creates.
 
     Attributes:
         service: Service that the API server calls.
@@ -38,10 +38,10 @@ class CertificateNames:
 def named(
     service: str | None, namespace: str | None, secret: str, url: str | None
 ) -> CertificateNames:
-    """The names, where they can be ones.
+    """The names, after validation.
 
     Raises:
-        UserError: Kubernetes has no object of such a name, or nothing can be called at such a URL.
+        UserError: A name or the URL is invalid.
     """
     given = {
         "--webhook-service-name": service,
@@ -56,10 +56,10 @@ def named(
 
 
 def of_our_own(client: Client, names: CertificateNames) -> Certificates | None:
-    """Certificates that this process makes; None where nothing asks for TLS.
+    """Certificates that this process creates; None if TLS is not requested.
 
     Raises:
-        UserError: The URL is none.
+        UserError: The URL is invalid.
     """
     if not (in_cluster() or names.service or names.url):
         return None
@@ -69,10 +69,10 @@ def of_our_own(client: Client, names: CertificateNames) -> Certificates | None:
 
 
 def compared(files: FileCertificates, client: Client, names: CertificateNames) -> Certificates:
-    """The same; where it is known who calls, ready only while the webhook configurations trust it.
+    """The same certificates; if the webhook configurations are known, ready only while they trust them.
 
     Raises:
-        UserError: The URL is none.
+        UserError: The URL is invalid.
     """
     if names.service or names.url:
         from pumice.certs.injection import Injector
@@ -95,7 +95,7 @@ def _settings(client: Client, names: CertificateNames) -> "CertSettings":
 
 
 def from_files(certificate: Path | None, key: Path | None) -> FileCertificates | None:
-    """Certificates that another tool renews; None where no files are given.
+    """Certificates that another tool renews; None without files.
 
     Raises:
         UserError: There is no usable pair.
@@ -115,7 +115,7 @@ class _Hosts:
 
 
 def _hosts(url: str | None) -> _Hosts:
-    """The host of a URL, as a certificate names it."""
+    """The host of a URL, in the form that a certificate has."""
     if url is None:
         return _Hosts()
     try:

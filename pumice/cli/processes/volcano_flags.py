@@ -1,4 +1,4 @@
-"""Flags of Volcano's admission that are settings here, and those that mean nothing."""
+"""Flags of Volcano's admission that are settings here, and flags without a meaning here."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _FEATURES = {
 
 
 def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Settings of admission that are spelled as flags, as Volcano does, and what is none."""
+    """Settings of admission from Volcano's flags, and the arguments that are not settings."""
     from pumice.webhook.rules.terms import Terms
 
     declared = {name.replace("_", "-"): each.type for name, each in Terms.declared().items()}
@@ -38,7 +38,7 @@ def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_on(gates: str, name: str) -> tuple[bool, list[str]]:
-    """Whether a feature gate is on among `Name=true,…`, and the others, which mean nothing to the scheduler."""
+    """Whether a feature gate is on in `Name=true,…`, and the other gates, which have no meaning for the scheduler."""
     settings, others = _features(gates)
     found = False
     for setting in settings:
@@ -53,12 +53,12 @@ def is_on(gates: str, name: str) -> tuple[bool, list[str]]:
 
 
 def asks_for_version(arguments: Sequence[str]) -> bool:
-    """Whether `--version` is among arguments that are none of Pumice's: Volcano's prints it and ends."""
+    """True if arguments that Pumice does not know contain `--version`: Volcano's components print it and exit."""
     return any(each in ("--version", "--version=true") for each in arguments)
 
 
 def _features(gates: str) -> tuple[list[str], list[str]]:
-    """Settings among `Name=true,…`, and the gates that are none."""
+    """Settings from `Name=true,…`, and the gates that are not settings."""
     settings: list[str] = []
     others: list[str] = []
     for gate in filter(None, gates.split(",")):

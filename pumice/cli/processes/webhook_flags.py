@@ -1,4 +1,4 @@
-"""The flags of `pumice webhook` that no other verb has."""
+"""The flags of `pumice webhook` alone."""
 
 from pathlib import Path
 from typing import Annotated

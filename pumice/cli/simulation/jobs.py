@@ -1,8 +1,8 @@
-"""Jobs in a simulation: the controller's decisions, carried out in memory.
+"""Jobs in a simulation: the controller's plans, applied in memory.
 
-`reconcile` is asked as in the cluster, and its plan is applied to the objects of the simulation. One
-thing differs: the pods of a gang are there from its first cycle on, instead of after the scheduler
-has let the gang enqueue, so that one cycle shows where a Job would go.
+`reconcile` is called as in a cluster, and its plan is applied to the objects of the simulation. There is one
+difference: the pods of a gang exist from its first cycle on, and not only after the scheduler has let the gang enqueue.
+So one cycle shows where a Job would run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,21 +29,21 @@ from pumice.plugins import Registry
 __all__ = ["PassResult", "SimulatedJobs"]
 
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
-"""Here no API server has to keep up."""
+"""Limits without windows: there is no API server to protect."""
 
 PASSES = 8
-"""Plans in a row that a Job may need: objects, group, pods, status, and some to spare."""
+"""Maximum number of plans in a row for a Job: objects, group, pods, status, and a reserve."""
 
 _NO_UID = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(slots=True)
 class PassResult:
-    """What the controller changed.
+    """Changes of the controller.
 
     Attributes:
-        groups: PodGroups as they are now.
-        pods: Pods that are new.
+        groups: The current PodGroups.
+        pods: New pods.
         gone: Pods that were deleted.
     """
 
@@ -53,7 +53,7 @@ class PassResult:
 
 
 class SimulatedJobs:
-    """All Jobs of a simulation, under a controller."""
+    """All Jobs of a simulation with a controller."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class SimulatedJobs:
         registry: Registry,
         runtime_classes: SimulatedRuntimeClasses,
     ) -> None:
-        """Take Jobs up.
+        """Add Jobs.
 
         Args:
             jobs: The Jobs, admitted.
@@ -72,7 +72,7 @@ class SimulatedJobs:
             queues: Queues that exist.
             priorities: PriorityClass values by name.
             registry: The job plugins.
-            runtime_classes: What is written into new pods.
+            runtime_classes: Adds the fields of RuntimeClasses to new pods.
         """
         self._registry = registry
         self._queues = {queue.metadata.name: queue for queue in queues}
@@ -84,11 +84,11 @@ class SimulatedJobs:
     def work(
         self, pods: Mapping[str, Pod], statuses: Mapping[str, PodGroupStatus], now: float
     ) -> PassResult:
-        """Let the controller look at every Job.
+        """Run the controller for every Job.
 
         Args:
             pods: All pods, by `namespace/name`.
-            statuses: PodGroup statuses as the scheduler left them, by `namespace/name`.
+            statuses: PodGroup statuses of the scheduler, by `namespace/name`.
             now: The moment, in UNIX seconds.
         """
         result = PassResult()
@@ -184,7 +184,7 @@ class _File:
     Attributes:
         job: The Job, with a uid.
         group: Its PodGroup.
-        objects: What its plugins made.
+        objects: The objects of its plugins.
     """
 
     job: Raw
@@ -207,14 +207,14 @@ class _File:
 
 
 def _enqueued(group: Raw | None) -> Raw | None:
-    """The group as if the scheduler had let it enqueue, if it has not yet."""
+    """The group as if the scheduler had let it enqueue."""
     if group is None or (group.get("status") or {}).get("phase") not in (None, "", "Pending"):
         return group
     return group | {"status": (group.get("status") or {}) | {"phase": "Inqueue"}}
 
 
 def _born(manifest: Raw, file: _File) -> Pod:
-    """A pod as the API server would show it: with a uid, an age and a phase."""
+    """A pod as the API server would show it: with a uid, a creation time and a phase."""
     metadata = {
         "uid": f"{file.namespace}-{manifest['metadata']['name']}",
         "creationTimestamp": file.job["metadata"].get("creationTimestamp"),

@@ -1,4 +1,4 @@
-"""Moments on the command line."""
+"""Parsing of times on the command line."""
 
 import math
 
@@ -8,14 +8,14 @@ from pumice.cli.exits import UserError
 __all__ = ["read_moment"]
 
 _YEAR_9999 = 253_370_764_800.0
-"""The last that RFC 3339 has words for begins here, which leaves room for the cycles after it."""
+"""Start of the last year that RFC 3339 can write; cycles after the last accepted time need room."""
 
 
 def read_moment(text: str) -> float:
-    """Read a moment: RFC 3339, or UNIX seconds.
+    """Read a time: RFC 3339, or UNIX seconds.
 
     Raises:
-        UserError: It is neither, or lies before 1970 or after 9998.
+        UserError: The text is neither, or the time is before 1970 or after 9998.
     """
     moment = parse_time(text)
     if moment is None:

@@ -1,4 +1,4 @@
-"""RuntimeClasses of a simulation: what an API server writes into new pods that name one."""
+"""RuntimeClasses of a simulation: fields that an API server adds to new pods."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,9 +12,10 @@ __all__ = ["SimulatedRuntimeClasses"]
 
 
 class SimulatedRuntimeClasses:
-    """The classes of the files. A pod with a uid comes from a cluster, where it has been admitted already.
+    """The RuntimeClasses of the files. A pod with a uid comes from a cluster, where it was admitted before.
 
-    A class that is not in the files changes nothing, as files rarely hold all that a cluster has; it is reported once.
+    A class that is not in the files has no effect, since files rarely hold all objects of a cluster. It is reported
+    once.
     """
 
     def __init__(self, classes: Iterable[RuntimeClass] = ()) -> None:
@@ -22,14 +23,14 @@ class SimulatedRuntimeClasses:
         self._missing: set[str] = set()
 
     def admitted(self, pod: Raw) -> Raw:
-        """A pod as an API server keeps it; one that it would refuse as it is given."""
+        """A pod as an API server stores it; a pod that it would refuse is returned unchanged."""
         if pod["metadata"].get("uid"):
             return pod
         spec = dict(pod.get("spec") or {})
         return pod if self.why_refused(spec) else {**pod, "spec": spec}
 
     def why_refused(self, spec: Raw) -> str | None:
-        """Write what its class says into the spec of a pod; why the pod is refused, None if it is not."""
+        """Apply the RuntimeClass of a pod to its spec; returns why the pod is refused, None if it is not."""
         name = spec.get("runtimeClassName")
         found = self._known.get(name) if name else None
         if name and found is None:
@@ -45,7 +46,7 @@ class SimulatedRuntimeClasses:
         return admit(spec, found)
 
     def problems(self, job: Mapping[str, Any]) -> list[str]:
-        """Why the pods of a Job would be refused, with the path of the template."""
+        """Why the API server would refuse the pods of a Job, with the path of the template."""
         problems = []
         for place, task in enumerate((job.get("spec") or {}).get("tasks") or ()):
             spec = dict((task.get("template") or {}).get("spec") or {})

@@ -1,4 +1,4 @@
-"""What a simulation starts from: the objects of files, Jobs admitted."""
+"""Input of a simulation: the objects of files, after admission of Jobs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -27,14 +27,14 @@ __all__ = ["SimulationInput"]
 
 @dataclass(slots=True)
 class SimulationInput:
-    """What the files hold.
+    """Objects of the files.
 
     Attributes:
-        objects: What the scheduler sees.
+        objects: Objects that the scheduler reads.
         jobs: Admitted Jobs.
-        groups: PodGroups as they stand in the files.
+        groups: PodGroups of the files.
         refused: Jobs and pods that admission refuses.
-        runtime_classes: What is written into new pods.
+        runtime_classes: Adds the fields of RuntimeClasses to new pods.
     """
 
     objects: ClusterObjects
@@ -45,10 +45,10 @@ class SimulationInput:
 
     @classmethod
     def of(cls, manifests: Iterable[Manifest]) -> "SimulationInput":
-        """Sort manifests; the later of two of one identity counts.
+        """Sort manifests by kind; of two with the same identity the later counts.
 
         Raises:
-            UserError: One does not decode.
+            UserError: A manifest cannot be decoded.
         """
         newest = {manifest.identity: manifest for manifest in manifests}
         given = cls(ClusterObjects())
@@ -101,7 +101,7 @@ class SimulationInput:
         return given
 
     def _admit_pod(self, manifest: Manifest) -> None:
-        """Take a pod in, with what its RuntimeClass says."""
+        """Add a pod, with the fields of its RuntimeClass."""
         pod = decode(manifest, Pod)
         spec = dict(manifest.object.get("spec") or {})
         if not pod.metadata.uid and ("runtimeClassName" in spec or "overhead" in spec):
@@ -112,7 +112,7 @@ class SimulationInput:
         self.objects.pods.append(pod)
 
     def _admit(self, jobs: list[Manifest], state: list[Manifest]) -> None:
-        """Admit Jobs that are new; one with a phase has been admitted already."""
+        """Admit new Jobs; a Job with a phase was admitted before."""
         checker = ManifestChecker(Terms(), [], state)
         for manifest in jobs:
             if _phase(manifest.object):

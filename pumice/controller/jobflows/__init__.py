@@ -1,7 +1,8 @@
 """JobFlows, which run Jobs in an order, and the JobTemplates that these Jobs are made from.
 
-A flow of a JobFlow names a JobTemplate and the flows that it waits for. `waits` says what a flow waits for, `entries` how each of them stands, `manifests` and
-`merging` make its Job, `status` says how the Jobs are, and `plan` puts this together: JobFlow, Jobs and templates in, plan out.
+A flow of a JobFlow names a JobTemplate and the flows that it waits for. `waits` has what a flow waits for, `entries`
+the state of each flow, `manifests` and `merging` create its Job, `status` composes the status. `plan` combines them:
+JobFlow, Jobs and templates in, plan out.
 """
 
 from pumice.controller.jobflows.entries import FlowEntry, Flows, awaits_end, read

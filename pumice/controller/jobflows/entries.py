@@ -1,7 +1,7 @@
 """The flows of a JobFlow: the Job of each, or what it waits for.
 
-A Job that has ended has run: the status remembers it when the Job is removed, and it is not created again. The
-phase of the JobFlow follows from the phases of all Jobs at once, so that a pass after a long pause finds the same as many passes.
+The status keeps the phase of an ended Job, so a Job that is removed is not created again. The phase of the JobFlow
+depends only on the present phases of all Jobs, so one pass after a long pause has the same result as many passes.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -98,7 +98,7 @@ class Flows:
 
 
 def read(job_flow: Raw, jobs: Iterable[Raw], templates: Collection[str]) -> Flows:
-    """Find out how each flow stands.
+    """Find the state of each flow.
 
     Args:
         job_flow: The JobFlow as stored.
@@ -167,7 +167,7 @@ def _ended(status: JobFlowStatus) -> dict[str, str]:
 
 
 def awaits_end(job_flow: Raw, name: str) -> bool:
-    """Whether a JobFlow has yet to note that a Job of its own, which has ended, has done so."""
+    """True if a JobFlow has not yet recorded the end of one of its Jobs."""
     if job_flow["metadata"].get("deletionTimestamp"):
         return False
     return name not in _ended(msgspec.convert(job_flow.get("status") or {}, JobFlowStatus))

@@ -11,7 +11,7 @@ __all__ = ["job_of", "made_from", "termination_name", "termination_of"]
 
 
 def made_from(namespace: str, name: str) -> str:
-    """What labels say of a JobFlow or JobTemplate: `<namespace>.<name>`."""
+    """The value of labels that refer to a JobFlow or JobTemplate: `<namespace>.<name>`."""
     return f"{namespace}.{name}"
 
 

@@ -1,8 +1,8 @@
-"""What is to be done about a JobFlow: its Jobs created or removed, its status and events.
+"""Plan for a JobFlow: Jobs to create or remove, status, and events.
 
-The status is written before a Job is created or removed. So a Job is created only if the JobFlow has not changed meanwhile, and
-what has ended is remembered before anything follows from it. Events report differences between the status as stored and as
-written; the Jobs that are created now are reported when they are first seen.
+The status is written before a Job is created or removed. So a Job is created only if the JobFlow has not changed
+meanwhile, and the end of a Job is recorded before other steps depend on it. Events report differences between the
+status as stored and as written; the Jobs that are created now are reported when they are first seen.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ def plan_job_flow(
     now: float,
     commanded: Collection[str] = (),
 ) -> Plan:
-    """Bring a JobFlow up to date.
+    """Plan the writes for a JobFlow.
 
     Args:
         job_flow: The JobFlow as stored.
@@ -75,7 +75,7 @@ def _terminations(flows: Flows, commanded: Collection[str]) -> Iterator[CreateOb
 
 
 def _deletes(flows: Flows) -> Iterator[DeleteObject]:
-    """The Jobs of a JobFlow that has succeeded, if it does not retain them."""
+    """Deletions of the Jobs of a succeeded JobFlow that does not retain them."""
     if flows.phase != "Succeed" or flows.job_flow.spec.job_retain_policy != "delete":
         return
     for name, job in sorted(flows.jobs.items()):

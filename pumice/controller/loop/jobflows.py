@@ -28,7 +28,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 TOGETHER_SECONDS = 1.0
-"""Changes of a Job that do not end anything are looked at together: counts of its pods, and its first phase."""
+"""How long changes of a Job that do not end anything are collected: pod counts, and its first phase."""
 
 _BY_FLOW = "job flow"
 _BY_JOB = "job"
@@ -37,10 +37,10 @@ _BY_FLOW_JOB = "job to terminate"
 
 
 class FlowCaches:
-    """What is watched: JobFlows, JobTemplates and Jobs, all raw, and Commands."""
+    """Watches: JobFlows, JobTemplates and Jobs, all raw, and Commands."""
 
     def __init__(self, watches: Watches) -> None:
-        """Ask for the caches."""
+        """Create the caches."""
         self.job_flows: WatchCache[Raw] = watches.of(JOB_FLOW, dict, optional=True)
         self.templates: WatchCache[Raw] = watches.of(JOB_TEMPLATE, dict, optional=True)
         self.jobs: WatchCache[Raw] = watches.of(JOB, dict)
@@ -53,12 +53,12 @@ class FlowCaches:
 
 
 class JobFlowTerm(PlannedTerm[Key]):
-    """The time for which this process leads, as far as JobFlows are concerned."""
+    """The JobFlow controller, while this process is the leader."""
 
     def __init__(
         self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         required = (caches.templates, caches.commands, caches.jobs, caches.job_flows)
         super().__init__(worker, "job flows", required, workers=worker.settings.workers)
         self._caches = caches
@@ -66,7 +66,7 @@ class JobFlowTerm(PlannedTerm[Key]):
         self._entering: dict[Key, str] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to JobFlows, to templates that come or change, and to Jobs by owner and by name."""
+        """Subscribe to JobFlows, to new and changed templates, and to Jobs by owner and by name."""
         stack.callback(await self._caches.templates.replay(self._template_changed))
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.job_flows.replay(self._flow_changed))
@@ -131,7 +131,7 @@ class JobFlowTerm(PlannedTerm[Key]):
             self._add(job_flow)
 
     def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        """Look at the JobFlow that a Job belongs to, and at those that wait for its name."""
+        """Add the JobFlow that owns a Job, and those that wait for its name, to the queue."""
         del change
         later = new is not None and _standing(new) == _standing(old)
         for job in (old, new):
@@ -152,18 +152,18 @@ class JobFlowTerm(PlannedTerm[Key]):
 
 
 class JobTemplateTerm(PlannedTerm[Key]):
-    """The time for which this process leads, as far as JobTemplates are concerned."""
+    """The JobTemplate controller, while this process is the leader."""
 
     def __init__(
         self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         required = (caches.jobs, caches.templates)
         super().__init__(worker, "job templates", required, workers=worker.settings.workers)
         self._caches = caches
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to JobTemplates, and to Jobs that come and go."""
+        """Subscribe to JobTemplates, and to new and removed Jobs."""
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.templates.replay(self._template_changed))
 
@@ -203,7 +203,7 @@ def _phase(status: Raw | None) -> str:
 
 
 def _standing(job: Raw | None) -> tuple[str, bool]:
-    """What of a Job is looked at at once; a Job that has no phase yet is not there yet."""
+    """The fields of a Job whose change starts a pass immediately; a Job without a phase counts as missing."""
     if job is None:
         return "", False
     return _phase(job.get("status")), bool(job["metadata"].get("deletionTimestamp"))
@@ -239,7 +239,7 @@ def _flows_of_job(job: Raw) -> Iterable[tuple[str, Any]]:
 
 
 def _templates_of_job(job: Raw) -> Iterable[Key]:
-    """The JobTemplate of its own namespace that a Job was made from; names of templates may have dots, namespaces none."""
+    """The JobTemplate of its own namespace that a Job was created from. Names of templates may have dots, namespaces cannot."""
     meta = job["metadata"]
     namespace, _, name = (
         (meta.get("labels") or {}).get(keys.CREATED_BY_JOB_TEMPLATE, "").partition(".")

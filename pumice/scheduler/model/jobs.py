@@ -18,6 +18,8 @@ from pumice.scheduler.results import Finding
 
 __all__ = ["JobInfo"]
 
+_PENDING = int(SchedulingStatus.PENDING)
+_PIPELINED = int(SchedulingStatus.PIPELINED)
 _FAILED = int(SchedulingStatus.FAILED)
 _NONE_FAILED: Mapping[str, int] = {}
 _NO_COUNTS = [0] * len(SchedulingStatus)
@@ -84,7 +86,7 @@ class JobInfo:
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
-        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked anew.
+        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked again.
     """
 
     __slots__ = (
@@ -156,9 +158,9 @@ class JobInfo:
         self._failed_at_start: dict[str, int] | None = None
         self.counted = 0
         self.pending_empty = 0
-        self.begin_anew()
+        self.begin_again()
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
         self.shortage: Shortage | None = None
         self.asks: Ints | None = None
@@ -283,25 +285,25 @@ class JobInfo:
         return self.status.phase in _INITIAL_PHASES
 
     @property
+    def has_pending(self) -> bool:
+        """Whether any of its pods waits for a place."""
+        return self.counts[_PENDING] > 0
+
+    @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return self.counted - self.counts[SchedulingStatus.PIPELINED]
+        return self.counted - self.counts[_PIPELINED]
 
     @property
     def is_waiting(self) -> bool:
         """Whether a cycle may have something to do for it."""
-        return self.counts[SchedulingStatus.PENDING] > 0 or (
-            self.group is not None and self.is_pending
-        )
+        return self.counts[_PENDING] > 0 or (self.group is not None and self.is_pending)
 
     @property
     def valid(self) -> int:
         """Pods that hold a place, are done, promised or waiting."""
-        return (
-            self.ready
-            + self.counts[SchedulingStatus.PIPELINED]
-            + self.counts[SchedulingStatus.PENDING]
-        )
+        counts = self.counts
+        return self.ready + counts[_PIPELINED] + counts[_PENDING]
 
     @property
     def releasing_placed(self) -> int:

@@ -125,6 +125,25 @@ async def test_a_gang_of_a_replica_set_runs(dev: tuple[Running, str]) -> None:
         await until(nothing, "nothing is left", 20)
 
 
+async def test_a_pod_that_names_no_scheduler_is_placed(dev: tuple[Running, str]) -> None:
+    """`kubectl run` makes such pods, and there is no kube-scheduler."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "single"},
+        "spec": {"containers": [{"name": "main", "image": "busybox"}]},
+    }
+    async with Client.connect(dev[1]) as client:
+        await client.create(POD, pod, "default")
+
+        async def runs() -> bool:
+            found = await client.get(POD, "single", "default")
+            return bool(found["status"]["phase"] == "Running")
+
+        await until(runs, "the pod", 20)
+        await client.delete(POD, "single", "default")
+
+
 def test_a_bad_job_is_refused_with_all_its_mistakes(dev: tuple[Running, str]) -> None:
     _, config = dev
     file = EXAMPLES / "bad-job.yaml"

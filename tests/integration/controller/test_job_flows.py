@@ -115,7 +115,7 @@ async def test_a_failed_job_is_retried_and_then_the_others_are_terminated(
     await played.until(lambda: reasons(played).count("JobFailed") == 4, "events")
     await played.until(lambda: len(made_from(played, "bad")) == 3, "the list of the template")
     await played.until(lambda: made_from(played, "long") == ["f-long"], "the other one")
-    await played.calm()
+    await played.calm(1.2)  # counts of Jobs are written once a second
     assert await played.still()
     flow = played.find(JOB_FLOW, "f")
     flow["metadata"]["annotations"][keys.FLOW_RETRIES] = "3"

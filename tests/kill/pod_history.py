@@ -14,13 +14,13 @@ from pumice.api.requests import Amounts, add, pod_requests
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.store import Change
 
-__all__ = ["Books", "History"]
+__all__ = ["PodHistories", "PodHistory"]
 
 _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass
-class History:
+class PodHistory:
     """One pod, from its creation on.
 
     Attributes:
@@ -44,8 +44,8 @@ class History:
     gone: bool = False
 
 
-class Books:
-    """Sums and histories.
+class PodHistories:
+    """Requests on each node and the history of each pod.
 
     Attributes:
         pods: Histories by uid.
@@ -55,13 +55,13 @@ class Books:
     """
 
     def __init__(self, cache: WatchCache[Pod], nodes: Mapping[str, Amounts]) -> None:
-        """Keep books.
+        """Follow pods.
 
         Args:
             cache: The pods of the cluster, from the first on.
             nodes: What each node can hold.
         """
-        self.pods: dict[str, History] = {}
+        self.pods: dict[str, PodHistory] = {}
         self.violations: list[str] = []
         self.bound = 0
         self.fullest = 0.0
@@ -70,7 +70,7 @@ class Books:
         self._changes = 0
         cache.subscribe(self._note)
 
-    def of(self, job: str) -> list[History]:
+    def of(self, job: str) -> list[PodHistory]:
         """All pods that a Job has had."""
         return [each for each in self.pods.values() if each.job == job]
 
@@ -105,7 +105,7 @@ class Books:
         meta = pod.metadata
         if meta.uid not in self.pods:
             job, task = meta.annotation(keys.JOB_NAME), meta.annotation(keys.TASK_SPEC)
-            self.pods[meta.uid] = History(meta.name, job, task, self._changes)
+            self.pods[meta.uid] = PodHistory(meta.name, job, task, self._changes)
         seen = self.pods[meta.uid]
         if pod.spec.node_name != seen.node:
             if seen.node:

@@ -1,6 +1,6 @@
 """Jobs of several kinds, each from its creation to its deletion, and what each must come to on the way.
 
-A life waits for as long as it takes; what it waits for is shown if it is not over in time. Where something must happen
+A scenario waits for as long as it takes; what it waits for is shown if it is not over in time. Where something must happen
 a certain number of times, the number is checked.
 """
 
@@ -15,10 +15,10 @@ from pumice.api.kinds import COMMAND, JOB, POD
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.errors import NotFound
-from tests.kill.books import Books
+from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job, task
 
-__all__ = ["LIVES", "PASSING", "Life", "Scene"]
+__all__ = ["JOB_SCENARIOS", "PASSING", "JobScenario", "ScenarioContext"]
 
 Raw = dict[str, Any]
 
@@ -26,26 +26,26 @@ RETRIES = "pumice.dev/retries"
 
 
 @dataclass
-class Scene:
-    """Where lives take place.
+class ScenarioContext:
+    """What all scenarios share.
 
     Attributes:
         client: Session with the API server.
         namespace: Of all Jobs.
         jobs: The Jobs.
-        books: The pods.
+        histories: The pods.
         violations: What must not happen and did.
     """
 
     client: Client
     namespace: str
     jobs: WatchCache[Raw]
-    books: Books
+    histories: PodHistories
     violations: list[str] = field(default_factory=list)
 
 
-class Life:
-    """One Job.
+class JobScenario:
+    """One Job, from its creation to its deletion.
 
     Attributes:
         name: Its name.
@@ -53,17 +53,17 @@ class Life:
         awaits: What it waits for.
     """
 
-    def __init__(self, scene: Scene, name: str, seed: str) -> None:
+    def __init__(self, context: ScenarioContext, name: str, seed: str) -> None:
         self.name = name
         self.random = random.Random(seed)
         self.awaits = "its turn"
-        self._scene = scene
+        self._context = context
 
     # What it sees
 
     @property
     def job(self) -> Raw:
-        return self._scene.jobs.get(self.name, self._scene.namespace) or {}
+        return self._context.jobs.get(self.name, self._context.namespace) or {}
 
     @property
     def status(self) -> Raw:
@@ -81,23 +81,23 @@ class Life:
         """Pods that are there and run, uids by name."""
         return {
             each.name: uid
-            for uid, each in self._scene.books.pods.items()
+            for uid, each in self._context.histories.pods.items()
             if each.job == self.name and each.ran is not None and not (each.gone or each.ended)
         }
 
     def existing(self) -> int:
         """Number of pods that are there."""
-        return sum(not each.gone for each in self._scene.books.of(self.name))
+        return sum(not each.gone for each in self._context.histories.of(self.name))
 
     def described(self) -> str:
         """Its status and all its pods, for a Job that is stuck."""
-        pods = "\n".join(map(str, self._scene.books.of(self.name)))
+        pods = "\n".join(map(str, self._context.histories.of(self.name)))
         return f"{json.dumps(self.status)}\n{pods}"
 
     def expect(self, holds: bool, what: str) -> None:
         """Note a violation unless something holds."""
         if not holds:
-            self._scene.violations.append(f"Job {self.name}: {what}")
+            self._context.violations.append(f"Job {self.name}: {what}")
 
     async def until(self, what: str, holds: Callable[[], bool]) -> None:
         """Wait until something holds."""
@@ -122,12 +122,12 @@ class Life:
             self.name, list(tasks), plugins={"svc": [], "env": []}, queue="default", **spec
         )
         del manifest["metadata"]["namespace"]
-        await self._scene.client.create(JOB, manifest, self._scene.namespace)
+        await self._context.client.create(JOB, manifest, self._context.namespace)
         await self.until("the Job to be seen", lambda: bool(self.job))
 
     async def patch(self, patch: Raw | list[Raw]) -> None:
         """Change the Job."""
-        await self._scene.client.patch(JOB, self.name, self._scene.namespace, patch)
+        await self._context.client.patch(JOB, self.name, self._context.namespace, patch)
 
     async def scale(self, replicas: int) -> None:
         """Change the number of pods of the only task."""
@@ -141,17 +141,17 @@ class Life:
         head = {"apiVersion": COMMAND.api_version, "kind": "Command"}
         metadata = {"name": f"{self.name}-{action.lower()}"}
         command = head | {"metadata": metadata, "action": action, "target": target}
-        await self._scene.client.create(COMMAND, command, self._scene.namespace)
+        await self._context.client.create(COMMAND, command, self._context.namespace)
 
     async def remove(self, pod: str, uid: str) -> None:
         """Delete a pod, as an eviction does."""
-        await self._scene.client.delete(POD, pod, self._scene.namespace, uid=uid)
+        await self._context.client.delete(POD, pod, self._context.namespace, uid=uid)
 
     async def delete(self) -> None:
         """Delete the Job, and wait until its pods have gone."""
         try:
-            await self._scene.client.delete(
-                JOB, self.name, self._scene.namespace, propagation="Background"
+            await self._context.client.delete(
+                JOB, self.name, self._context.namespace, propagation="Background"
             )
         except NotFound:
             self.expect(False, "is gone although nothing has deleted it")
@@ -160,12 +160,12 @@ class Life:
 
     def count(self, expected: dict[str, int]) -> None:
         """Check how many pods of each name there have been."""
-        found = dict(self._scene.books.incarnations(self.name))
+        found = dict(self._context.histories.incarnations(self.name))
         self.expect(found == expected, f"had pods {found} instead of {expected}")
 
     def follows(self, earlier: str, later: str) -> None:
         """Check that a task was created only when all pods of another one ran."""
-        pods = self._scene.books.of(self.name)
+        pods = self._context.histories.of(self.name)
         began = [each.created for each in pods if each.task == later]
         ran = [each.ran for each in pods if each.task == earlier]
         known = [moment for moment in ran if moment is not None]
@@ -181,101 +181,108 @@ def _worker(replicas: int, seconds: float | None = None, code: int = 0, name: st
     return task(name, replicas, cpu="1", memory="1Gi", annotations=annotations)
 
 
-async def completes(life: Life) -> None:
-    size = life.random.randint(2, 6)
-    await life.submit(_worker(size, life.random.uniform(0.2, 3)), minAvailable=size)
-    await life.reaches("Completed", succeeded=size)
-    life.count({f"{life.name}-w-{index}": 1 for index in range(size)})
+async def completes(scenario: JobScenario) -> None:
+    size = scenario.random.randint(2, 6)
+    await scenario.submit(_worker(size, scenario.random.uniform(0.2, 3)), minAvailable=size)
+    await scenario.reaches("Completed", succeeded=size)
+    scenario.count({f"{scenario.name}-w-{index}": 1 for index in range(size)})
 
 
-async def fails(life: Life) -> None:
-    size = life.random.randint(1, 3)
-    await life.submit(_worker(size, 0.5, code=3), minAvailable=size)
-    await life.reaches("Failed", failed=size)
-    life.count({f"{life.name}-w-{index}": 1 for index in range(size)})
+async def fails(scenario: JobScenario) -> None:
+    size = scenario.random.randint(1, 3)
+    await scenario.submit(_worker(size, 0.5, code=3), minAvailable=size)
+    await scenario.reaches("Failed", failed=size)
+    scenario.count({f"{scenario.name}-w-{index}": 1 for index in range(size)})
 
 
-def _restarting(action: str, message: str, good: int) -> Callable[[Life], Awaitable[None]]:
+def _restarting(action: str, message: str, good: int) -> Callable[[JobScenario], Awaitable[None]]:
     """A pod fails each time, and its restarts are counted."""
 
-    async def restarts(life: Life) -> None:
+    async def restarts(scenario: JobScenario) -> None:
         policies = [{"event": "PodFailed", "action": action}]
         bad = _worker(1, 0.3, code=1, name="bad")
         partition = {"partitionPolicy": {"totalPartitions": 1, "partitionSize": 1}}
         tasks = [bad | partition if action == "RestartPartition" else bad, _worker(2, name="good")]
-        await life.submit(*tasks, minAvailable=3, maxRetry=2, policies=policies)
-        await life.until("Failed", lambda: life.phase == "Failed")
-        found = life.status["state"].get("message", "")
-        wanted = message.format(name=life.name)
-        life.expect(wanted in found, f"has the message {found!r} instead of {wanted!r}")
-        expected = {f"{life.name}-bad-0": 2}
-        life.count(expected | {f"{life.name}-good-{index}": good for index in range(2)})
+        await scenario.submit(*tasks, minAvailable=3, maxRetry=2, policies=policies)
+        await scenario.until("Failed", lambda: scenario.phase == "Failed")
+        found = scenario.status["state"].get("message", "")
+        wanted = message.format(name=scenario.name)
+        scenario.expect(wanted in found, f"has the message {found!r} instead of {wanted!r}")
+        expected = {f"{scenario.name}-bad-0": 2}
+        scenario.count(expected | {f"{scenario.name}-good-{index}": good for index in range(2)})
 
     return restarts
 
 
-async def is_evicted(life: Life) -> None:
+async def is_evicted(scenario: JobScenario) -> None:
     policies = [{"event": "PodEvicted", "action": "RestartTask"}]
-    await life.submit(_worker(3), minAvailable=3, policies=policies)
-    await life.reaches("Running", running=3)
-    first = life.living()
-    name = life.random.choice(sorted(first))
-    await life.remove(name, first[name])
-    await life.until(
+    await scenario.submit(_worker(3), minAvailable=3, policies=policies)
+    await scenario.reaches("Running", running=3)
+    first = scenario.living()
+    name = scenario.random.choice(sorted(first))
+    await scenario.remove(name, first[name])
+    await scenario.until(
         "three other pods to run",
-        lambda: len(life.living()) == 3 and not set(first.values()) & set(life.living().values()),
+        lambda: (
+            len(scenario.living()) == 3
+            and not set(first.values()) & set(scenario.living().values())
+        ),
     )
-    await life.reaches("Running", running=3)
-    await asyncio.sleep(life.random.uniform(0, 3))
-    life.expect(life.retries.startswith("task/w=1/"), f"counts {life.retries!r} restarts")
-    life.count(dict.fromkeys(first, 2))
+    await scenario.reaches("Running", running=3)
+    await asyncio.sleep(scenario.random.uniform(0, 3))
+    scenario.expect(
+        scenario.retries.startswith("task/w=1/"), f"counts {scenario.retries!r} restarts"
+    )
+    scenario.count(dict.fromkeys(first, 2))
 
 
-async def is_scaled(life: Life) -> None:
+async def is_scaled(scenario: JobScenario) -> None:
     """Pods that are removed by scaling are not evicted."""
     policies = [{"event": "PodEvicted", "action": "TerminateJob"}]
-    await life.submit(_worker(2), minAvailable=1, policies=policies)
-    await life.reaches("Running", running=2)
-    await life.scale(5)
-    await life.reaches("Running", running=5)
-    await life.scale(1)
-    await life.reaches("Running", running=1)
-    await life.until("one pod", lambda: life.existing() == 1)
-    life.expect(list(life.living()) == [f"{life.name}-w-0"], f"kept pods {list(life.living())}")
-    life.count({f"{life.name}-w-{index}": 1 for index in range(5)})
+    await scenario.submit(_worker(2), minAvailable=1, policies=policies)
+    await scenario.reaches("Running", running=2)
+    await scenario.scale(5)
+    await scenario.reaches("Running", running=5)
+    await scenario.scale(1)
+    await scenario.reaches("Running", running=1)
+    await scenario.until("one pod", lambda: scenario.existing() == 1)
+    scenario.expect(
+        list(scenario.living()) == [f"{scenario.name}-w-0"], f"kept pods {list(scenario.living())}"
+    )
+    scenario.count({f"{scenario.name}-w-{index}": 1 for index in range(5)})
 
 
-async def starts_in_stages(life: Life) -> None:
+async def starts_in_stages(scenario: JobScenario) -> None:
     later = {"b": "a", "c": "b"}
     tasks = [
         _worker(1 + (name == "b"), name=name)
         | ({"dependsOn": {"name": [later[name]]}} if name in later else {})
         for name in "abc"
     ]
-    await life.submit(*tasks, minAvailable=4)
-    await life.reaches("Running", running=4)
-    life.follows("a", "b")
-    life.follows("b", "c")
-    life.count({f"{life.name}-{pod}": 1 for pod in ("a-0", "b-0", "b-1", "c-0")})
+    await scenario.submit(*tasks, minAvailable=4)
+    await scenario.reaches("Running", running=4)
+    scenario.follows("a", "b")
+    scenario.follows("b", "c")
+    scenario.count({f"{scenario.name}-{pod}": 1 for pod in ("a-0", "b-0", "b-1", "c-0")})
 
 
-async def is_deleted(life: Life) -> None:
-    await life.submit(_worker(4), minAvailable=4)
-    await asyncio.sleep(life.random.uniform(0, 3))
+async def is_deleted(scenario: JobScenario) -> None:
+    await scenario.submit(_worker(4), minAvailable=4)
+    await asyncio.sleep(scenario.random.uniform(0, 3))
 
 
-async def is_aborted(life: Life) -> None:
-    await life.submit(_worker(3), minAvailable=3)
-    await life.reaches("Running", running=3)
-    await life.command("AbortJob")
-    await life.until("Aborted", lambda: life.phase == "Aborted")
-    await life.until("no pod", lambda: not life.existing())
-    await life.command("ResumeJob")
-    await life.reaches("Running", running=3)
-    life.count({f"{life.name}-w-{index}": 2 for index in range(3)})
+async def is_aborted(scenario: JobScenario) -> None:
+    await scenario.submit(_worker(3), minAvailable=3)
+    await scenario.reaches("Running", running=3)
+    await scenario.command("AbortJob")
+    await scenario.until("Aborted", lambda: scenario.phase == "Aborted")
+    await scenario.until("no pod", lambda: not scenario.existing())
+    await scenario.command("ResumeJob")
+    await scenario.reaches("Running", running=3)
+    scenario.count({f"{scenario.name}-w-{index}": 2 for index in range(3)})
 
 
-LIVES: dict[str, Callable[[Life], Awaitable[None]]] = {
+JOB_SCENARIOS: dict[str, Callable[[JobScenario], Awaitable[None]]] = {
     "completes": completes,
     "fails": fails,
     "restarts-pod": _restarting("RestartPod", "pod {name}-bad-0 was restarted 2 times", good=1),
@@ -292,4 +299,4 @@ LIVES: dict[str, Callable[[Life], Awaitable[None]]] = {
 }
 
 PASSING = ("completes", "fails")
-"""Lives whose pods all end by themselves. Few of the others at once, or they would wait for each other's room."""
+"""Scenarios whose pods all end by themselves. Few of the others run at once, so that they do not wait for each other."""
