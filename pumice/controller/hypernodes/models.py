@@ -62,6 +62,14 @@ class DiscoverySource(FilePart):
 
     source: str = Field(description="label, the only source that Pumice has")
     enabled: bool = Field(default=False, description="Whether it is used.")
+    keep_when_empty: bool = Field(
+        default=False,
+        description="Whether the HyperNodes of a topology stay when no Node has its labels any more.",
+    )
+    delete_when_disabled: bool = Field(
+        default=False,
+        description="Whether discovered HyperNodes are deleted when enabled is false.",
+    )
     config: SkipValidation[LabelConfig] = Field(default=LabelConfig())
 
 

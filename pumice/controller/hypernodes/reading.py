@@ -51,6 +51,7 @@ def read(text: str | None, before: Discovery = OFF) -> Discovery:
     except SettingError as error:
         return _unreadable(before, map(str, error.problems), ())
     place = None
+    delete = False
     problems: list[str] = []
     not_built: list[str] = []
     unclear = False
@@ -63,16 +64,24 @@ def read(text: str | None, before: Discovery = OFF) -> Discovery:
             unclear |= not isinstance(entry, dict) or entry.get("source") not in NOT_BUILT
             continue
         if source.enabled and source.source == LABEL:
-            place = place or (where, entry)
+            place = place or (where, entry, source.keep_when_empty)
         elif source.enabled:
             (not_built if source.source in NOT_BUILT else problems).append(
                 _no_source(path_of(where), source.source)
             )
+        else:
+            delete |= source.source == LABEL and source.delete_when_disabled
     if place is None:
         if unclear:
             return _unreadable(before, problems, not_built)
-        return Discovery(problems=tuple(problems), not_built=tuple(not_built))
-    return _labels(*place, before, problems, not_built)
+        return Discovery(
+            problems=tuple(problems),
+            not_built=tuple(not_built),
+            delete_when_disabled=delete and not problems,
+        )
+    where, entry, keep = place
+    found = _labels(where, entry, before, problems, not_built)
+    return replace(found, keep_when_empty=keep)
 
 
 def _unreadable(before: Discovery, problems: Iterable[str], not_built: Iterable[str]) -> Discovery:
