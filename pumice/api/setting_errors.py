@@ -1,6 +1,7 @@
 """What is wrong with a setting or a configuration file, as `pumice.settings` finds it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -52,6 +53,10 @@ class SettingError(ValueError):
         self.problems = tuple(problems)
         self.warnings = tuple(warnings)
         super().__init__("\n".join(map(str, self.problems)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Problems and warnings, of which a pickled error is made again."""
+        return SettingError, (self.problems, self.warnings)
 
     @classmethod
     def of(cls, message: str, *location: str | int) -> "SettingError":

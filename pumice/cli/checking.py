@@ -65,7 +65,7 @@ def read_settings(assignments: Sequence[str] | None) -> "Terms":
     from pumice.webhook.settings import AdmissionSettings
 
     try:
-        return AdmissionSettings.from_assignments(assignments)
+        return AdmissionSettings.from_assignments(assignments).plain()
     except SettingError as error:
         raise UserError(*(f"--set: {each}" for each in error.problems)) from None
 

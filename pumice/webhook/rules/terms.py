@@ -1,8 +1,7 @@
 """The settings that rules read, each with a description for users.
 
-Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings`
-adds how strict each rule is, and reads all of them by pydantic; without a setting that differs from its default these
-terms are enough.
+Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.levels` adds how strict each rule is, and
+`pumice.webhook.settings` reads all of them by pydantic. If no setting differs from its default, these terms are enough.
 """
 
 from collections.abc import Mapping
