@@ -71,7 +71,7 @@ def assigned(text: str) -> tuple[str, str]:
         SettingError: The text is something else.
     """
     name, equals, value = text.partition("=")
-    if not equals:
+    if not equals or not name.strip():
         raise SettingError.of(f"{quoted(text)} is no setting, expected NAME=VALUE")
     return name.strip(), value.strip()
 

@@ -4,6 +4,7 @@ pydantic takes 8 MiB for as long as a process lives, but reads settings once, an
 """
 
 import gc
+import logging
 import os
 import pickle
 import select
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from typing import IO, Any, NoReturn, TypeVar
 
 __all__ = ["in_child_process"]
+
+logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 10
 """A fork copies the locks of other threads, which no thread of the child would release. A child that waits for one is killed."""
@@ -52,6 +55,7 @@ def _answer_of_child(function: Callable[..., Any], arguments: tuple[object, ...]
         try:
             is_answered, _, _ = select.select([reading], [], [], _TIMEOUT_SECONDS)
             if not is_answered:
+                logger.warning("a child process did not answer in %s s", _TIMEOUT_SECONDS)
                 os.kill(child, signal.SIGKILL)
             return reading.read()
         finally:
