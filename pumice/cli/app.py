@@ -1,4 +1,4 @@
-"""The command as a whole: its verbs, and what happens when one fails."""
+"""The command as a whole: registration of verbs, and error handling."""
 
 import errno
 import inspect
@@ -45,7 +45,7 @@ KUBECTL_PLUGIN = "kubectl pumice"
 
 
 class _Command(TyperCommand):
-    """A verb whose examples name the program as it was called."""
+    """A verb. Its examples use the program name that the user typed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, among them boolean flags with a value."""
@@ -57,7 +57,7 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """Commands under one name, whose examples name the program as it was called."""
+    """A group of commands. Its examples use the program name that the user typed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments up to the verb, among them boolean flags with a value."""
@@ -96,7 +96,7 @@ app = typer.Typer(
 )
 
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
-"""For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
+"""For components: Volcano's charts pass flags that have no meaning here, and a literal `2>&1`."""
 
 _VERBS = (
     lint,
@@ -201,11 +201,11 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""No room: on the disk, for the user, or in a file."""
+"""Errors about missing space: on the disk, in a quota, or by the maximum file size."""
 
 
 def _write_whatever_comes() -> None:
-    """Names of files need not be text, and a terminal need not know every character; both are shown escaped."""
+    """Escape undecodable bytes in file names, and characters that the terminal's encoding lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -234,7 +234,7 @@ def _parse_and_run(arguments: list[str], program: str) -> int:
 
 
 def _command(arguments: list[str], program: str) -> str:
-    """The verb that was asked for, as a user would spell it."""
+    """The verb of the arguments, as a user would type it."""
     modules = {_name(each): each for each in (*_VERBS, *_COMPONENTS)}
     if not arguments or arguments[0] not in modules:
         return program

@@ -14,6 +14,7 @@ import typer
 
 from pumice.api.fields import FieldError, plain
 from pumice.cli import exits
+from pumice.cli.files.manifests import Manifest, ManifestReading, ReadProblem, read, read_all
 from pumice.cli.lint_output import (
     LintFinding,
     LintFormat,
@@ -21,13 +22,12 @@ from pumice.cli.lint_output import (
     write_results_json,
     write_text,
 )
-from pumice.cli.manifests import Manifest, ManifestReading, ReadProblem, read, read_all
 from pumice.cli.options import AdmissionConf, Files, Settings, State
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.rules.terms import Terms
@@ -91,8 +91,8 @@ def lint(
     Exit code 1: an object is refused. Exit code 2: a file cannot be read, where results of the others are printed,
     or there is only a Helm chart or a Kustomization, which must be rendered first.
     """
-    from pumice.cli.checking import read_groups, read_settings
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.checking import read_groups, read_settings
+    from pumice.cli.files.positions import Positions
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
@@ -124,7 +124,7 @@ def lint(
 
 
 def _say_nothing(_: str) -> None:
-    """In place of a note that something is skipped."""
+    """Replacement for the note about a skipped object."""
 
 
 def _findings(
@@ -133,9 +133,9 @@ def _findings(
     settings: "Terms",
     groups: "ResourceGroups",
 ) -> list[LintFinding]:
-    """What admission says about each manifest."""
+    """The result of admission for each manifest."""
     from pumice.api.kinds import of_object
-    from pumice.cli.checking import ManifestChecker, placed
+    from pumice.cli.files.checking import ManifestChecker, placed
 
     others = [each for each in judged if of_object(each.object)]
     checker = ManifestChecker(settings, state, others, groups=groups)
@@ -145,7 +145,7 @@ def _findings(
 
 
 def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> list[LintFinding]:
-    """Warn about an object that the files have twice, at the second place."""
+    """Warn about an object that the files have twice, at its second place."""
     first: dict[tuple[str, str], Manifest] = {}
     found = []
     for finding in findings:
@@ -170,7 +170,7 @@ def _is_named(manifest: Manifest) -> bool:
 
 
 def _same_place(one: Manifest, other: Manifest) -> bool:
-    """True if a file is given twice."""
+    """True if two paths are the same file."""
     a, b = one.source, other.source
     if (a.document, a.item) != (b.document, b.item):
         return False
@@ -179,7 +179,7 @@ def _same_place(one: Manifest, other: Manifest) -> bool:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Leave the collector of cycles out: manifests have none, and looking for them costs a fifth of the time."""
+    """Turn garbage collection off: manifests have no cycles, and collecting takes a fifth of the time."""
     wanted = gc.isenabled()
     gc.disable()
     try:
@@ -190,9 +190,9 @@ def _uncollected() -> Iterator[None]:
 
 
 def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:
-    """Those manifests that admission judges, or that no API server has a kind for; of the others it is said that they are skipped."""
+    """The manifests to validate, and those of unknown kinds; other objects are reported as skipped."""
     from pumice.api.kinds import JOB, POD, VOLCANO, of_object
-    from pumice.cli.unknown_kinds import has_tasks, unknown_kind
+    from pumice.cli.files.unknown_kinds import has_tasks, unknown_kind
 
     judged = []
     for manifest in manifests:
@@ -219,8 +219,8 @@ def _unrendered(reading: ManifestReading) -> list[ReadProblem]:
 
 
 def _of_no_kind(manifest: Manifest) -> "ManifestResult | None":
-    """Refuse a kind that no API server has; None for one that there is."""
-    from pumice.cli.unknown_kinds import unknown_kind
+    """The error for a kind that no API server has; None for a kind that may exist."""
+    from pumice.cli.files.unknown_kinds import unknown_kind
     from pumice.webhook.offline import ManifestResult
 
     problem = unknown_kind(manifest.object)
@@ -236,7 +236,7 @@ def _build_first(manifest: Manifest) -> str:
 
 
 def _wants_plugins(manifest: Manifest) -> bool:
-    """Whether it is an object of another controller whose pods name plugins."""
+    """True for an object of another controller whose pods name plugins."""
     import msgspec
 
     from pumice.api.kinds import of_object
@@ -257,7 +257,7 @@ def _with_jobs(
     findings: list[tuple[Manifest, "ManifestResult"]],
     checker: "ManifestChecker",
 ) -> "ManifestResult":
-    """What was found, and of an admitted JobFlow what is wrong with its Jobs, as far as its templates were judged, too."""
+    """The findings, with the problems of an admitted JobFlow's Jobs as far as its templates were validated, too."""
     from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
 
     if not found.allowed or of_object(found.patched) != JOB_FLOW:

@@ -1,4 +1,4 @@
-"""`pumice render`: every object that the controller would create."""
+"""`pumice render`: all objects that the controller would create."""
 
 import enum
 from typing import TYPE_CHECKING, Annotated
@@ -7,12 +7,12 @@ import typer
 
 from pumice.api.fields import plain
 from pumice.cli import exits
-from pumice.cli.manifests import Manifest, Raw, named, read
+from pumice.cli.files.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
 from pumice.cli.output import note, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
+    from pumice.cli.files.checking import ManifestChecker
     from pumice.plugins import PluginSettings as Chosen
 
 __all__ = ["EXAMPLES", "render"]
@@ -27,7 +27,7 @@ REDACTED = "<redacted; --show-secrets shows it>"
 
 
 class OutputFormat(enum.StrEnum):
-    """Forms of the objects."""
+    """Output forms of the objects."""
 
     YAML = "yaml"
     JSON = "json"
@@ -46,7 +46,7 @@ def render(
         bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
     ] = False,
 ) -> None:
-    """Write every object that a Job, JobFlow or CronJob becomes.
+    """Write all objects that a Job, JobFlow or CronJob leads to.
 
     After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
@@ -62,8 +62,8 @@ def render(
     import time
 
     from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, of_object
-    from pumice.cli.checking import ManifestChecker, read_groups, read_settings
     from pumice.cli.crons import next_of
+    from pumice.cli.files.checking import ManifestChecker, read_groups, read_settings
     from pumice.cli.flows import jobs_of
 
     groups = read_groups(admission_conf)
@@ -100,7 +100,7 @@ def render(
     if output is OutputFormat.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})
     else:
-        from pumice.cli.dumping import dump
+        from pumice.cli.files.dumping import dump
 
         write_document(dump(shown).rstrip("\n"))
 
@@ -116,7 +116,7 @@ def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
 def _priorities(manifests: list[Manifest]) -> dict[str, int]:
     from pumice.api.kinds import PRIORITY_CLASS, of_object
     from pumice.api.nodes import PriorityClass
-    from pumice.cli.decoding import decode
+    from pumice.cli.files.decoding import decode
 
     classes = [
         decode(each, PriorityClass)
@@ -127,8 +127,8 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
 
 
 def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
-    """Settings of plugins; they wire as admission judges, unless they are told otherwise."""
-    from pumice.cli.checking import read_plugin_settings
+    """Settings of plugins; `strict-upstream` is that of admission unless it is set for plugins."""
+    from pumice.cli.files.checking import read_plugin_settings
 
     follows = ["strict-upstream=true"] if strict_upstream else []
     return read_plugin_settings([*follows, *(assignments or ())], "--set-plugins")
@@ -136,7 +136,7 @@ def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
 
 def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[Raw]:
     from pumice.api.kinds import NATIVE, of_object
-    from pumice.cli.checking import registry
+    from pumice.cli.files.checking import registry
     from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of

@@ -1,4 +1,4 @@
-"""`pumice review`: one AdmissionReview in, one out."""
+"""`pumice review`: reads one AdmissionReview and writes the response."""
 
 import sys
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pumice.cli import exits
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from pumice.cli.options import AdmissionConf, Settings, State
 from pumice.cli.output import json_text, note, write_document
 
@@ -31,10 +31,10 @@ def review(
 ) -> None:
     """Answer the AdmissionReview on stdin as the server would.
 
-    Queues `root` and `default` are there without being given; others are not, unless --state has them. Exit code 1: refused; 2: the review could
-    not be understood (the answer says why).
+    Queues `root` and `default` always exist; other queues must be in --state. Exit code 1: refused; 2: the review
+    cannot be read (the answer says why).
     """
-    from pumice.cli.checking import admission, read_groups, read_settings
+    from pumice.cli.files.checking import admission, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)

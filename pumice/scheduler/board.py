@@ -1,7 +1,7 @@
 """The board of a pod class: for every node how good it is, kept current while pods are placed.
 
 What no placement changes (`FixedPart`) is shared by classes that differ in their requests alone. The rest is computed
-once as a whole column. After a placement only the touched row is computed anew; because nodes tend to be filled in the same
+once as a whole column. After a placement only the touched row is computed again; because nodes tend to be filled in the same
 way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow each other onto
 a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly more than one.
 

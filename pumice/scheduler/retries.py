@@ -13,7 +13,7 @@ pod affinity, anti-affinity or topology spread, is then also tried after every c
 rules depend on.
 
 Changes of queues, priorities, claims and the configuration may help any gang. What a gang lacks is then counted
-anew on all nodes. A gang that cannot become ready whatever the nodes are is tried again when it changed itself,
+again on all nodes. A gang that cannot become ready whatever the nodes are is tried again when it changed itself,
 or after such a change. Every other gang is tried in every cycle.
 """
 
@@ -150,12 +150,12 @@ class Prospects:
 
     # -- before and after the session ----------------------------------------------------------
 
-    def to_try(self, waiting: Iterable[JobInfo], anew: Collection[str]) -> list[JobInfo]:
+    def to_try(self, waiting: Iterable[JobInfo], again: Collection[str]) -> list[JobInfo]:
         """The gangs that a session has to look at, in the order of their keys.
 
         Args:
             waiting: Gangs that wait.
-            anew: Keys of gangs to be tried whatever their prospects are.
+            again: Keys of gangs to be tried whatever their prospects are.
         """
         jobs = list(waiting)
         if not self._any_gang:
@@ -165,7 +165,7 @@ class Prospects:
                 for job in jobs
                 if (shortage := job.shortage) is None
                 or _is_enough(shortage, gained)
-                or job.key in anew
+                or job.key in again
                 or self._is_outdated(shortage)
             ]
         return sorted(jobs, key=attrgetter("key"))

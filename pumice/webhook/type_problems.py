@@ -1,7 +1,7 @@
 """Fields of wrong types: what is wrong with them, asked only when an object does not decode, and the object without them.
 
 Decoding stops at the first field that it cannot read. The structural schema then names all of them; what has no schema has
-at least the one that stopped decoding. Both say what the API server does not: what was found there, and how to mend it.
+at least the one that stopped decoding. Both say what the API server does not: what was found there, and how to fix it.
 
 The rules check the object without these fields, so that a wrong type and a misspelt plugin in one object are both
 reported. The value that was meant is not guessed, and results that its absence may have caused are left out.
@@ -76,7 +76,7 @@ def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
 
 
 def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
-    """A problem that a schema found in a raw object; of one with a type or a choice, how to mend it."""
+    """A problem that a schema found in a raw object; of one with a type or a choice, how to fix it."""
     node, value = known.at(found.path), value_at(raw, found.path)
     if node is None or value is msgspec.UNSET:
         return found

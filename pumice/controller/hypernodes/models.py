@@ -36,11 +36,11 @@ def _distinct(levels: list[TopologyLevel]) -> list[TopologyLevel]:
 
 
 Levels = Annotated[list[TopologyLevel], AfterValidator(_distinct)]
-"""Levels of a topology, the widest first; the last one stands for the Node."""
+"""Levels of a topology, the widest first; the last one is the Node itself."""
 
 
 class LabelConfig(FilePart):
-    """How HyperNodes follow from labels of Nodes."""
+    """How HyperNodes are derived from labels of Nodes."""
 
     network_topology_types: dict[str, SkipValidation[Levels]] = Field(  # read one by one
         default={}, description="Topologies by name, each a list of levels."

@@ -84,7 +84,7 @@ class JobInfo:
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
-        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked anew.
+        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked again.
     """
 
     __slots__ = (
@@ -156,9 +156,9 @@ class JobInfo:
         self._failed_at_start: dict[str, int] | None = None
         self.counted = 0
         self.pending_empty = 0
-        self.begin_anew()
+        self.begin_again()
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
         self.shortage: Shortage | None = None
         self.asks: Ints | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
-from pumice.cli import observed
+from pumice.cli.live import observed
 from pumice.cluster.client import Client, Object
 from tests.integration.cli.servers import Server, ran
 from tests.kit.builders import job, pod, pod_group, queue, task

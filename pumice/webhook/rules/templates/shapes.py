@@ -71,17 +71,12 @@ def present(rule: Rule, then: Check, reason: Reason | None = None, message: str 
     return check
 
 
-def breaking(
-    rule: Rule,
-    message: str,
-    breaks: Callable[[Site, Any, Raw], object],
-    reason: Reason | None = None,
-) -> Check:
+def breaking(rule: Rule, message: str, breaks: Callable[[Site, Any, Raw], object]) -> Check:
     """A value that breaks the rule where `breaks` says so of the site, the value and the object that has it."""
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if breaks(site, found, owner):
-            site.report(rule, message, field, reason)
+            site.report(rule, message, field)
 
     return check
 
