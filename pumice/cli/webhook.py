@@ -54,7 +54,7 @@ def webhook(
     """Run the webhook: answer admission reviews over HTTP.
 
     With --state it answers from files, without a cluster. It serves the given certificate. Without one, in a pod or
-    with --service, it creates certificates and makes the API server trust them; otherwise it serves plain HTTP on
+    with --webhook-service-name, it creates certificates and makes the API server trust them; otherwise it serves plain HTTP on
     loopback only. Every replica answers reviews; there is no leader.
 
     The file of --admission-conf is read again when it changes, and may be created later. If it is invalid, the groups

@@ -1,4 +1,4 @@
-"""Endpoints: which struct an object becomes and which rules judge it, path by path."""
+"""Endpoints: for each path, the struct of its objects and the rules that check them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ Judge = Callable[[Case, Question[Any], Source], None]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A path with what answers on it.
+    """A path and its handler.
 
     Attributes:
         registration: Its row in the table of endpoints.
@@ -56,7 +56,7 @@ class Endpoint:
 
     @property
     def code(self) -> str:
-        """Under which it fails should it crash outside a rule: `JOBS-MUTATE`."""
+        """Code for errors outside of rules: `JOBS-MUTATE`."""
         return self.registration.path.strip("/").replace("/", "-").upper()
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Endpoint:
 
 
 def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
-    """Judge creations and updates by a function that takes the object and the stored one."""
+    """Check creations and updates with a function of the object and the stored one."""
 
     def judge(case: Case, question: Question[Any], _: Source) -> None:
         if question.object is not None:

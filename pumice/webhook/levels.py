@@ -1,7 +1,7 @@
-"""How strict each rule is, by cluster and namespace.
+"""Levels of rules, by cluster and namespace.
 
 Precedence: the object's namespace > the whole cluster > `strict-upstream` > the rule's own. Levels are resolved once, so a review
-pays one lookup for its namespace, and another for each problem that it finds.
+needs one lookup for its namespace, and another for each problem.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from pumice.webhook.rules.terms import Terms
 __all__ = ["Levels", "TermsWithLevels", "upstream"]
 
 Levels = Mapping[str, Level]
-"""Levels by code; what is not in it has the rule's own."""
+"""Levels by code; missing rules have their own level."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,22 @@ class TermsWithLevels(Terms):
     # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
     @cached_property
     def cluster_levels(self) -> Levels:
-        """Levels of rules that do not have their own one."""
+        """Levels that settings give rules."""
         return {**(upstream() if self.strict_upstream else {}), **self.rules}
 
     @cached_property
     def namespace_levels(self) -> Mapping[str, Levels]:
-        """The same by namespace, for those that have levels of their own."""
+        """The same by namespace, for namespaces with levels of their own."""
         return {name: {**self.cluster_levels, **own} for name, own in self.namespaces.items()}
 
     def levels(self, namespace: str) -> Levels:
-        """The same for the objects of a namespace; its name is empty for objects that are in none."""
+        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
         return self.namespace_levels.get(namespace, self.cluster_levels)
 
 
 def upstream() -> dict[str, Level]:
-    """What `strict-upstream` means: rules that are stricter than Volcano's only warn.
+    """Levels of `strict-upstream`: rules that are stricter than Volcano's only warn.
 
-    Of rules that are stricter only in part, the caller says so: `Case.report(…, stricter=)`.
+    For rules that are only partly stricter, callers use `Case.report(…, stricter=)`.
     """
     return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")

@@ -1,4 +1,4 @@
-"""Settings of admission: what rules take for granted (`rules.terms`), and how strict each rule is.
+"""Settings of admission: settings that rules read (`rules.terms`), and the levels of rules.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
 the settings page and the chart's schema are generated from this model. It imports pydantic, so what admission uses
@@ -30,14 +30,14 @@ __all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "read_level"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 _DEFECT = re.compile(r"[A-Z]+-(?:MUTATE|VALIDATE)")
-"""Codes under which an endpoint fails that crashes outside its rules."""
+"""Codes for errors of an endpoint outside its rules."""
 
 LEVELS_BY = {"rules": "rule.CODE", "namespaces": "namespace.NAME.rule.CODE"}
 """Settings that hold levels of rules, each with how one of them is set on the command line."""
 
 
 def read_level(found: Any) -> Level:
-    """A level as it is written, `false` for what YAML made of `off`.
+    """Parse a level; `false` is what YAML reads for `off`.
 
     Raises:
         ValueError: There is no such level.
@@ -140,11 +140,11 @@ class AdmissionSettings(TermsWithLevels):
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":
         """Read `NAME=VALUE` texts, names with dashes as on the command line.
 
-        Lists are set by repeating the name; `scheduler-name` and `scheduler-names` mean the same. How
-        strict a rule is, is set by `rule.CODE` and `namespace.NAME.rule.CODE`.
+        Lists are set by repeating the name; `scheduler-name` and `scheduler-names` mean the same. Levels of rules are
+        set by `rule.CODE` and `namespace.NAME.rule.CODE`.
 
         Raises:
-            SettingError: A text is no assignment, or its name or value is not known.
+            SettingError: A text is not an assignment, or its name or value is invalid.
         """
         values: dict[str, Any] = {}
         for name, value in map(assigned, assignments):
@@ -154,7 +154,7 @@ class AdmissionSettings(TermsWithLevels):
 
 
 def _add(values: dict[str, Any], name: str, value: str) -> None:
-    """Add an assignment to what pydantic reads."""
+    """Add an assignment to the input of pydantic."""
     if name in ("rule", "rules", "namespace", "namespaces"):
         spelt = LEVELS_BY[name.removesuffix("s") + "s"]
         raise SettingError.of(f"{name} are set one by one, as {spelt}=LEVEL")
@@ -174,7 +174,7 @@ def _add(values: dict[str, Any], name: str, value: str) -> None:
 
 
 def _as_flag(name: str, value: str) -> bool | int | str:
-    """A value as people and Go's flags write it; the text where it is none."""
+    """A value in the spelling of people and of Go's flags; the text if it is not one."""
     declared = Terms.declared().get(name.replace("-", "_"))
     kind = declared.type if declared is not None else str
     found = words.boolean(value) if kind is bool else words.integer(value) if kind is int else None

@@ -1,4 +1,4 @@
-"""All rules of admission: the one list from which pages and settings are made."""
+"""All rules of admission: the list from which docs and settings are generated."""
 
 from pumice.webhook.rules import hyper_nodes
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates

@@ -108,8 +108,8 @@ def _members(case: Case, hyper_node: HyperNode) -> None:
 class _Patterns:
     """Checks the patterns of a HyperNode, within a budget for large ones.
 
-    A webhook that compiles for minutes blocks all other requests, so this does not grow with the number of members.
-    Volcano sets no limit, and takes what is too large here.
+    Compiling for minutes would block all other requests of the webhook, so the budget does not depend on the number of
+    members. Volcano has no limit.
     """
 
     __slots__ = ("_known", "_room")
@@ -133,10 +133,10 @@ class _Patterns:
 
 
 _ROOM = 200_000
-"""Instructions of all patterns together, without those that are free: a tenth of a second, or two."""
+"""Maximum number of instructions of all patterns together, without free ones: a tenth or two of a second."""
 
 _FREE = 8
-"""Instructions that a character may come to; what is more is a class of many characters, or repeated."""
+"""Free instructions for each character; more are needed only for large character classes and repetitions."""
 
 
 def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:

@@ -1,4 +1,4 @@
-"""What Jobs and PodGroups name: a queue, priority classes, the highest tier of their network topology."""
+"""References of Jobs and PodGroups: queue, priority classes, highest tier of the network topology."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pumice.webhook.rules.rule import Rule, stricter, warned
 
 
 class References(NamedTuple):
-    """The rules about what objects of one kind name."""
+    """The rules about references of one kind."""
 
     missing: Rule
     unknown: Rule
@@ -39,7 +39,7 @@ _PHRASES: dict[str, tuple[str, ...]] = {
 
 
 def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
-    """The rules about what objects of a kind name; `tree` makes those about the tree of queues."""
+    """The rules about references of a kind."""
     named = f"the queue of a {noun}"
     return References(
         missing=Rule(
@@ -127,7 +127,7 @@ def job_queue(case: Case, job: Job) -> None:
 def queue_reference(case: Case, rules: References, name: str) -> None:
     """Check the queue that `spec.queue` names.
 
-    A queue without a state is one that its controller has not reached yet, and counts as open.
+    A queue without a state counts as open: its controller has not handled it yet.
     """
     path, noun = "spec.queue", "job" if rules is JOB else "PodGroup"
     if name == keys.ROOT_QUEUE:

@@ -1,4 +1,4 @@
-"""CronJobs: when they make Jobs, and whether the Jobs could be made."""
+"""CronJobs: their schedules, and whether their Jobs could be created."""
 
 from pumice.api import keys
 from pumice.api.booleans import parse_bool
@@ -24,7 +24,7 @@ MINUTE = 60
 """Seconds."""
 
 SHORTEST_DEADLINE = 10
-"""Seconds that it may take until another controller leads."""
+"""Seconds until another controller leads at the latest."""
 
 CRON_NAME = Rule(
     "CRON-NAME",
@@ -170,7 +170,7 @@ def _labels(case: Case, cron_job: CronJob) -> None:
 
 
 def _job(case: Case, cron_job: CronJob) -> None:
-    """Judge the Job of one run; the names of all runs have the same length."""
+    """Check the Job of one run; the names of all runs have the same length."""
     template, name = cron_job.spec.job_template, expected_name(cron_job.metadata)
     if _name_problem(name):
         name = _SHORT  # problems that only follow from the bad name are not reported
@@ -184,7 +184,7 @@ def _job(case: Case, cron_job: CronJob) -> None:
 
 
 def _readable(text: str) -> Calendar | Interval | None:
-    """A schedule; None when it is none."""
+    """A schedule; None if it cannot be parsed."""
     try:
         return parse_schedule(text)
     except ScheduleError:
@@ -194,7 +194,7 @@ def _readable(text: str) -> Calendar | Interval | None:
 _TEMPLATE = TemplatePlace("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
 _SHORT = "x"
 _RUN = 10_000_000 * 60 * 2
-"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160, and whose seconds have ten."""
+"""UNIX seconds of an example run. Its minutes have eight digits, as until 2160, and its seconds ten."""
 
 CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_NAME, _name),
@@ -209,7 +209,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
 
 
 def validate(case: Case, cron_job: CronJob, old: CronJob | None) -> None:
-    """Judge a CronJob; every part of its spec may change."""
+    """Check a CronJob; every part of its spec may change."""
     # Two bad schedules may be reported in the same words; the new one is wrong nevertheless.
     same = old is not None and cron_job.spec.schedule == old.spec.schedule
     standing = CHECKS if same else [check for check in CHECKS if check[1] is not _schedule]

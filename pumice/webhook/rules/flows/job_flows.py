@@ -247,7 +247,7 @@ CHECKS: tuple[Check[JobFlow], ...] = (
 
 
 def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:
-    """Judge a JobFlow, and what an update changes of flows whose Jobs there are."""
+    """Check a JobFlow, and in an update the changes of flows that have Jobs."""
     if old is not None and not leaves_spec(job_flow, old):
         _started(case, job_flow, old)
     judge(case, CHECKS, job_flow, old)
@@ -285,7 +285,7 @@ def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
 
 
 def _jobs(status: JobFlowStatus) -> set[str]:
-    """Names of the Jobs that there are or were."""
+    """Names of existing and former Jobs."""
     lists = (
         status.pending_jobs,
         status.running_jobs,

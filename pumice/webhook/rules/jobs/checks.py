@@ -1,4 +1,4 @@
-"""Jobs: which rules apply when."""
+"""Checks of Jobs."""
 
 from pumice.api.jobs import Job
 from pumice.webhook.rules import references
@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
     *rules_in(numa, partitions, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
 )
-"""Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
+"""Every rule about Jobs; rules for both Jobs and PodGroups are with those of PodGroups."""
 
 
 def _pod_templates(case: Case, job: Job) -> None:
@@ -73,7 +73,7 @@ CHECKS: tuple[Check[Job], ...] = (
 
 
 def validate(case: Case, job: Job, old: Job | None) -> None:
-    """Judge a Job; two Jobs are compared with their defaults written."""
+    """Check a Job; updates are compared after defaulting both Jobs."""
     if old is None:
         run(case, CHECKS, job)
         return

@@ -1,7 +1,6 @@
 """The number of pods that a Job has and needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
 
-Totals are plain integers of any size, so nothing overflows here; what would overflow in the API, whose
-counts have 32 bits, is reported.
+Sums are Python integers, so nothing overflows here. Values that would overflow the API's 32-bit counts are reported.
 """
 
 from pumice.api.jobs import Job, Task
@@ -150,7 +149,7 @@ def bounds(case: Case, path: str, value: int | None) -> None:
 
 
 def _negative(case: Case, path: str) -> str:
-    """What is wrong with a negative count: Volcano has other words for updates, and for counts of tasks."""
+    """The problem of a negative count. Volcano's words for updates and for counts of tasks differ."""
     parent, _, field = path.rpartition(".")
     if field in ("replicas", "minAvailable") and not case.creating:
         return f"'{field}' must be >= 0"
@@ -160,7 +159,7 @@ def _negative(case: Case, path: str) -> str:
 
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
-    """Report what is wrong with the counts of a task."""
+    """Warn about the counts of a task."""
     bounds(case, f"{path}.replicas", task.replicas)
     bounds(case, f"{path}.minAvailable", task.min_available)
     bounds(case, f"{path}.maxRetry", task.max_retry)

@@ -1,12 +1,12 @@
 """Names of the Job and of its tasks, and the names derived from them.
 
-Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must
-have 63 characters at most. Their labels carry the names of Job, task, namespace and queue. Names of
-PodGroups (`<job>-<uid>`) and of claims have 253 characters, which nothing here reaches. What plugins
-name after the Job is judged with them (`job_plugins`, `job_derived_names`).
+Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must have 63
+characters at most. Their labels carry the names of Job, task, namespace and queue. Names of PodGroups (`<job>-<uid>`)
+and of claims have 253 characters, which nothing here reaches. Names of plugins' objects are checked with the plugins
+(`job_plugins`, `job_derived_names`).
 
-Names that the API server refuses before it asks a webhook, such as those with capitals, are judged no
-further than Volcano does: as qualified names.
+Names that the API server refuses before it calls a webhook, such as names with capitals, are checked only as qualified
+names, as in Volcano.
 """
 
 from pumice.api.fields import Reason
@@ -72,10 +72,10 @@ JOB_LABEL = stricter(
 )
 
 _GENERATED_SUFFIX = "xxxxx"
-"""Stands for the five characters that the API server appends to `generateName`."""
+"""Placeholder for the five characters that the API server appends to `generateName`."""
 
 _LONGEST_STEM = 58
-"""What the API server keeps of `generateName`, so that generated names have 63 characters at most."""
+"""Characters of `generateName` that the API server keeps, so that generated names have at most 63 characters."""
 
 
 def expected_name(meta: ObjectMeta) -> str:
@@ -112,7 +112,7 @@ def names(case: Case, job: Job) -> None:
 
 
 def _length(name: str) -> Reason | None:
-    """Kubernetes' class of what is wrong with a name, where that is its length."""
+    """Kubernetes' class of a name's problem, if the problem is its length."""
     return "FieldValueTooLong" if len(name) > LABEL_LENGTH else None
 
 

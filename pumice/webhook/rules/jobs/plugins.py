@@ -127,7 +127,7 @@ JOB_PLUGIN_KEPT = warned(
 
 
 def job_plugins(case: Case, job: Job) -> None:
-    """Let the Job's plugins judge it, under the name that it will have."""
+    """Let the Job's plugins check it, with its future name."""
     if not job.spec.plugins:
         return
     if not job.metadata.name and job.metadata.generate_name:
@@ -152,7 +152,7 @@ _ANNOTATIONS = "/metadata/annotations"
 
 
 def annotating(registry: Registry) -> frozenset[str]:
-    """Names of the plugins that write annotations; Jobs without any need not be read whole."""
+    """Names of the plugins that write annotations; other Jobs need not be decoded completely."""
     return frozenset(
         plugin.name
         for plugin in registry.plugins
@@ -163,7 +163,8 @@ def annotating(registry: Registry) -> frozenset[str]:
 def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None = None) -> None:
     """Write annotations into the case's patch: those that the Job lacks.
 
-    The draft is the same Job, as far as defaulting reads it. An update gets only what the stored Job has.
+    The draft is the same Job with the fields that defaulting reads. In an update only annotations of the stored Job are
+    added.
     """
     if any(not task.name for task in job.tasks):
         job = normal(case, job)

@@ -289,7 +289,7 @@ class _List:
 
 
 def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
-    """Events of a policy with their paths; of an event that is named twice, the last path counts."""
+    """Events of a policy with their paths; of a repeated event the last path is used."""
     for index, event in enumerate(policy.events or ()):
         yield event, f"{path}.events[{index}]"
     if policy.event:

@@ -101,8 +101,8 @@ def volumes(case: Case, job: Job) -> None:
 def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, int]) -> None:
     """Check which claim is mounted.
 
-    A claim's name beside an inline claim is refused only for a new Job: afterwards it is the
-    controller that wrote it there.
+    A claim's name together with an inline claim is refused only for a new Job: later the controller has written the
+    name.
     """
     name = volume.volume_claim_name
     if volume.volume_claim is None:
@@ -147,7 +147,7 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
 
 
 def _mounts(containers: object) -> Iterator[tuple[str, str]]:
-    """Paths at which containers have a volume or a block device, each with where that is said."""
+    """Paths at which containers have a volume or a block device, each with its path in the Job."""
     for position, container in entries(containers):
         for field, member in _PLACES:
             for number, mount in entries(container.get(field)):

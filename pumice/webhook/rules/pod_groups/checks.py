@@ -198,9 +198,9 @@ CHECKS: tuple[Check[PodGroup], ...] = (
 
 
 def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:
-    """Judge a PodGroup; its status is not looked at.
+    """Check a PodGroup; its status is not read.
 
-    Volcano judges no updates, so with `strict-upstream` what is wrong there only warns.
+    Volcano does not check updates, so with `strict-upstream` their problems only warn.
     """
     case.stricter = old is not None
     judge(case, CHECKS, group, old)

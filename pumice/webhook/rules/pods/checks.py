@@ -1,4 +1,4 @@
-"""Pods of the schedulers that are configured: the annotations that limit how many pods a Job loses at once."""
+"""Pods of the configured schedulers: annotations that limit how many pods a Job loses at a time."""
 
 import re
 
@@ -86,7 +86,7 @@ def _budget(case: Case, key: str, value: str) -> None:
 
 
 def _integer(text: str) -> int | None:
-    """A number as Go reads it, in 64 bits; None when it is none."""
+    """A number as Go reads it, in 64 bits; None if it is not a number."""
     digits = _INTEGER.fullmatch(text)
     number = int(digits[1] + digits[2]) if digits else _LIMIT
     return number if -_LIMIT <= number < _LIMIT else None
@@ -97,6 +97,6 @@ CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
 
 
 def validate(case: Case, pod: Pod, _: Pod | None) -> None:
-    """Judge a new pod of one of our schedulers; updates of pods are not under review."""
+    """Check a new pod of one of Pumice's schedulers; updates of pods are not reviewed."""
     if pod.spec.scheduler_name in case.settings.scheduler_names:
         run(case, CHECKS, pod)

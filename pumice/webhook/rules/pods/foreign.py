@@ -1,8 +1,7 @@
-"""Pods of other controllers that name job plugins: wired on their way in.
+"""Pods of other controllers that name job plugins: admission wires them.
 
-A pod that names plugins and cannot be wired is refused: without its variables it would wait for peers that
-it cannot find, on hardware that others could use. Its controller tries again and tells its owner's user
-why, in an event.
+A pod that names plugins and cannot be wired is refused: without its variables it could not find its peers and would
+block resources. Its controller tries again and reports the reason in an event.
 """
 
 from typing import Any
@@ -90,9 +89,9 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
 
 
 def foreign_owner(case: Case, owner: Owner) -> None:
-    """Judge the plugins of an owner, as its pods would find them.
+    """Check the plugins of an owner, as its pods would use them.
 
-    No API server asks about owners; this is for the command line.
+    API servers do not call the webhook for owners; this is for the command line.
     """
     try:
         known = _wirings(case).ends(owner)
@@ -118,10 +117,10 @@ def _wirings(case: Case) -> NativeWirings:
 
 
 def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
-    """The unit that a pod belongs to; what is missing is reported.
+    """The unit of a pod; a missing owner is reported.
 
     Raises:
-        RequestError: An annotation of the owner's cannot be understood.
+        RequestError: An annotation of the owner is invalid.
     """
     key = found.kind, namespace, found.owner
     owner = case.owner(key)
@@ -154,7 +153,7 @@ def _is_volcanos(pod: Raw) -> bool:
 
 
 def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
-    """Set what is new or another, as deep down as it lies; plugins take nothing away."""
+    """Set new and changed values, at any depth; plugins remove nothing."""
     for key, value in after.items():
         here = f"{pointer}/{escape(key)}"
         old = before.get(key)
@@ -171,7 +170,7 @@ def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
 
 
 def _are_alike(old: Any, new: Any) -> bool:
-    """Whether two lists hold the same objects, of which fields may differ."""
+    """True if two lists have the same objects, whose fields may differ."""
     return (
         isinstance(old, list)
         and isinstance(new, list)

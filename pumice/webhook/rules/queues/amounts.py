@@ -1,7 +1,7 @@
-"""Quantities of a queue: they can be parsed and are consistent.
+"""Quantities of a queue: they are valid and consistent.
 
-For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited. The
-queue `root` is the whole cluster, so users do not change its quantities.
+For every resource guarantee ≤ deserved ≤ capability. Resources that `capability` does not name are not limited. Queue
+`root` is the whole cluster, so users may not change its quantities.
 """
 
 from collections.abc import Iterator, Mapping
@@ -89,7 +89,7 @@ def guaranteed(queue: Queue) -> Amounts:
 
 
 def milli(value: str | int | None) -> int | None:
-    """A quantity in milli-units; None when there is none or it cannot be read."""
+    """A quantity in milli-units; None if it is missing or invalid."""
     if value is None:
         return None
     try:
@@ -99,14 +99,14 @@ def milli(value: str | int | None) -> int | None:
 
 
 def readable(found: Amounts | None) -> dict[str, int]:
-    """Those amounts that can be read, in milli-units."""
+    """The valid quantities, in milli-units."""
     if not found:
         return {}
     return {name: amount for name, value in found.items() if (amount := milli(value)) is not None}
 
 
 def amounts(case: Case, queue: Queue) -> None:
-    """Check capability, deserved and guarantee, each for itself."""
+    """Check capability, deserved and guarantee, each by itself."""
     for path, found in _by_path(queue).items():
         _each(case, path, found)
     for name, amount in sorted(readable(queue.spec.capability).items()):
@@ -125,7 +125,7 @@ def _by_path(queue: Queue) -> dict[str, Amounts]:
 
 
 def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
-    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability."""
+    """Find quantities that violate guarantee ≤ deserved ≤ capability."""
     capability = readable(queue.spec.capability)
     deserved = readable(queue.spec.deserved)
     for name, amount in sorted(readable(guaranteed(queue)).items()):
@@ -161,7 +161,7 @@ def _each(case: Case, path: str, found: Amounts) -> None:
 
 
 def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
-    """An amount in milli-units, None when it cannot be read; what is wrong with it is reported."""
+    """A quantity in milli-units; an invalid one is reported, and None is returned."""
     try:
         amount = parse_milli(value)
     except ValueError as error:
@@ -184,7 +184,7 @@ Q_ROOT_FROZEN = Rule(
 
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
-    """Check that an update of root leaves its shares alone; another spelling is no change."""
+    """Check that an update of root does not change its shares; another spelling is not a change."""
     stored = _by_path(old)
     for path, new in _by_path(queue).items():
         before = stored[path]
@@ -195,7 +195,7 @@ def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
 
 
 def _exact(amounts: Amounts) -> dict[str, object]:
-    """Amounts in milli-units, and those that cannot be read as they are."""
+    """Quantities in milli-units; invalid ones are kept as they are."""
     return {
         name: value if (exact := milli(value)) is None else exact for name, value in amounts.items()
     }

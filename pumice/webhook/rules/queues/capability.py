@@ -1,8 +1,8 @@
 """Capability in the queue tree: at most that of the queues above, at least that of the queues below.
 
-A queue that names no limit for a resource has the one of the nearest queue above that does, so what is
-compared is always a capability with the nearest one above it. All amounts are exact milli-units. `ruled`
-picks the code: limits of root and resources that Volcano does not compare have rules of their own.
+A queue without a limit for a resource has the limit of the nearest queue above that has one. So each capability is
+compared with the nearest one above it. All quantities are exact milli-units. `ruled` selects the code: limits of root,
+and resources that Volcano does not compare, have their own rules.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _NOT_COMPARED_PREFIXES = ("count/", "requests.")
 
 
 def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
-    """The rule that is broken by an amount of a resource above that of the `limiting` queue: `rule` where Volcano looks."""
+    """The rule for a resource above the limit of queue `limiting`: `rule` if Volcano checks it, too."""
     if limiting == keys.ROOT_QUEUE:
         return Q_ROOT_LIMIT
     extended = "/" in resource and not resource.startswith(_NOT_COMPARED_PREFIXES)
@@ -83,7 +83,7 @@ Named = tuple[int, str]
 
 
 def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find capabilities above those that are above them, as far as this queue has a part in it."""
+    """Find capabilities above those of queues above, if this queue is involved."""
     spec = queue.spec
     if old is not None and (spec.capability, spec.parent) == (old.spec.capability, old.spec.parent):
         return
@@ -106,7 +106,7 @@ def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
 
 
 def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
-    """The capabilities below, largest first: those that have none between them and the queue."""
+    """Capabilities of queues below, largest first: those with none in between."""
     found: dict[str, list[Named]] = {}
     seen = {tree.name}
     waiting = [(child, frozenset(limited)) for child in tree.children(tree.name)]
@@ -130,7 +130,7 @@ def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
 def _over_those_above(
     name: str, own: int, above: Sequence[tuple[str, Limits]], below: Sequence[Named]
 ) -> Iterator[Excess]:
-    """Compare a resource of a queue, or of those below it when it has no limit itself, upwards."""
+    """Compare a resource of a queue, or of the queues below it if it has no limit, with the queues above."""
     if own > 0:
         amount, path, usual = own, f"spec.capability.{name}", Q_CAP_GT_ANCESTOR
         found = f"{name} {format_milli(own)}"

@@ -1,7 +1,7 @@
 """The state of a queue, and its deletion.
 
-A queue that closes needs its children closed. A queue can be deleted if no queue is below it, no pod
-runs in it, and it is neither `root` nor `default`.
+A queue can be closed only if its children are closed. A queue can be deleted if no queue is below it, no pod runs in
+it, and it is neither `root` nor `default`.
 """
 
 from pumice.api import keys

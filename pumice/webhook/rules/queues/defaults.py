@@ -1,7 +1,7 @@
-"""Defaults of a Queue, written when it is made and again when it is updated.
+"""Defaults of a Queue, written at its creation and again in updates.
 
-What an update lacks is written again only where the stored queue has it, so that an update of one
-field touches no other.
+In an update a missing default is written again only if the stored queue has it, so that an update of one field changes
+no other.
 """
 
 from pumice.api import keys

@@ -1,7 +1,6 @@
-"""Fields of a queue that stand for themselves: weight, priority, dequeue strategy, and other clusters.
+"""Fields of a queue that are checked by themselves: weight, priority, dequeue strategy, and other clusters.
 
-The CRD has the same bounds; here the message says what would be right, also where no API server checks
-first.
+The CRD has the same bounds. Here the message says what is expected, also offline.
 """
 
 from pumice.api.queues import Queue
@@ -36,7 +35,7 @@ _STRATEGIES = ("fifo", "traverse")
 
 
 def fields(case: Case, queue: Queue) -> None:
-    """Check the plain fields."""
+    """Check the simple fields."""
     spec = queue.spec
     if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
         message = f"must be between 1 and {_LARGEST_WEIGHT}, inclusive, found {spec.weight}"

@@ -67,12 +67,12 @@ _ABOVE = f"weights in {keys.HIERARCHY_WEIGHTS} must be larger than 0"
 
 
 def rooted(path: str) -> bool:
-    """Whether a path begins at the root."""
+    """True if a path begins at the root."""
     return path.split("/", 1)[0] == keys.ROOT_QUEUE
 
 
 def hierarchy(case: Case, queue: Queue) -> None:
-    """Check the annotations of a queue that has any of the two."""
+    """Check the annotations of a queue that has one of the two."""
     path = queue.metadata.annotation(keys.HIERARCHY)
     weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
     if not path and not weights:
@@ -104,7 +104,7 @@ def _weight(case: Case, weight: str) -> None:
 
 
 def _number(text: str) -> float | None:
-    """A number as Go reads it; None for what it does not read, and for what is too large to be held."""
+    """A number as Go reads it; None if it is invalid or too large."""
     if _NOT_FINITE.fullmatch(text):
         return float(text)
     if not _NUMBER.fullmatch(text):
@@ -117,7 +117,7 @@ def _number(text: str) -> float | None:
 
 
 def _place(case: Case, queue: Queue, path: str) -> None:
-    """Check where a queue's path stands among the others'."""
+    """Check the position of a queue's path among those of other queues."""
     name, inside = queue.metadata.name, f"{path}/"
     found: list[tuple[str, str]] = []
     for other in case.view.queues():

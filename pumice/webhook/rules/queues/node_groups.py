@@ -1,7 +1,7 @@
 """Node groups of a queue: which ones it uses and avoids, and how much of each it may use.
 
-A group is a value of the node label `volcano.sh/nodegroup-name`. Whether nodes of a group exist cannot be known
-here: they may join the cluster at any time. The limits are an annotation, a JSON object with an entry a group.
+A group is a value of the node label `volcano.sh/nodegroup-name`. The existence of nodes is not checked: they may join
+the cluster at any time. The limits are an annotation, a JSON object with one entry for each group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def group_name_problem(name: str) -> str | None:
 
 
 def node_groups(case: Case, queue: Queue) -> None:
-    """Check the lists of `spec.affinity`, each for itself and against each other."""
+    """Check the lists of `spec.affinity`, each by itself and against each other."""
     affinity = queue.spec.affinity
     if affinity is None:
         return
@@ -164,7 +164,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
 
 
 def _unused(queue: Queue, group: str) -> str:
-    """Why a queue never uses a group, by its own affinity; empty when it may."""
+    """Why a queue never uses a group, by its own affinity; empty if it may use it."""
     affinity = queue.spec.affinity
     if affinity is None:  # then that of a queue above may count
         return ""

@@ -1,4 +1,4 @@
-"""The position of a queue in the tree: it has a path to `root`, without a cycle and not too long."""
+"""The position of a queue in the tree: it has a path to `root`, without a cycle and within the depth limit."""
 
 from collections.abc import Iterator
 
@@ -91,7 +91,7 @@ def allocated_pods(queue: Queue) -> int:
 
 
 def place(case: Case, queue: Queue) -> None:
-    """Check where a queue stands in the tree."""
+    """Check the position of a queue in the tree."""
     name, parent = queue.metadata.name, queue.spec.parent
     if name == keys.ROOT_QUEUE:
         if parent:
@@ -144,7 +144,7 @@ def _missing(case: Case, name: str, above: list[str]) -> None:
 
 
 def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find levels beyond the limit, of the queue and of the queues below it."""
+    """Find queues beyond the depth limit: this queue and those below it."""
     if old is not None and queue.spec.parent == old.spec.parent:
         return
     tree = Tree(case.view, queue)

@@ -1,4 +1,4 @@
-"""Claims that Kubernetes makes for each pod: `ephemeral.volumeClaimTemplate`."""
+"""Claims that Kubernetes creates for each pod: `ephemeral.volumeClaimTemplate`."""
 
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pod_types import pod_types
@@ -22,7 +22,7 @@ TPL_CLAIM_TEMPLATE = refused(
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _METADATA = ("annotations", "labels")
 _POINTERS = ("deletionGracePeriodSeconds", "deletionTimestamp")
-"""Of these, unlike of the others, an empty value is a value."""
+"""Fields for which an empty value is valid."""
 
 
 def _metadata(site: Site, metadata: Raw, field: str, _: Raw) -> None:
@@ -44,7 +44,7 @@ def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
 
 
 def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
-    """Check that `dataSource`, what a claim is filled from, says the same as its successor `dataSourceRef`."""
+    """Check that `dataSource` agrees with its successor `dataSourceRef`."""
     new = spec.get("dataSourceRef")
     if new is None:
         return

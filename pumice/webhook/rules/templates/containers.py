@@ -81,12 +81,12 @@ TPL_PULL_POLICY = refused(
 
 _TERMINATION_POLICIES = ("File", "FallbackToLogsOnError")
 _YOUNG = ["stopSignal"]
-"""Fields of hooks that a Kubernetes drops which does not know them; and with them hooks that are nothing else."""
+"""Fields of hooks that older versions of Kubernetes drop, and hooks with only such fields."""
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def containers(site: Site, spec: Raw) -> None:
-    """Check all containers of a pod, and what the pod says about them as a whole."""
+    """Check all containers of a pod, and fields of the pod about them."""
     if not spec.get("containers"):
         site.report(TPL_CONTAINERS, "must have at least one container, found none", "containers")
     named: dict[str, str] = {}

@@ -60,7 +60,7 @@ _FIELDS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
-"""What an environment variable can hold, besides single labels and annotations."""
+"""Fields that an environment variable may refer to, besides single labels and annotations."""
 _ALIASES = {"spec.host": "spec.nodeName"}
 _SUBSCRIPT = re.compile(r"(?P<map>[^\[]+)\['(?P<key>.*)'\]", re.DOTALL)
 _MAPS = ("metadata.annotations", "metadata.labels")
@@ -76,7 +76,7 @@ _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 
 def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
-    """Check variables with good names: of two with the same a later one hides an earlier, unless it holds it."""
+    """Check duplicate variables: a later one hides an earlier one, unless its value contains it."""
     names = [each.get("name", "") for each in variables]
     if len({*names}) == len(names) or any(map(env_name_problem, names)):
         return
@@ -92,7 +92,7 @@ def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
 
 
 def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
-    """Check the volume of a variable that is read from a file, which an init container writes to an emptyDir."""
+    """Check the volume of a variable that is read from a file; an init container writes the file to an emptyDir."""
     if not found:
         return
     volumes = site.pod.volumes
@@ -108,7 +108,7 @@ def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
-    """The shape of a reference to a field of the pod, which must be one of the allowed ones."""
+    """The shape of a reference to a field of the pod, from the allowed fields."""
 
     def path(site: Site, found: str, field: str, _: Raw) -> None:
         if not found or _ALIASES.get(found, found) in allowed:

@@ -1,4 +1,4 @@
-"""How long pods and containers run, whether they start again, probes and hooks, and what a pod may push aside."""
+"""Deadlines, restarts, probes and hooks of pods and containers, and preemption by pods."""
 
 from functools import partial
 
@@ -91,7 +91,7 @@ _NEVER = "Never must be the policy of the pod's PriorityClass; leave it to the c
 
 
 def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
-    """Check `overhead`: that it comes with a runtime class, whose it must be, and that a class can have it."""
+    """Check `overhead`: it must come from a runtime class and be valid in one."""
     if not spec.get("runtimeClassName"):
         message = "must not be set without runtimeClassName"
         site.report(TPL_OVERHEAD, message, field)
@@ -133,7 +133,7 @@ INIT_ROWS = (
     Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy", _NO_POLICY)),
     *_RULE_ROWS,
 )
-"""Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""
+"""Fields of an init container; of these Volcano, too, checks `restartPolicy`."""
 
 
 _OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")

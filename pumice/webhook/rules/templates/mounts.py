@@ -1,4 +1,4 @@
-"""Mounts of volumes and block devices: of volumes that exist, each at a path of its own."""
+"""Mounts of volumes and block devices: their volumes exist, and their paths are unique."""
 
 from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule
@@ -78,7 +78,7 @@ def _claim(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    """Check modes of mounts that do not go together."""
+    """Check mount modes that conflict."""
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
@@ -96,7 +96,7 @@ def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
 
 
 def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -> None:
-    """Check that devices are no mounts of the container, too, and that its users are those of the node."""
+    """Check that devices are not also mounted, and that the container uses the node's users."""
     mounts = container.get("volumeMounts", ())
     for member, of_mounts in (("name", "name"), ("devicePath", "mountPath")):
         mounted = {mount.get(of_mounts) for mount in mounts}

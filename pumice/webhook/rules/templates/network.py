@@ -1,4 +1,4 @@
-"""Names and DNS of a pod, names it knows other hosts by, and ports of containers and of the node."""
+"""Hostnames, host aliases and DNS of a pod, and ports of containers and of the node."""
 
 import re
 from ipaddress import IPv6Address, ip_address
@@ -132,7 +132,7 @@ def _address(rule: Rule) -> Check:
 
 
 def _dns_policy(site: Site, policy: str, _: str, spec: Raw) -> None:
-    """Check that None has servers to go with it."""
+    """Check that policy None has servers."""
     if policy == "None" and not spec.get("dnsConfig", {}).get("nameservers"):
         missing = "at least one DNS nameserver" if "dnsConfig" in spec else "`dnsConfig`"
         message = f"must provide {missing} when `dnsPolicy` is None, found none"
@@ -183,12 +183,12 @@ _number = within(TPL_PORT, 1, LARGEST_PORT)
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
-    """Check ports of the node of an init container; they run one by one, so each is for itself."""
+    """Check host ports of an init container. Init containers run one after the other, so each is checked by itself."""
     _take(site, ports, {})
 
 
 def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]]) -> None:
-    """Take ports of the node; in its network, one without a number of its own has the container's."""
+    """Record host ports; with `hostNetwork` the default of a host port is the container port."""
     for index, port in enumerate(ports):
         outside = port.get("hostPort")
         implied = not outside and site.pod.host_network
@@ -208,7 +208,7 @@ def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]])
 
 
 def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
-    """Check ports of a regular container in the networks of node and pod, which all of these share."""
+    """Check ports of a regular container in the networks of node and pod, which all of them share."""
     _take(site, ports, site.pod.host_ports)
     if not site.pod.host_network:
         _clashes(site, ports)
@@ -223,7 +223,7 @@ def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
 
 
 def _clashes(site: Site, ports: list[Raw]) -> None:
-    """Check ports against each other and those of the containers before; a pod has one network for all.
+    """Check ports against each other and those of earlier containers; a pod has one network for all.
 
     Source: the warnings that a Kubernetes API server of version 1.36 gives for pods.
     """
@@ -253,7 +253,7 @@ def _place(port: PodPort) -> str:
 
 
 def _clash(port: Raw, other: Raw) -> bool:
-    """Whether two ports of the same number are in each other's way, and not refused for that."""
+    """True if two ports with the same number conflict without being refused."""
     inside, outside = port.get("hostPort", 0), other.get("hostPort", 0)
     if not inside or not outside:
         return True

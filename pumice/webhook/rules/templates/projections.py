@@ -1,7 +1,7 @@
-"""Files that Kubernetes puts into volumes: from ConfigMaps, Secrets, the pod, and projected from several sources.
+"""Files of volumes from ConfigMaps, Secrets, the pod, and projected sources.
 
-Trust bundles and pod certificates are features that are off by default. Where they are off, the API server drops
-these sources unseen, and pods lack their files.
+Trust bundles and pod certificates are features that are off by default. If they are off, the API server drops these
+sources silently, and pods lack their files.
 """
 
 from pumice.api.json_words import either, quoted
@@ -63,18 +63,18 @@ _LONGEST_SIGNER = 253 + 1 + 253 + 1 + 63
 _POD_FIELDS = tuple(
     f"metadata.{name}" for name in ("annotations", "labels", "name", "namespace", "uid")
 )
-"""What a file can hold of its pod, besides single labels and annotations."""
+"""Fields of the pod that a file may refer to, besides single labels and annotations."""
 
 
 def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
-    """Check that no file is where another is."""
+    """Check that no two files have the same path."""
     overlaps(
         site, [(item.get("path", ""), f"{field}[{index}].path") for index, item in enumerate(items)]
     )
 
 
 def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
-    """Check that each source of a projected volume is one thing, and that no two write the same file."""
+    """Check that each source of a projected volume has one type, and that no two sources write the same file."""
     written: dict[str, str] = {}
     tokens: list[tuple[str, str]] = []
     for index, each in enumerate(projected.get("sources", ())):
@@ -102,7 +102,7 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
 
 
 def _files(kind: str, source: Raw) -> list[str]:
-    """Paths of the files of a source of a projected volume that must be its alone."""
+    """Paths of the files of a source in a projected volume, which must be unique."""
     if kind == "clusterTrustBundle":
         return [source.get("path", "")]
     if kind == "podCertificate":
@@ -111,14 +111,14 @@ def _files(kind: str, source: Raw) -> list[str]:
 
 
 def _bundle_name(site: Site, name: str, field: str, _: Raw) -> None:
-    """Check the name of certificates to trust; before a colon stands the signer whose they are."""
+    """Check the name of a trust bundle; the part before a colon is its signer."""
     signed, colon, rest = name.rpartition(":")
     if problem := dns_subdomain_problem(name if colon and not signed else rest):
         site.report(TPL_CERTIFICATES, problem, field)
 
 
 def _is_signer(name: str) -> bool:
-    """Whether a text names a signer: a domain, a slash, and a path."""
+    """True if a text is the name of a signer: a domain, a slash, and a path."""
     domain, slash, path = name.partition("/")
     return (
         slash != ""
@@ -139,7 +139,7 @@ _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
 
 
 def _seconds(site: Site, seconds: int, field: str, _: Raw) -> None:
-    """Check how long a token is valid."""
+    """Check the validity period of a token."""
     if seconds < _SHORTEST_TOKEN:
         message = (
             f"may not specify a duration less than 10 minutes ({_SHORTEST_TOKEN}), found {seconds}"

@@ -1,6 +1,6 @@
-"""What containers ask for: requests and limits, claims, and what a change of them does.
+"""Resources of containers: requests and limits, claims, and resize policies.
 
-Pods as a whole, and runtime classes, say requests and limits in the same form. Kubernetes accepts amounts with a unit
+Pods as a whole, and runtime classes, have the same form of requests and limits. Kubernetes accepts amounts with a unit
 that was hardly meant without a warning: `cpu: 500M` asks for 500 million cores, and `memory: 4` for 4 bytes.
 """
 
@@ -127,28 +127,28 @@ _MOST_GIBIBYTES = 64
 _CPU = re.compile(r"(\d+(?:\.\d+)?)M?", re.ASCII)
 _WHOLE = re.compile(r"\d+", re.ASCII)
 _MOST_COUNTED = 2**63 - 1
-"""The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
+"""The largest count in milli-units; for a larger one Kubernetes cannot decide whether it is an integer."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
-"""In milli-units; what is larger and written in powers of 1024 counts as this to Kubernetes."""
+"""In milli-units; Kubernetes reads larger binary quantities as this value."""
 
 Amounts = dict[str, int]
-"""Amounts in milli-units by name of the resource."""
+"""Quantities in milli-units by name of the resource."""
 
 Written = tuple[tuple[str, str | float], ...]
-"""Amounts as they are written, by name of the resource."""
+"""Quantities as in the manifest, by name of the resource."""
 
 Problem = tuple[Rule, str, str]
-"""A rule that is broken, the field, and what is wrong."""
+"""The broken rule, the field, and the problem."""
 
 Judge = Callable[[str, object, bool], tuple[int, tuple[tuple[Rule, str], ...]]]
-"""Judges a resource by its name and amount; with a hint at the name that was meant, or without.
+"""Checks a resource by its name and quantity, with or without a hint at the intended name.
 
-Returns the amount in milli-units, and what is wrong with it and its name.
+Returns the quantity in milli-units, and the problems of quantity and name.
 """
 
 
 def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
-    """A judge that refuses these names. It remembers: in a Job, and among Jobs, most amounts are alike."""
+    """A check that refuses invalid names. It has a cache: most quantities of a Job, and of similar Jobs, are equal."""
 
     @lru_cache(maxsize=4096)
     def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[tuple[Rule, str], ...]]:
@@ -210,17 +210,17 @@ def _unit_problem(name: str, value: object, amount: int) -> tuple[Rule, str] | N
 
 
 of_container = judge_by(container_resource_problem)
-"""Judges a resource of a container."""
+"""Checks a resource of a container."""
 
 
 def milli(value: object) -> int:
-    """An amount in milli-units, as Kubernetes compares it."""
+    """A quantity in milli-units, as Kubernetes compares it."""
     amount = parse_milli(value)
     return min(amount, _MOST_BINARY) if type(value) is str and value.endswith("i") else amount
 
 
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
-    """Amounts by name; what is wrong with each for itself is reported."""
+    """Quantities by name; problems of each are reported."""
     read: Amounts = {}
     hinted = not site.case.suggestions.spent
     for resource, value in found.items():
@@ -234,7 +234,7 @@ def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
 
 
 def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
-    """What does not go together; fields are those of the object that has limits and requests."""
+    """Conflicts between fields of the object with limits and requests."""
     for resource, asked in requests.items():
         limit, shared = limits.get(resource), is_shared(resource)
         if asked == limit or (shared and (limit is None or asked < limit)):
@@ -259,7 +259,7 @@ def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
 def requirements(
     site: Site, found: Raw, field: str, judge: Judge = of_container
 ) -> tuple[Amounts, Amounts]:
-    """Limits and requests; what is wrong with each for itself is reported."""
+    """Limits and requests; problems of each are reported."""
     limits = amounts(site, found.get("limits", {}), f"{field}.limits", judge)
     return limits, amounts(site, found.get("requests", {}), f"{field}.requests", judge)
 
@@ -286,7 +286,7 @@ def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
 
 
 def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
-    """Check that claims are the pod's, and that no request of one is claimed twice, nor beside the whole."""
+    """Check that claims belong to the pod, and that none is used twice."""
     known = {claim.get("name", "") for claim in site.pod.spec.get("resourceClaims", ())} - {""}
     claimed: dict[str, set[str]] = {}
     for index, claim in enumerate(claims):
@@ -333,7 +333,7 @@ ROWS = (
 """Fields of a container."""
 
 INIT_ROWS = (Row("resizePolicy[].restartPolicy", _restart_of_init),)
-"""Further ones of an init container that runs to its end."""
+"""Further fields of an init container that runs to completion."""
 
 _SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 _one_source = one_of_two(

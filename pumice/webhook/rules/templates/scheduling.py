@@ -1,6 +1,6 @@
 """Where pods may run: node selector, affinity, spread constraints, tolerations and gates.
 
-And names of objects that a pod refers to; whether these exist is not asked.
+It also checks names of objects that a pod refers to, but not their existence.
 """
 
 import re
@@ -179,7 +179,7 @@ def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) ->
 
 
 def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
-    """Check `serviceAccount`, the old name of `serviceAccountName`, which counts where that is empty."""
+    """Check `serviceAccount`, the old name of `serviceAccountName`, which is used if that is empty."""
     new = spec.get("serviceAccountName")
     if not new:
         _reference(site, old, field, spec)
@@ -255,4 +255,4 @@ ROWS = (
 """Fields of a pod's spec."""
 
 SCHEDULING = compiled(ROWS)
-"""Checks these fields, for others that have them."""
+"""Checks these fields for other objects that have them."""

@@ -147,7 +147,7 @@ def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
 
 
 def host_processes(site: Site, spec: Raw) -> None:
-    """Check that containers agree on whether they are processes of the host, of Windows."""
+    """Check that containers agree on being Windows HostProcess containers."""
     whole = _host_process(spec)
     flags: list[bool] = []
     for field in ("initContainers", "containers"):
@@ -180,7 +180,7 @@ def _host_process(owner: Raw) -> bool | None:
 
 
 def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
-    """Check that a sysctl is of a namespace that the pod does not share with its node."""
+    """Check that a sysctl belongs to a namespace that the pod does not share with its node."""
     separator = re.search("[./]", found)
     # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
     plain = found.translate(_SWAPPED) if separator and separator[0] == "/" else found
@@ -193,7 +193,7 @@ def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
-    """Check what in the context of a container does not go together, or not with the pod."""
+    """Check conflicts within the security context of a container, and with the pod's."""
     if context.get("procMount") == "Unmasked" and site.pod.host_users:
         message = "`hostUsers` must be false to use `Unmasked`"
         site.report(TPL_SECURITY, message, f"{field}.procMount")
@@ -208,7 +208,7 @@ def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
 
 
 def _host_users(site: Site, found: bool, field: str, _: Raw) -> None:
-    """Check that a pod shares a namespace of the node only if it shares its users."""
+    """Check that a pod which shares a namespace of the node also shares its users."""
     if not found or site.pod.host_users:
         return
     if field == "hostNetwork":

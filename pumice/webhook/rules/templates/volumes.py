@@ -1,7 +1,7 @@
-"""Volumes of a pod: names, and where each comes from; for those of vendors, also what has replaced them.
+"""Volumes of a pod: names and sources; for sources of vendors also their replacements.
 
-Most sources only have fields that must not be empty. Whether an object that a source names exists is not asked.
-A volume without a source is an empty directory; one whose source is not known is newer than this version.
+Most sources only have fields that must not be empty. The existence of named objects is not checked. A volume without a
+source is an empty directory. An unknown source is newer than this version of Pumice.
 """
 
 import re
@@ -121,7 +121,7 @@ def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
-    """Check a volume's name with an iSCSI initiator: nodes call the connection by the name and the portal."""
+    """Check a volume with an iSCSI initiator: nodes name the connection after the volume and the portal."""
     length = len(f"{volume.get('name', '')}:{source.get('targetPortal', '')}")
     if "initiatorName" in source and length > _LONGEST_PORTAL:
         message = f"must have at most {_LONGEST_PORTAL} characters together with targetPortal, found {length}"
