@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.exits import UserError
 from pumice.cli.files import checking
 from pumice.cli.processes.components import connected, in_cluster, require_port
@@ -26,6 +27,9 @@ __all__ = ["AdmissionServer", "listening_at", "paired", "read_paths", "read_sett
 
 _LONGEST_DRAIN = 300.0
 """Maximum drain time in seconds, as in the chart; a terminating pod has about as long."""
+
+_DEFAULTS: tuple[list[str], ...] = ([], [f"scheduler-name={DEFAULT_SCHEDULER}"])
+"""Settings that change nothing; the chart always passes the scheduler's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ def read_settings(
     Raises:
         UserError: There is no such setting or it has no such value.
     """
-    if not assignments and not plugin_assignments:
+    if not plugin_assignments and list(assignments) in _DEFAULTS:
         return Terms(), PluginSettings()
     return in_child_process(_settings, assignments, plugin_assignments)
 
