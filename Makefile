@@ -40,7 +40,7 @@ fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what 
 kill: $(READY_DEV) controlplane ## Kill leaders once a second under load, 200 times, on a real control plane (5 min)
 	$(PY) -m tests.kill
 
-kubernetes-rules: $(READY_DEV) controlplane ## Record anew where the real kube-scheduler lets drawn pods run (3 min)
+kubernetes-rules: $(READY_DEV) controlplane ## Record again where the real kube-scheduler lets drawn pods run (3 min)
 	$(PY) -m tests.reference
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files

@@ -10,7 +10,7 @@ Waiting: full nodes for which 500 gangs wait, and one event that helps none of t
 written because of it. The gangs are equal or each of another size. The first cycle after the event counts.
 Ordering: what enqueue takes to let in 10,000 PodGroups of 1,000 queues, one of each queue in turn.
 CPU time of the cycle (and of the event) alone; median and range over the runs. Python's garbage collector is as in the
-component (`pumice/cli/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
+component (`pumice/cli/processes/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
 Memory: see `benchmarks/scheduling_memory.py`.
 """
 
@@ -39,7 +39,7 @@ from benchmarks.scheduling_work import (
     running,
     tree_of_queues,
 )
-from pumice.cli.lean import settled
+from pumice.cli.processes.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.opening import Step
 from pumice.scheduler.worker.settings import PACE

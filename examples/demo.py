@@ -26,11 +26,11 @@ from pumice.api.kinds import JOB, POD, POD_GROUP, Kind
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.changes import changes
-from pumice.cli.dev_cluster import DevCluster, dev_cluster
-from pumice.cli.manifests import read_objects
-from pumice.cli.nodes import read_nodes
-from pumice.cli.story import sentence, standing
+from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
+from pumice.cli.development.nodes import read_nodes
+from pumice.cli.files.changes import changes
+from pumice.cli.files.manifests import read_objects
+from pumice.cli.live.story import sentence, standing
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.store import Change

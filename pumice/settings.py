@@ -75,7 +75,7 @@ class FilePart(BaseModel):
 
 
 def is_null(value: Any) -> bool:
-    """Whether a value is null; scalars that are kept as they are written know it themselves."""
+    """True if a value is null, also if it is a scalar that is kept as written."""
     return value is None or getattr(value, "is_null", False)
 
 
@@ -86,10 +86,10 @@ def read(model: Any, value: Any, context: Any = None, at: Location = ()) -> Any:
         model: A model, or another type that pydantic knows.
         value: What was written, as JSON has it.
         context: What validators get.
-        at: Where the value stands.
+        at: Location of the value.
 
     Raises:
-        SettingError: It is not what the model says; all problems at once.
+        SettingError: The value does not fit the model; lists all problems.
     """
     adapter = TypeAdapter(model)
     try:
@@ -104,7 +104,7 @@ def read_leniently(
     """Read a value as Volcano does, which ignores unknown keys: they are warnings.
 
     Raises:
-        SettingError: It is not what the model says otherwise.
+        SettingError: The value does not fit the model for another reason.
     """
     try:
         return read(model, value, context), ()
@@ -127,7 +127,7 @@ def read_leniently(
 
 
 def checked(problem: Callable[[Any], str | None], code: str = "") -> AfterValidator:
-    """A validator of a function that says what is wrong with a value, or None."""
+    """Makes a validator from a function that returns what is wrong with a value, or None."""
 
     def check(value: Any) -> Any:
         if found := problem(value):
@@ -138,14 +138,14 @@ def checked(problem: Callable[[Any], str | None], code: str = "") -> AfterValida
 
 
 def refuse(problems: Iterable[tuple[Location, str]], code: str = "") -> None:
-    """Refuse a value in a validator, if there are problems.
+    """Refuse a value in a validator if there are problems.
 
     Args:
-        problems: Where below the value, and what is wrong there.
-        code: Of the problems.
+        problems: Locations below the value, each with its problem.
+        code: Code of the problems.
 
     Raises:
-        ValidationError: There is one.
+        ValidationError: There is at least one problem.
     """
     details = [
         InitErrorDetails(
@@ -160,7 +160,7 @@ def refuse(problems: Iterable[tuple[Location, str]], code: str = "") -> None:
 
 
 def json_schema(model: Any) -> Schema:
-    """The JSON schema, without references: messages about what stands behind one are hard to read."""
+    """The JSON schema without references, since messages about referenced schemas are hard to read."""
     schema = TypeAdapter(model).json_schema()
     inlined: Schema = _inlined(schema, schema.pop("$defs", {}))
     return inlined
@@ -185,7 +185,7 @@ def _inlined(part: Any, definitions: Mapping[str, Schema]) -> Any:
 def _problems(
     error: ValidationError, adapter: TypeAdapter[Any], at: Location
 ) -> list[SettingProblem]:
-    """What pydantic says, in Pumice's words."""
+    """Pydantic's errors as problems in Pumice's words."""
     suggestions = Suggestions()
     schema: Schema = {}
     found = []
@@ -239,7 +239,7 @@ _LONGEST, _MOST_KEYS = 120, 12
 
 
 def _at(schema: Schema, location: Location) -> Schema:
-    """What a schema says of a place."""
+    """The part of a schema that describes a location."""
     definitions = schema.get("$defs", {})
 
     def resolved(part: Schema) -> Schema:
@@ -253,7 +253,7 @@ def _at(schema: Schema, location: Location) -> Schema:
 
 
 def _without(value: Any, location: Location) -> Any:
-    """A value without what stands at a place; what is written twice by an alias stays in other places."""
+    """A value without the part at a location. A part that an alias repeats stays at its other locations."""
     first, *rest = location
     if isinstance(value, list):
         return [

@@ -8,7 +8,7 @@ _YEAR = 365 * _DAY
 
 
 def human_duration(seconds: float) -> str:
-    """A duration in at most two units, the coarser the longer it is.
+    """A duration in at most two units; longer durations use coarser units.
 
     Source: Kubernetes apimachinery, `duration.HumanDuration`; the limits are facts of its output.
     """

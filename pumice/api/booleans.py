@@ -1,4 +1,4 @@
-"""Booleans as Go reads them from a text: annotations, labels and arguments are written for it."""
+"""Booleans in the spelling that Go reads: annotations, labels and arguments are written for it."""
 
 __all__ = ["parse_bool"]
 
@@ -8,5 +8,5 @@ _READ = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.from
 
 
 def parse_bool(text: str) -> bool | None:
-    """Read a boolean; None when the text is none."""
+    """Read a boolean; None if the text is not a boolean."""
     return _READ.get(text)

@@ -10,7 +10,7 @@ __all__ = [
 
 
 class PodDisruptionBudgetSpec(ApiStruct, frozen=True):
-    """The protected pods; without a selector none, with an empty one all of the namespace."""
+    """The protected pods: none without a selector, all pods of the namespace with an empty one."""
 
     selector: LabelSelector | None = None
 

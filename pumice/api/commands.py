@@ -1,4 +1,4 @@
-"""The Command: an order to a Job or a Queue, as `vcctl job suspend` creates it.
+"""The Command: an action that a user requests for a Job or a Queue, as `vcctl job suspend` creates it.
 
 Group `bus.volcano.sh/v1alpha1`. Fields stand at the top level, there is no spec.
 """
@@ -12,7 +12,7 @@ __all__ = ["Command"]
 
 
 class Command(ApiStruct, frozen=True):
-    """An order to a Job or a Queue; deleted before it is carried out, so carried out at most once.
+    """A requested action on a Job or a Queue. It is deleted before it is carried out, so it is carried out at most once.
 
     Attributes:
         action: What to do, for example `AbortJob` or `ResumeJob`.

@@ -1,4 +1,4 @@
-"""The CronJob of Volcano: Jobs that are made anew by the clock.
+"""The CronJob of Volcano: Jobs that are created on a schedule.
 
 Group `batch.volcano.sh/v1alpha1`, not to be confused with Kubernetes' own CronJob of group `batch`.
 """
@@ -22,15 +22,15 @@ __all__ = [
 ]
 
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
-"""What happens if a Job still runs when the next one is due."""
+"""What the controller does if a Job still runs when the next one is due."""
 
 
 class EmbeddedMeta(ApiStruct, frozen=True):
-    """Metadata of an object that is yet to be made.
+    """Metadata of an object that will be created.
 
     Attributes:
         name: Not used, names are generated.
-        namespace: Not used, the namespace is the maker's.
+        namespace: Not used, the namespace is that of the CronJob.
         labels: Labels of the object.
         annotations: Annotations of the object.
         finalizers: Finalizers of the object.
@@ -44,7 +44,7 @@ class EmbeddedMeta(ApiStruct, frozen=True):
 
 
 class JobTemplateSpec(ApiStruct, frozen=True):
-    """The Jobs that are made.
+    """Template of the Jobs that a CronJob creates.
 
     Attributes:
         metadata: Their labels and annotations.
@@ -56,19 +56,19 @@ class JobTemplateSpec(ApiStruct, frozen=True):
 
 
 class CronJobSpec(ApiStruct, frozen=True):
-    """When Jobs are made, and which.
+    """Schedule of a CronJob and template of its Jobs.
 
     Attributes:
         schedule: Minutes, hours, days, months and weekdays, for example `*/5 * * * *`, or a
             descriptor such as `@daily` or `@every 90m`.
         time_zone: Time zone of the schedule, for example `Europe/Oslo`; that of the controller when
             left out.
-        starting_deadline_seconds: Seconds after which a Job that was due is not made any more; less than
-            one counts as one.
+        starting_deadline_seconds: Seconds after which a Job that was due is not created any more; values below 1 count
+            as 1.
         concurrency_policy: What happens if a Job still runs when the next one is due: `Allow`
             lets both run, `Forbid` skips the next one, `Replace` deletes the one that runs.
-        suspend: Makes no Jobs for the time being.
-        job_template: The Jobs that are made.
+        suspend: Whether to create no further Jobs until this is false again.
+        job_template: Template of the Jobs that are created.
         successful_jobs_history_limit: Completed Jobs that are kept.
         failed_jobs_history_limit: Failed Jobs that are kept.
     """
@@ -84,7 +84,7 @@ class CronJobSpec(ApiStruct, frozen=True):
 
 
 class ObjectReference(ApiStruct, frozen=True):
-    """Another object.
+    """A reference to another object.
 
     Attributes:
         api_version: Its group and version.
@@ -120,10 +120,10 @@ class CronJobStatus(ApiStruct, frozen=True):
 
 
 class CronJob(ApiStruct, frozen=True):
-    """Jobs that are made anew by the clock.
+    """Jobs that are created on a schedule.
 
     Attributes:
-        spec: When, and which.
+        spec: Schedule and template.
         status: Its observed state.
     """
 
@@ -135,7 +135,7 @@ class CronJob(ApiStruct, frozen=True):
 
 
 def job_name(cron_job: str, schedule: Calendar | Interval | None, moment: float) -> str:
-    """Name of the Job of a run, which follows from its instant, so that no run happens twice.
+    """Name of the Job of a run, which follows from its instant, so that no run is created twice.
 
     It is `<cron job>-<minutes since 1970>`. Of intervals below a minute it is the seconds, since one minute has several runs.
 

@@ -1,7 +1,7 @@
 """YAML and JSON as Kubernetes reads them.
 
-The reader agrees with kubectl on what a scalar is, refuses what JSON cannot hold, and refuses a key
-that appears twice, which otherwise silently wins.
+The reader reads scalars as kubectl does. It refuses values that JSON cannot hold, and duplicate keys, of which other
+readers silently keep the last.
 """
 
 import itertools
@@ -30,7 +30,8 @@ __all__ = ["MOST_UNREADABLE", "DocumentError", "parse", "written"]
 _DECODER = msgspec.json.Decoder(float_hook=scalars.number)
 
 MOST_UNREADABLE = 100
-"""Documents of a text that cannot be read before the rest is left unread: each costs another reading of the rest."""
+"""Number of unreadable documents of a text after which the rest is left unread: each costs another reading of the rest.
+"""
 
 
 def parse(
@@ -47,7 +48,7 @@ def parse(
         Number of the document and its first line, both counted from 1, and its value.
 
     Raises:
-        DocumentError: The text is not UTF-8, or no YAML; only without `failed`.
+        DocumentError: The text is not UTF-8, or not YAML; only without `failed`.
     """
     rest, lines, documents = "", 0, 0
     try:
@@ -79,7 +80,7 @@ def written(raw: bytes) -> list[Any]:
     """The values of a text's documents that are not empty, as `WrittenScalar`, `WrittenMapping` and `WrittenList`.
 
     Raises:
-        DocumentError: The text is not UTF-8, or no YAML.
+        DocumentError: The text is not UTF-8, or not YAML.
     """
     values = [value for _, _, value in _yaml(_decode(raw), written=True)]
     return [each for each in values if not (isinstance(each, WrittenScalar) and each.is_null)]
@@ -151,7 +152,7 @@ _DECODER_OF_SEVERAL = json.JSONDecoder(parse_float=scalars.number, parse_constan
 
 
 def _trailing_comma(error: json.JSONDecodeError) -> DocumentError | None:
-    """The error for a comma after the last item of otherwise good JSON, which YAML allows and an API server does not."""
+    """The error for a comma after the last item of otherwise valid JSON. YAML allows the comma, an API server does not."""
     text = error.doc
     comma = text.rfind(",", 0, error.pos + 1)
     closing = text[comma + 1 :].lstrip()[:1]
@@ -166,7 +167,7 @@ def _trailing_comma(error: json.JSONDecodeError) -> DocumentError | None:
 
 
 def _check_flow(text: str, start: Any) -> None:
-    """Refuse a document that is JSON but for a trailing comma.
+    """Refuse a document that is valid JSON except for a trailing comma.
 
     Args:
         text: The text.

@@ -26,12 +26,12 @@ _UNIT = re.compile(r"[^.0-9]+")
 _SECOND = _NANOSECONDS["s"]
 _LIMIT = 2**63
 _LONGEST = 100
-"""Bound on the length of a duration, so that no manifest can ask for a long calculation."""
+"""Maximum length of a duration, so that no manifest can cause a long calculation."""
 
 
 @lru_cache(maxsize=1024)
 def parse_nanoseconds(text: str) -> int | None:
-    """Read a duration as nanoseconds; None when the text is none, or longer than 64 bits can hold."""
+    """Read a duration as nanoseconds; None if the text is not a duration or does not fit into 64 bits."""
     match = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
@@ -43,7 +43,7 @@ def parse_nanoseconds(text: str) -> int | None:
 
 
 def parse_seconds(text: str) -> float | None:
-    """Read how long to wait, in seconds; None when the text is no duration, or a negative one."""
+    """Read a waiting time in seconds; None if the text is not a duration or is negative."""
     found = parse_nanoseconds(text)
     return None if found is None or found < 0 else found / _SECOND
 
@@ -66,7 +66,7 @@ def duration_problem(text: str) -> str | None:
 
 
 def _duration_fault(text: str) -> str:
-    """What is wrong with a duration, in the words of Go, by which Volcano's users know it."""
+    """What is wrong with a duration, in the words of Go, which Volcano's users know."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     while rest and (number := _NUMBER.match(rest)):
         unit = _UNIT.match(rest, number.end())

@@ -1,8 +1,8 @@
-"""Field errors: what is wrong, where, and how to mend it.
+"""Field errors: what is wrong, where, and how to fix it.
 
-The same error is one line in a terminal, one cause in a Kubernetes Status and one object in
-`pumice lint -o json`, so it carries a path as users write it (`spec.tasks[1].policies[0].event`), a
-stable code, and a message that says what was found and what would be right.
+The same error is one line in a terminal, one cause in a Kubernetes Status and one object in `pumice lint -o json`, so
+it has a path as users write it (`spec.tasks[1].policies[0].event`), a stable code, and a message that says what was
+found and what was expected.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
     Attributes:
         path: Where, in the dotted form that kubectl prints, list indexes in brackets. Empty for
             the object as a whole.
-        message: What was found and what would be right; one sentence without the path.
+        message: What was found and what was expected; one sentence without the path.
         code: Stable name of the rule, for example `JOB-DUP-TASK`.
         reason: Kubernetes' class of the error.
     """
@@ -50,7 +50,7 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
         return plain(f"{where}{self.message} [{self.code}]")
 
     def within(self, longest: int) -> str:
-        """The same line, cut before its code where it would be longer than so many characters."""
+        """The line of `__str__`, cut before its code to at most this many characters."""
         line = str(self)
         if len(line) <= longest:
             return line
@@ -75,7 +75,7 @@ def summary(errors: Iterable[FieldError]) -> str:
 def did_you_mean(found: str, candidates: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the closest candidate, or an empty string when none is close.
 
-    For a name or two; where there may be many, share one budget (`Suggestions`).
+    Use it for one or two names. For many names share one budget (`Suggestions`).
     """
     return Suggestions().did_you_mean(found, candidates)
 

@@ -105,7 +105,7 @@ class Member(ApiStruct, frozen=True):
 
 
 class HyperNodeSpec(ApiStruct, frozen=True):
-    """What is near to each other, and how near.
+    """Members of a HyperNode and its tier.
 
     Attributes:
         tier: How far apart the members are; a HyperNode's tier is above that of its members.
@@ -122,9 +122,9 @@ class HyperNodeCondition(ApiStruct, frozen=True):
     """Something that is true of the HyperNode, and why.
 
     Attributes:
-        type: What it is about.
+        type: Type of the condition.
         status: `True`, `False` or `Unknown`.
-        observed_generation: Generation of the spec that it was seen at.
+        observed_generation: Generation of the spec for which the condition was set.
         last_transition_time: When the status changed.
         reason: One word why.
         message: One sentence why.
@@ -139,7 +139,7 @@ class HyperNodeCondition(ApiStruct, frozen=True):
 
 
 class HyperNodeStatus(ApiStruct, frozen=True):
-    """What its members come to.
+    """Conditions of a HyperNode and its number of nodes.
 
     Attributes:
         conditions: What is true of it.
@@ -155,7 +155,7 @@ class HyperNode(ApiStruct, frozen=True):
 
     Attributes:
         spec: What it consists of.
-        status: What that comes to.
+        status: Its observed state.
     """
 
     api_version: str = ""

@@ -1,17 +1,23 @@
-"""The JobFlow, Jobs that wait for each other, and the JobTemplate, of which it makes them.
+"""The JobFlow, Jobs that wait for each other, and the JobTemplate, from which its Jobs are created.
 
 Group `flow.volcano.sh/v1alpha1`.
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
+from pumice.api import keys
 from pumice.api.jobs import JobSpec, TaskState
 from pumice.api.markers import Marker
 from pumice.api.meta import ApiStruct, ObjectMeta
 
 __all__ = [
+    "FAILURE_POLICIES",
+    "JOBS",
+    "MAX_RETRIES",
     "PHASES",
     "RETAIN_POLICIES",
+    "FailureOptions",
     "Flow",
     "FlowDependsOn",
     "FlowPatch",
@@ -25,6 +31,7 @@ __all__ = [
     "Probe",
     "TaskStatus",
     "TcpSocket",
+    "failure_options",
     "job_name",
 ]
 
@@ -33,6 +40,15 @@ PHASES = ("Succeed", "Terminating", "Failed", "Running", "Pending")
 
 RETAIN_POLICIES = ("retain", "delete")
 """What happens to the Jobs when all have completed."""
+
+FAILURE_POLICIES = ("continue", "stop")
+"""What happens to the Jobs that run when one has failed; the first is the default."""
+
+MAX_RETRIES = 10
+"""Further Jobs that a flow whose Job has failed may get."""
+
+JOBS = 1000
+"""Jobs that a JobFlow may have, retries included: its status says something about each, and an object has room for 1.5 MB."""
 
 
 class HttpHeader(ApiStruct, frozen=True):
@@ -114,7 +130,7 @@ class FlowDependsOn(ApiStruct, frozen=True):
 
 
 class FlowPatch(ApiStruct, frozen=True):
-    """What a Job has different from its JobTemplate.
+    """Differences between a Job and its JobTemplate.
 
     Attributes:
         job_spec: The fields that differ; nothing in it is defaulted.
@@ -127,9 +143,9 @@ class Flow(ApiStruct, frozen=True):
     """One Job of a JobFlow.
 
     Attributes:
-        name: Name of the JobTemplate that the Job is made of.
+        name: Name of the JobTemplate from which the Job is created.
         depends_on: What it waits for.
-        patch: What it has different from its JobTemplate.
+        patch: Differences between the Job and its JobTemplate.
     """
 
     name: Annotated[str, Marker(min_length=1, required=True)] = ""
@@ -138,7 +154,7 @@ class Flow(ApiStruct, frozen=True):
 
 
 class JobFlowSpec(ApiStruct, frozen=True):
-    """Which Jobs are made, and in what order.
+    """Flows of a JobFlow, and what happens to their Jobs at the end.
 
     Attributes:
         flows: The Jobs.
@@ -187,8 +203,8 @@ class FlowCondition(ApiStruct, frozen=True):
     """What was last seen of one of the Jobs.
 
     Attributes:
-        phase: Its phase; why there is no Job if something is in its way.
-        create_time: When it was made.
+        phase: Its phase; the reason why there is no Job, if something prevents it.
+        create_time: When it was created.
         running_duration: How long it has run.
         task_status_count: Its pods by task and pod phase.
     """
@@ -256,21 +272,21 @@ class JobFlow(ApiStruct, frozen=True):
 
 
 class JobTemplateStatus(ApiStruct, frozen=True):
-    """What was made of a JobTemplate.
+    """Jobs that were created from a JobTemplate.
 
     Attributes:
-        job_depends_on_list: The Jobs that were made of it.
+        job_depends_on_list: The Jobs that were created from it.
     """
 
     job_depends_on_list: list[str] | None = None
 
 
 class JobTemplate(ApiStruct, frozen=True):
-    """A Job to be made by JobFlows.
+    """A template of Jobs, which JobFlows create.
 
     Attributes:
         spec: What the Jobs ask for.
-        status: What was made of it.
+        status: The Jobs that were created from it.
     """
 
     api_version: str = ""
@@ -280,6 +296,36 @@ class JobTemplate(ApiStruct, frozen=True):
     status: JobTemplateStatus = JobTemplateStatus()
 
 
-def job_name(job_flow: str, flow: str) -> str:
-    """Name of a Job of a JobFlow: `<job flow>-<flow>`."""
-    return f"{job_flow}-{flow}"
+def job_name(job_flow: str, flow: str, retry: int = 0) -> str:
+    """Name of a Job of a JobFlow: `<job flow>-<flow>`, for a retry `<job flow>-<flow>-retry-<number>`."""
+    name = f"{job_flow}-{flow}"
+    return f"{name}-retry-{retry}" if retry else name
+
+
+@dataclass(frozen=True, slots=True)
+class FailureOptions:
+    """What annotations of a JobFlow say about Jobs that fail.
+
+    Attributes:
+        stop: Whether the Jobs that run are terminated when the JobFlow has failed.
+        retries: How many further Jobs a flow gets whose Job has failed.
+        invalid: Annotations that cannot be read, each with what it must be; they have no effect.
+    """
+
+    stop: bool = False
+    retries: int = 0
+    invalid: tuple[tuple[str, str], ...] = ()
+
+
+def failure_options(meta: ObjectMeta) -> FailureOptions:
+    """What the annotations of a JobFlow say about Jobs that fail."""
+    policy = meta.annotation(keys.ON_FAILURE, FAILURE_POLICIES[0])
+    number = meta.annotation(keys.RETRIES, "0")
+    invalid = []
+    if policy not in FAILURE_POLICIES:
+        invalid.append((keys.ON_FAILURE, f"must be one of {', '.join(FAILURE_POLICIES)}"))
+    retries = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
+    if not 0 <= retries <= MAX_RETRIES:
+        invalid.append((keys.RETRIES, f"must be an integer from 0 to {MAX_RETRIES}"))
+        retries = 0
+    return FailureOptions(policy == "stop", retries, tuple(invalid))

@@ -214,7 +214,7 @@ class JobSpec(ApiStruct, frozen=True):
         policies: What to do when something happens to a pod or a task.
         plugins: Job plugins by name with their arguments, for example `svc: []`.
         running_estimate: How long the Job is expected to run.
-        queue: Queue that pays for the Job.
+        queue: Queue whose resources the Job uses.
         max_retry: Restarts after which the Job fails.
         ttl_seconds_after_finished: Seconds after which a finished Job is deleted.
         priority_class_name: PriorityClass of the Job and of its pods.

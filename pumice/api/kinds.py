@@ -62,7 +62,7 @@ JOB = Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", True, ("vcjob", "vj"),
 CRON_JOB = Kind(
     "batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs", True, ("cronvcjob", "cronvj"), True
 )
-"""Volcano's, which makes Volcano Jobs; the CronJob of group `batch` is another kind."""
+"""Volcano's CronJob, which creates Volcano Jobs. The CronJob of group `batch` is another kind."""
 COMMAND = Kind("bus.volcano.sh", "v1alpha1", "Command", "commands")
 POD_GROUP = Kind(
     "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", True, ("pg", "podgroup-v1beta1")
@@ -90,7 +90,7 @@ NETWORK_POLICY = Kind(
     "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", True, ("netpol",)
 )
 INDEXED_JOB = Kind("batch", "v1", "Job", "jobs", True, ("job",), True)
-"""Kubernetes' own Job; wherever it says Job and nothing else, Volcano's is meant."""
+"""Kubernetes' own Job. Everywhere else the word Job means Volcano's."""
 JOB_SET = Kind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", True, (), True)
 LEADER_WORKER_SET = Kind(
     "leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets", True, ("lws",), True

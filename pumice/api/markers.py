@@ -38,7 +38,7 @@ class Marker:
         quantity: The value, or each value of a map, is a quantity (integer or text).
         list_map_keys: Keys that make the items of a list unique.
         atomic: The list is replaced as a whole by server-side apply.
-        validations: CEL rules that the value must obey.
+        validations: CEL rules that must hold for the value.
         partial: The value only overrides parts of another one, so nothing in it is defaulted.
     """
 

@@ -24,9 +24,9 @@ class ApiStruct(
 ):
     """Base of everything read from an API server: camelCase on the wire, unknown fields ignored.
 
-    These structs are a frozen *view*: they name what Pumice reads. Code that changes an object works on its
-    raw JSON, so that fields younger than Pumice survive. What JSON says is a tree, which the garbage collector need
-    not search for cycles: a cluster has millions of these objects.
+    These structs are a frozen *view*: they name what Pumice reads. Code that changes an object works on its raw JSON,
+    so that fields younger than Pumice survive. The objects form trees, so the garbage collector does not search them
+    for cycles: a cluster has millions of them.
     """
 
 

@@ -1,6 +1,6 @@
-"""Values of a wrong JSON type: what a message says about one, and how to fix it.
+"""Values of a wrong JSON type: the message about such a value, and how to fix it.
 
-Most come from YAML: quotes too many or too few, a `-` too many or too few. The message says which.
+Most come from YAML: quotes or a `-` that are missing or superfluous. The message names the cause.
 """
 
 import json
@@ -29,12 +29,12 @@ _COUNTS = frozenset({"integer", "int32", "int64"})
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 _CROWDED = re.compile(r"[\w./-]+:(?!//)\S.*", re.ASCII)
-"""An entry of a map that YAML reads as a text, for want of a space."""
+"""An entry of a map that YAML reads as a string because a space is missing."""
 _LARGEST_COUNTED = 2**53
 
 
 def problem(expected: str, found: Any) -> str:
-    """Say what a field must hold, what it holds, and how to fix it where that is clear.
+    """Say what a field must hold, what it holds, and how to fix it if that is clear.
 
     Args:
         expected: A type of JSON as schemas call it, or one of the notation of `pod_types`.

@@ -6,7 +6,7 @@ __all__ = ["Namespace", "Node", "NodeCondition", "NodeSpec", "NodeStatus", "Prio
 
 
 class Taint(ApiStruct, frozen=True):
-    """A mark that keeps pods away which do not tolerate it."""
+    """A taint: pods that do not tolerate it are kept away from the node."""
 
     key: str = ""
     value: str = ""
@@ -14,21 +14,21 @@ class Taint(ApiStruct, frozen=True):
 
 
 class NodeSpec(ApiStruct, frozen=True):
-    """Who may run on a node."""
+    """Taints of a node, and whether it takes pods."""
 
     unschedulable: bool = False
     taints: list[Taint] | None = None
 
 
 class NodeCondition(ApiStruct, frozen=True):
-    """Something that is true of a node."""
+    """A condition of a node."""
 
     type: str = ""
     status: str = ""
 
 
 class NodeStatus(ApiStruct, frozen=True):
-    """What a node has to give; quantities as the API server spells them."""
+    """Resources of a node, as quantities in the spelling of the API server."""
 
     allocatable: dict[str, str | int] | None = None
     capacity: dict[str, str | int] | None = None

@@ -1,8 +1,9 @@
 """When schedules are due: the next instant after a moment, and the last one before it.
 
-A calendar is due at each minute whose local time it lists. Where clocks are put forward, the local times that are skipped are
-not due that day; where they are put back, those that are repeated are due twice. `once` changes both, for schedules that do not list
-every hour: what is skipped is due when the gap ends, what is repeated is due the first time only.
+A calendar is due at each minute whose local time it lists. `once` is for schedules that do not list every hour. Where
+clocks are put forward, the local times that are skipped are not due that day; where they are put back, those that are
+repeated are due twice. With `once` a skipped time is due when the gap ends, and a repeated one is due the first time
+only.
 
 Time is cut into spans in which the offset of the zone does not change. Within a span local time is a number that grows with UTC,
 so both searches take the days of a span and the listed times of a day in order.
@@ -22,10 +23,10 @@ _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 
 SEARCHED = 10 * 366
-"""Days that are searched at most: 29 February may be eight years away."""
+"""Number of days that are searched. 29 February may be eight years away."""
 
 LAST = int(datetime(9998, 1, 1, tzinfo=UTC).timestamp())
-"""Nothing is due from here on; RFC 3339 ends with year 9999."""
+"""UNIX seconds from which on nothing is due: RFC 3339 ends with year 9999."""
 
 
 class Occurrences:
@@ -46,9 +47,10 @@ class Occurrences:
 
         Args:
             schedule: When it is due.
-            zone: Where.
+            zone: Time zone of the schedule.
             anchor: UNIX seconds from which an interval is counted.
-            once: Whether each listed time of a day is due exactly once, whatever is done to clocks.
+            once: Whether each listed time of a day is due exactly once, also if a change of the clock skips or repeats
+                it.
         """
         self._schedule = schedule
         self._zone = zone
@@ -65,11 +67,11 @@ class Occurrences:
         return next(self._due(begin, min(LAST, begin + SEARCHED * _DAY)), None)
 
     def before(self, moment: float, since: float) -> int | None:
-        """The last instant that is not later than a moment but later than another; None if there is none.
+        """The last instant after `since` and not after `moment`; None if there is none.
 
         Args:
             moment: UNIX seconds.
-            since: The other; at most ten years are searched.
+            since: UNIX seconds; at most ten years are searched.
         """
         begin, end = max(0, int(since // 1) + 1), min(LAST, int(moment // 1) + 1)
         if isinstance(self._schedule, Interval):
@@ -78,7 +80,7 @@ class Occurrences:
         return next(self._due(max(begin, end - SEARCHED * _DAY), end, backwards=True), None)
 
     def count(self, moment: float, since: float, most: int) -> int:
-        """Instants that are not later than a moment but later than another, counted up to a number."""
+        """Number of instants after `since` and not after `moment`; counting stops at a limit."""
         begin, end = max(0, int(since // 1) + 1), min(LAST, int(moment // 1) + 1)
         if isinstance(self._schedule, Interval):
             last = self.before(moment, since)

@@ -51,9 +51,9 @@ class PodGroupSpec(ApiStruct, frozen=True):
     Attributes:
         min_member: Pods that must be schedulable together.
         min_task_member: The same for each task.
-        queue: Queue that pays.
+        queue: Queue whose resources it uses.
         priority_class_name: PriorityClass of the gang.
-        min_resources: Resources below which trying is pointless.
+        min_resources: Resources that must be free before placement is tried.
         network_topology: How near to each other the pods must be.
         sub_group_policy: Smaller gangs inside it.
     """
@@ -70,7 +70,7 @@ class PodGroupSpec(ApiStruct, frozen=True):
 
 
 class PodGroupCondition(ApiStruct, frozen=True):
-    """Something that is true of the PodGroup, and why.
+    """A condition of the PodGroup.
 
     Attributes:
         type: `Scheduled` or `Unschedulable`.
@@ -90,7 +90,7 @@ class PodGroupCondition(ApiStruct, frozen=True):
 
 
 class PodGroupStatus(ApiStruct, frozen=True):
-    """Where the gang stands.
+    """Phase, conditions and pod counts of a PodGroup.
 
     Attributes:
         phase: `Pending` until it may enqueue, `Inqueue` until it runs.

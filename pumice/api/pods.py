@@ -101,7 +101,7 @@ class PreferredSchedulingTerm(ApiStruct, frozen=True):
 
 
 class NodeAffinity(ApiStruct, frozen=True):
-    """Nodes that a pod must or would rather run on."""
+    """Required and preferred terms for the node of a pod."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] | None = (
@@ -110,7 +110,7 @@ class NodeAffinity(ApiStruct, frozen=True):
 
 
 class PodAffinityTerm(ApiStruct, frozen=True):
-    """Pods near to which, by the topology key, a pod wants to be or not to be."""
+    """A term that selects pods, with the topology key whose domain a pod wants to share, or not to share, with them."""
 
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
@@ -128,7 +128,7 @@ class WeightedPodAffinityTerm(ApiStruct, frozen=True):
 
 
 class PodAffinity(ApiStruct, frozen=True):
-    """Terms that must hold, and terms that better hold."""
+    """Required and preferred terms about other pods."""
 
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] | None = (
@@ -194,7 +194,7 @@ class PodSpec(ApiStruct, frozen=True):
 
 
 class PodCondition(ApiStruct, frozen=True):
-    """Something that is true of a pod, and why."""
+    """A condition of a pod."""
 
     type: str = ""
     status: str = ""

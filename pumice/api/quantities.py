@@ -1,8 +1,8 @@
 """Kubernetes quantities as exact integers.
 
-A quantity is kept in milli-units (`500m` CPU is 500, `1Gi` is 1073741824000), because sums and
-comparisons of floats drift and a scheduler that loses a byte a pod ends up wrong. What is finer
-than a milli-unit is rounded away from zero, as Kubernetes does when it asks for a milli-value.
+A quantity is kept in milli-units (`500m` CPU is 500, `1Gi` is 1073741824000), because sums of floats have rounding
+errors, and a scheduler would add them up over many pods. Fractions of a milli-unit are rounded away from zero, as
+Kubernetes does for milli-values.
 
 Format: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 """
@@ -26,9 +26,9 @@ _PATTERN = re.compile(
 _NEARLY = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kKmMgGtTpP])(?P<binary>[iI])?(?P<bytes>[bB])?", re.ASCII
 )
-"""A number with a unit as people write it elsewhere: `4GB`, `4 Gi`, `512mb`, `4g`."""
+"""A number with a unit that is usual elsewhere: `4GB`, `4 Gi`, `512mb`, `4g`."""
 _BAD_SUFFIX = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eEinumkKMGTP]*[+-]?\d*", re.ASCII)
-"""Text that has the form of a quantity for Kubernetes, whatever its suffix is."""
+"""Text that Kubernetes takes for a quantity with a suffix, valid or not."""
 
 _SCALE: dict[str, Fraction] = {
     "": Fraction(1),
@@ -50,18 +50,17 @@ _SCALE: dict[str, Fraction] = {
 }
 _BINARY = (("Ei", 2**60), ("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _LARGEST_EXPONENT = 30
-"""Bound on `1e<n>`: enough for any machine, small enough that no manifest can ask for gigabytes of
-digits."""
+"""Bound on `1e<n>`: enough for any machine, and too small for a manifest to cause gigabytes of digits."""
 
 _LONGEST = 100
 """Bound on the length of a quantity, for the same reason."""
 
 
 class QuantityError(ValueError):
-    """A value that is not a quantity; the message shows it and the expected form, in the words of Kubernetes' own."""
+    """A value that is not a quantity; the message shows it and the expected form, in Kubernetes' words."""
 
     def __init__(self, found: str, problem: str = "") -> None:
-        """Report a value as messages show it; by default its form is what is wrong."""
+        """Report a value that is not a quantity; without `problem` the message says that its form is wrong."""
         wrong = problem or "quantities must match the regular expression of Kubernetes"
         super().__init__(f"{wrong}: found {found}; write a quantity such as 500m, 2 or 4Gi")
 
@@ -132,7 +131,7 @@ def is_whole_milli(text: str) -> bool:
     """Whether no part of a quantity is finer than a milli-unit.
 
     Raises:
-        QuantityError: The text is no quantity.
+        QuantityError: The text is not a quantity.
     """
     return _exact(text).denominator == 1
 

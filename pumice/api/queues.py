@@ -27,11 +27,12 @@ Resources = dict[str, str | int]
 
 
 class NodeGroupTerms(ApiStruct, frozen=True):
-    """Names of node groups, by how strictly they count.
+    """Names of node groups, required or preferred.
 
     Attributes:
-        required_during_scheduling_ignored_during_execution: Groups that must (not) be used.
-        preferred_during_scheduling_ignored_during_execution: Groups that are better (not) used.
+        required_during_scheduling_ignored_during_execution: Groups that are required (affinity) or excluded
+            (anti-affinity).
+        preferred_during_scheduling_ignored_during_execution: Groups that are preferred, or to be avoided if possible.
     """
 
     required_during_scheduling_ignored_during_execution: list[str] | None = None
@@ -39,12 +40,12 @@ class NodeGroupTerms(ApiStruct, frozen=True):
 
     @property
     def required(self) -> list[str]:
-        """Groups that must (not) be used."""
+        """Groups that are required (affinity) or excluded (anti-affinity)."""
         return self.required_during_scheduling_ignored_during_execution or []
 
     @property
     def preferred(self) -> list[str]:
-        """Groups that are better (not) used."""
+        """Groups that are preferred, or to be avoided if possible."""
         return self.preferred_during_scheduling_ignored_during_execution or []
 
 
@@ -76,7 +77,7 @@ class ExtendCluster(ApiStruct, frozen=True):
     Attributes:
         name: Name of the cluster.
         weight: Its weight among the clusters.
-        capacity: What it can take.
+        capacity: Its resources.
     """
 
     name: str = ""
@@ -137,8 +138,8 @@ class QueueStatus(ApiStruct, frozen=True):
         running: PodGroups in phase Running.
         inqueue: PodGroups in phase Inqueue.
         completed: PodGroups in phase Completed.
-        reservation: What is locked for it.
-        allocated: What its pods take.
+        reservation: Nodes and resources that are locked for it.
+        allocated: Resources of its pods.
     """
 
     state: Annotated[str, Marker(enum=STATES)] = ""
@@ -157,7 +158,7 @@ class Queue(ApiStruct, frozen=True):
 
     Attributes:
         spec: What it may use.
-        status: State and use.
+        status: Its observed state and resource usage.
     """
 
     api_version: str = ""

@@ -1,4 +1,4 @@
-r"""Regular expressions as Go has them: RE2, which neither looks around nor back, and never takes long.
+r"""Regular expressions of Go: RE2, which has no lookaround and no backreferences, and matches in linear time.
 
 Matching is fast. Compiling takes time in proportion to the size of the compiled program, and `\pL{400}` compiles to half a
 million instructions. Callers that compile many patterns must limit their size.
@@ -16,21 +16,21 @@ _LONGEST = 16_384
 thousands of times."""
 
 _ONE_BYTE = r"\C"
-"""With names of groups beyond ASCII, the one thing that RE2 knows and Go does not."""
+"""A pattern with group names beyond ASCII: the one syntax that RE2 accepts and Go does not."""
 
 _TOO_LARGE = "pattern too large"
 _MOST = 100_000
-"""Instructions that are as long to make as it takes to find out that a pattern needs too many."""
+"""Instructions whose compilation takes as long as finding out that a pattern needs too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """What is to be said of a pattern.
+    """The result of checking a pattern.
 
     Attributes:
-        problem: Why it is no regular expression; None when it is one.
-        large: It is one to Go, which has room for larger ones.
-        instructions: What it took to find out; 0 for what can be seen without compiling it.
+        problem: Why it is not a valid regular expression; None if it is.
+        large: Whether it is too large for Pumice and valid for Go, which allows larger programs.
+        instructions: Cost of the check in instructions; 0 if the pattern was not compiled.
     """
 
     problem: str | None
@@ -45,7 +45,7 @@ def regex_problem(pattern: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def judge_regex(pattern: str) -> Regex:
-    """Say whether a text is a regular expression, and how large a one."""
+    """Check whether a text is a regular expression, and how large its program is."""
     if len(pattern) > _LONGEST:
         problem = f"must have at most {_LONGEST} characters, found {len(pattern)}"
         return Regex(problem, large=True)

@@ -1,4 +1,4 @@
-"""What a pod asks for, counted as Kubernetes counts it.
+"""Resource requests of a pod, summed as Kubernetes sums them.
 
 Two sums are needed: the *request* that a node must have room for, and the *quota usage* that a
 PodGroup's `minResources` is made of.
@@ -98,7 +98,7 @@ def _effective(spec: PodSpec, which: str, status: PodStatus | None = None) -> Am
 
 
 def _given(container: Container, amounts: Amounts, status: PodStatus) -> Amounts:
-    """What counts of a container that asks for some amounts, and that its node may report on."""
+    """Amounts that count for a container, from its requests and from what its node may report."""
     for statuses in (status.container_statuses, status.init_container_statuses):
         for each in statuses or ():
             if each.name == container.name and each.resources is not None:
@@ -119,7 +119,7 @@ def _container(container: Container, which: str) -> Amounts:
 def _in_effect(
     asked: Amounts, status: PodStatus, runs: ResourceRequirements, allocated: Quantities | None
 ) -> Amounts:
-    """What counts of a container, or of a pod as a whole, whose node reports what it runs with."""
+    """Amounts that count for a container, or for a pod as a whole, if its node reports what it runs with."""
     found: Amounts = {} if _is_resize_infeasible(status) else dict(asked)
     _raise_to(found, _parse(runs.requests))
     _raise_to(found, _parse(allocated))

@@ -1,4 +1,4 @@
-"""The ResourceQuota: what the objects of a namespace may ask for together."""
+"""The ResourceQuota: limits for the sum of the objects of a namespace."""
 
 from pumice.api.meta import ApiStruct, ObjectMeta
 
@@ -8,7 +8,7 @@ Resources = dict[str, str | int]
 
 
 class ResourceQuotaSpec(ApiStruct, frozen=True):
-    """Limits, and the pods that they are about.
+    """Limits of a quota, and the pods that they apply to.
 
     Attributes:
         hard: Limits by resource name.

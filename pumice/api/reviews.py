@@ -1,7 +1,7 @@
-"""Admission reviews: what the API server asks and what it is answered.
+"""Admission reviews: requests of the API server, and the responses to them.
 
-Kind `AdmissionReview`, `admission.k8s.io/v1`. The objects under review stay raw: who judges them
-decodes what it reads, who changes them needs what it does not read.
+Kind `AdmissionReview`, `admission.k8s.io/v1`. The objects under review stay raw: a check decodes only the fields that
+it reads, and a change must keep the fields that it does not read.
 """
 
 import base64
@@ -38,32 +38,33 @@ __all__ = [
 API_VERSION = "admission.k8s.io/v1"
 
 WARNING_CHARACTERS = 256
-"""Of one warning: where there is too much to warn about, kube-apiserver cuts each of them there."""
+"""Maximum length of one warning: if the warnings are too long in all, kube-apiserver cuts each of them there."""
 
 ALL_WARNING_CHARACTERS = 4096 - 2 * WARNING_CHARACTERS
-"""Of all warnings of an answer. kube-apiserver passes on 4096 of all webhooks together and drops the
-rest without a word; the difference is left to other webhooks."""
+"""Maximum length of all warnings of a response. kube-apiserver passes on 4096 characters of all webhooks together and
+drops the rest silently; the difference is left to other webhooks.
+"""
 
 MOST_CAUSES = 1000
-"""Causes of a denial; further problems are not looked for. kubectl prints a line for each cause."""
+"""Maximum number of causes of a denial; checks stop there. kubectl prints a line for each cause."""
 
 _PROBLEMS_SHOWN = 20
-"""In the message of a denial; its causes hold the others."""
+"""Number of problems in the message of a denial; its causes have the others."""
 
 _PROBLEM_CHARACTERS = 2000
-"""Of what is said about one problem, as of the name of its field: what is wrong may be a text of megabytes."""
+"""Maximum length of one problem, and of the name of its field: a wrong value may have megabytes."""
 
 _ALL_CHARACTERS = 256 * 1024
-"""Of all causes of a denial."""
+"""Maximum length of all causes of a denial."""
 
 _WHOLE_OBJECT = "metadata.name"
-"""Field of a cause that concerns the object as a whole; kubectl would print an empty one, too."""
+"""Field name of a cause that concerns the object as a whole; kubectl would print an empty one, too."""
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class GroupVersionKind(ApiStruct, frozen=True):
-    """Which kind is under review."""
+    """The kind under review."""
 
     group: str = ""
     version: str = ""
@@ -71,7 +72,7 @@ class GroupVersionKind(ApiStruct, frozen=True):
 
 
 class GroupVersionResource(ApiStruct, frozen=True):
-    """Which resource is under review."""
+    """The resource under review."""
 
     group: str = ""
     version: str = ""
@@ -79,14 +80,14 @@ class GroupVersionResource(ApiStruct, frozen=True):
 
 
 class UserInfo(ApiStruct, frozen=True):
-    """Who asks."""
+    """The user who makes the request."""
 
     username: str = ""
     groups: list[str] | None = None
 
 
 class Request(ApiStruct, frozen=True):
-    """The question: may this user do this to that object?
+    """The request: a user, an operation and an object.
 
     `object` and `old_object` are raw JSON; either is `null` where the operation has none.
     """
@@ -123,7 +124,7 @@ class Status(ApiStruct, frozen=True):
 
 
 class Response(ApiStruct, frozen=True):
-    """The answer; the review's uid is put in when it is encoded."""
+    """The response; `encode` adds the uid of the review."""
 
     uid: str = ""
     allowed: bool = msgspec.field(default=False)
@@ -135,7 +136,7 @@ class Response(ApiStruct, frozen=True):
 
 
 class Review(ApiStruct, frozen=True):
-    """The envelope of a question."""
+    """The envelope of a request."""
 
     api_version: str = ""
     kind: str = ""
@@ -143,11 +144,11 @@ class Review(ApiStruct, frozen=True):
 
 
 def allowed(warnings: Sequence[str] = (), audit: Mapping[str, str] | None = None) -> Response:
-    """Yes, as it is.
+    """Allow the request unchanged.
 
     Args:
-        warnings: What kubectl tells the user.
-        audit: What the audit log notes.
+        warnings: Warnings that kubectl shows.
+        audit: Annotations for the audit log.
     """
     return Response(
         allowed=True, warnings=list(warnings) or None, audit_annotations=dict(audit or {}) or None
@@ -159,7 +160,7 @@ def patched(
     warnings: Sequence[str] = (),
     audit: Mapping[str, str] | None = None,
 ) -> Response:
-    """Yes, with these changes; without any it is a plain yes."""
+    """Allow the request with changes; without changes the response has no patch."""
     if not operations:
         return allowed(warnings, audit)
     text = base64.b64encode(msgspec.json.encode(list(operations))).decode()
@@ -181,7 +182,7 @@ def denied(
     kind: str = "",
     group: str = "",
 ) -> Response:
-    """No, and every reason, as far as an answer can hold them: HTTP 422 with one cause an error, and their codes for the audit log.
+    """Deny the request with every reason that a response can hold: HTTP 422 with one cause for each error, and their codes for the audit log.
 
     kubectl prints the causes when it is about one object, and the message when it is about several.
     """
@@ -204,7 +205,7 @@ def denied(
 
 
 def _causes(errors: Sequence[FieldError]) -> list[dict[str, str]]:
-    """One cause an error, and a last one that counts those that are too many."""
+    """One cause for each error, and a last one with the number of those that were left out."""
     causes: list[dict[str, str]] = []
     left = _ALL_CHARACTERS
     for error in errors[:MOST_CAUSES]:
@@ -226,7 +227,7 @@ def _at_least(count: int, errors: Sequence[FieldError]) -> str:
 
 
 def _message(errors: Sequence[FieldError], subject: str) -> str:
-    """What is wrong, one line a problem, and what it is wrong with."""
+    """The message of a denial: the object, and one line for each problem."""
     if len(errors) == 1:
         text = errors[0].within(_PROBLEM_CHARACTERS)
         return f"{subject}: {text}" if subject else text
@@ -239,10 +240,10 @@ def _message(errors: Sequence[FieldError], subject: str) -> str:
 
 
 def shortened(warnings: Sequence[FieldError]) -> list[str]:
-    """Warnings as texts that reach the user: kube-apiserver cuts what is longer than it likes.
+    """Warnings that fit into the response: kube-apiserver cuts longer ones.
 
-    Each warning is there once, whole as long as there is room for all of them; otherwise they are cut
-    before their code, and what does not fit even so is counted.
+    Duplicates are removed. If the warnings are too long in all, each is cut before its code; the number of those that
+    still do not fit is reported.
     """
     texts = list(dict.fromkeys(map(str, warnings)))
     if sum(map(len, texts)) <= ALL_WARNING_CHARACTERS:
@@ -258,7 +259,7 @@ def shortened(warnings: Sequence[FieldError]) -> list[str]:
 
 
 def errored(code: int, message: str, *, reason: str = "BadRequest") -> Response:
-    """No, because the question cannot be answered."""
+    """Answer with an error, because the request cannot be decided."""
     return Response(
         allowed=False, status=Status(code=code, status="Failure", reason=reason, message=message)
     )
@@ -268,7 +269,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def encode(uid: str, response: Response) -> bytes:
-    """The envelope of an answer; the one place where the uid is copied."""
+    """The envelope of a response; only this function copies the uid."""
     told: dict[str, Any] = {"uid": uid, "allowed": response.allowed}
     if response.status is not None:
         told["status"] = response.status

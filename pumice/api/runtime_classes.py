@@ -1,6 +1,6 @@
 """What Kubernetes' admission writes into a new pod that names a RuntimeClass.
 
-A real API server does this itself. The embedded one and simulations, which have none, call `admit` instead.
+A real API server does this itself. The embedded API server and simulations call `admit`.
 
 Source: https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and
 https://kubernetes.io/docs/concepts/scheduling-eviction/pod-overhead/.
@@ -15,7 +15,7 @@ __all__ = ["PodOverhead", "RuntimeClass", "RuntimeClassScheduling", "admit"]
 
 
 class PodOverhead(ApiStruct, frozen=True):
-    """What the runtime takes for each pod."""
+    """Resources that the runtime needs for each pod."""
 
     pod_fixed: dict[str, str | int | float] | None = None
 
@@ -74,7 +74,7 @@ def admit(spec: Raw, runtime_class: RuntimeClass | None) -> str | None:
 
 
 def _are_equal(one: Raw, other: Raw) -> bool:
-    """Whether two lists of amounts say the same, however they are spelled."""
+    """True if two lists of amounts are equal in value; spelling does not matter."""
     try:
         return {name: parse_milli(amount) for name, amount in one.items()} == {
             name: parse_milli(amount) for name, amount in other.items()
@@ -95,7 +95,7 @@ def _read(toleration: Raw) -> _Toleration:
 
 
 def _merged(tolerations: list[Any]) -> list[Any]:
-    """The tolerations without those that another one covers; of equal ones, the first."""
+    """The tolerations without those that another one covers; of equal ones the first is kept."""
     kept: list[Raw] = []
     for place, each in enumerate(tolerations):
         one = _read(each)
@@ -109,7 +109,7 @@ def _merged(tolerations: list[Any]) -> list[Any]:
 
 
 def _covers(wide: _Toleration, narrow: _Toleration) -> bool:
-    """Whether a toleration tolerates all that another one does, as far as Kubernetes can tell."""
+    """True if one toleration tolerates everything that the other tolerates, as far as Kubernetes can tell."""
     if wide == narrow:
         return True
     key, operator, value, effect, seconds = wide

@@ -1,7 +1,7 @@
-"""Scalars of YAML as Kubernetes reads them: which text is a number, a truth, nothing, or just text.
+"""YAML scalars as Kubernetes reads them: numbers, booleans, nulls and strings.
 
-PyYAML follows YAML 1.1 to the letter, kubectl does not: for it `12:30` is text and not the number 750,
-and a time stays as it is written.
+PyYAML implements all of YAML 1.1, kubectl does not: it reads `12:30` as a string and not as the number 750, and keeps a
+time as a string.
 """
 
 import math
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 TAG: Final = "tag:yaml.org,2002:"
-"""What the tags of YAML itself begin with; written as `!!`."""
+"""Prefix of the tags of YAML itself, written as `!!`."""
 
 NUMERIC: Final = "+-.0123456789"
 """Characters that a number may begin with."""
@@ -39,7 +39,7 @@ _MOST_DIGITS = 4000
 _BASES = {"0b": 2, "0x": 16, "0o": 8}
 
 NULLS: Final = ("", "~", "null", "Null", "NULL")
-"""What says that there is nothing, without quotes."""
+"""Texts that mean null when they are not quoted."""
 
 _TRUTHS = {
     spelling: truth
@@ -59,11 +59,11 @@ Scalar = str | int | float | bool | None
 
 
 class ScalarError(ValueError):
-    """A scalar that is not what it is said to be, or that JSON cannot hold."""
+    """A scalar that is not valid for its tag, or that JSON cannot hold."""
 
 
 def plain(text: str) -> Scalar:
-    """What a scalar without quotes and without a tag stands for.
+    """The value of a scalar without quotes and without a tag.
 
     Raises:
         ScalarError: JSON cannot hold it.
@@ -86,10 +86,10 @@ def plain(text: str) -> Scalar:
 
 
 def tagged(tag: str, text: str) -> Scalar:
-    """What a scalar with a tag stands for; `!` alone says that it is text.
+    """The value of a scalar with a tag; `!` alone means a string.
 
     Raises:
-        ScalarError: It is none of the tag, or the tag has no counterpart in JSON.
+        ScalarError: The text is not valid for the tag, or the tag has no counterpart in JSON.
     """
     make = _MAKERS.get(tag)
     shown = tag.replace(TAG, "!!")
@@ -113,10 +113,10 @@ def _integer(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """A number that JSON, or YAML, writes with a fraction or an exponent.
+    """A number that JSON or YAML writes with a fraction or an exponent.
 
-    A whole one is an integer: on the way to an API server it is written anew as one (`1.0` as `1`), in kubectl or at
-    the latest before a webhook sees it. Go does so below 1e21.
+    A whole number becomes an integer: kubectl, or the API server before it calls a webhook, writes `1.0` as `1`. Go
+    does so below 1e21.
 
     Raises:
         ScalarError: JSON cannot hold it.

@@ -1,8 +1,8 @@
 """Schedules of CronJobs: five fields, or a descriptor such as `@daily` or `@every 90m`.
 
-The syntax is that of robfig/cron v3's standard parser, which Volcano and Kubernetes use: no seconds,
-no years, weekdays 0 to 6, names in any case, `?` for `*`. That parser takes some texts for something
-else than they say (`*-5` for `*`); these are read as it reads them, and told as oddities.
+The syntax is that of robfig/cron v3's standard parser, which Volcano and Kubernetes use: no seconds, no years, weekdays
+0 to 6, names in any case, `?` for `*`. That parser silently ignores parts of some texts (it reads `*-5` as `*`). These
+are read in the same way and reported in `oddities`.
 """
 
 import re
@@ -15,7 +15,7 @@ __all__ = ["DESCRIPTORS", "Calendar", "Interval", "ScheduleError", "parse_schedu
 
 
 class ScheduleError(ValueError):
-    """A text that is no schedule; the message is one clause that says why."""
+    """A text that is not a schedule; the message is one clause with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Calendar:
         days: Of the month, 1 to 31.
         months: 1 to 12.
         weekdays: 0 for Sunday to 6 for Saturday.
-        either_day: Neither days nor weekdays begin with `*`, so that one of the two is enough.
-        oddities: What the text says that does not count.
+        either_day: Whether a day matches if one of day and weekday does: neither begins with `*`.
+        oddities: Parts of the text that have no effect.
     """
 
     minutes: frozenset[int]
@@ -53,11 +53,11 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Again and again after so many seconds.
+    """A fixed interval in seconds.
 
     Attributes:
         seconds: 1 or more.
-        oddities: What the text says that does not count.
+        oddities: Parts of the text that have no effect.
     """
 
     seconds: int
@@ -106,14 +106,14 @@ DESCRIPTORS: Mapping[str, str] = {
 
 _EVERY = "@every "
 _BLANKS = re.compile("[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
-"""What Go takes for blanks, which is not quite what Python does."""
+"""Characters that Go takes for blanks; Python's set differs."""
 
 
 def parse_schedule(text: str) -> Calendar | Interval:
     """Read a schedule.
 
     Raises:
-        ScheduleError: It is none.
+        ScheduleError: The text is not a schedule.
     """
     if text.startswith("@"):
         if text.startswith(_EVERY):
@@ -142,9 +142,9 @@ def parse_schedule(text: str) -> Calendar | Interval:
 
 
 def _field(text: str, field: _Field, oddities: list[str]) -> tuple[frozenset[int], bool]:
-    """The values of a field, and whether it says that any will do.
+    """The values of a field, and whether it allows any value.
 
-    An item that is there a hundred thousand times is read once, and complained of once.
+    Repeated items are read and reported once.
     """
     values: set[int] = set()
     anything = False
@@ -198,7 +198,7 @@ def _number(text: str, item: str, field: _Field) -> int:
 
 
 def _plain(text: str, item: str, field: _Field) -> int:
-    """A number as Go reads it: digits, perhaps with a plus; absurd ones as one that is too large."""
+    """A number as Go reads it: digits with an optional plus. A very long one counts as one that is too large."""
     digits = text.removeprefix("+")
     if not digits.isdecimal() or not digits.isascii():
         kind = "a number or a name" if field.names else "a number"
@@ -209,7 +209,7 @@ def _plain(text: str, item: str, field: _Field) -> int:
 
 _DIGITS = 19
 _LONGEST_STEP = 2**63 - 1
-"""Go reads no larger number; a step that is longer than its field picks the first value alone."""
+"""Largest number that Go reads. A step that is longer than its field selects the first value only."""
 
 _SECOND = 10**9
 """Nanoseconds."""

@@ -13,7 +13,7 @@ _LONGEST_STEP = 100
 
 
 class SettingProblem(msgspec.Struct, frozen=True):
-    """Something wrong with a value, or something in a file that has no effect.
+    """A wrong value, or a part of a file that has no effect.
 
     Attributes:
         location: Keys and indexes that lead to the value; empty for the whole.
@@ -33,7 +33,7 @@ class SettingProblem(msgspec.Struct, frozen=True):
         return path_of(self.location)
 
     def __str__(self) -> str:
-        """`line 3: resourceGroups[0].object.key: …`, as far as it is known, and without control characters."""
+        """`line 3: resourceGroups[0].object.key: …` with the parts that are known, without control characters."""
         where = [f"line {self.line}"] if self.line is not None else []
         return plain(": ".join([*where, *([self.path] if self.location else []), self.message]))
 
@@ -72,7 +72,7 @@ def assigned(text: str) -> tuple[str, str]:
 
 
 def path_of(location: Iterable[str | int]) -> str:
-    """A location as users write it; keys of any length are cut."""
+    """A location as users write it; very long keys are cut."""
     path = ""
     for step in location:
         if isinstance(step, int):

@@ -1,8 +1,8 @@
 """Structural schemas of CRDs: check, default and prune raw objects as the API server does.
 
-A schema is compiled once into nodes; each node knows whether anything below it has defaults or
-could be pruned, so that a preserved pod template costs nothing. Messages are worded as
-kube-apiserver words them, because they stand beside its own in the same terminal.
+A schema is compiled once into nodes; each node knows whether anything below it has defaults or could be pruned, so that
+a preserved pod template costs nothing. Messages have the wording of kube-apiserver, because users see both in the same
+terminal.
 
 Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions", sections
 on structural schemas, pruning, defaulting and nullable.
@@ -63,10 +63,10 @@ _NAMES: dict[type, str] = {
 
 
 class Structural:
-    """One node of a compiled schema, and with it everything below.
+    """One node of a compiled schema, and everything below it.
 
-    Besides what is public in the everyday sense (`validate`, `default`, `prune`, `prune_paths`) it
-    shows its parts to the nodes around it and to server-side apply.
+    `validate`, `default`, `prune` and `prune_paths` are for callers. The attributes are for other nodes and for
+    server-side apply.
 
     Attributes:
         properties: Named fields.
@@ -74,7 +74,7 @@ class Structural:
         items: Schema of a list's items.
         choices: Values of which it must be one; empty for any.
         list_type: `x-kubernetes-list-type`: `atomic`, `set` or `map`.
-        list_map_keys: Keys that tell the items of a `map` list apart.
+        list_map_keys: Keys that identify the items of a `map` list.
         map_type: `x-kubernetes-map-type`: `granular` or `atomic`.
     """
 
@@ -161,7 +161,7 @@ class Structural:
     def default(self, value: Json) -> Json:
         """Write defaults into a value, in place.
 
-        A null where the schema allows none gives way to the default, or goes.
+        A null that the schema does not allow is replaced by the default, or removed if there is none.
         """
         if self.has_default and value is None and not self.nullable:
             value = copy.deepcopy(self.default_value)
@@ -198,7 +198,7 @@ class Structural:
         return node
 
     def names_beside(self, path: str) -> list[str]:
-        """Names that the schema has where a path leads, its last part left out."""
+        """Names that the schema has at the parent of a path."""
         outer = path.rpartition(".")[0]
         if self.root and outer == "metadata":
             return sorted(_META_FIELDS)
@@ -246,7 +246,7 @@ class Structural:
                 self._unique(value, path, errors)
 
     def _accepts(self, value: Json, path: Path, errors: list[FieldError]) -> bool:
-        """Whether a value whose Python type is not the expected one is fine all the same."""
+        """True if a value is accepted although its Python type is not the expected one."""
         if value is None:
             if self.nullable or not (self.type_name or self.int_or_string):
                 return False
@@ -312,7 +312,7 @@ class Structural:
             del value[name]
 
     def drop(self, value: Json, path: Path, dropped: list[Path]) -> None:
-        """Prune in place and note what went."""
+        """Prune in place and record the removed paths."""
         if not self.prunes:
             return
         if isinstance(value, list) and self.items is not None:
@@ -353,7 +353,7 @@ def compile(schema: dict[str, Any]) -> Structural:  # noqa: A001 - the word of t
 
 
 def validate(schema: dict[str, Any], value: Json, path: str = "") -> list[FieldError]:
-    """All violations of a schema in a value; compile the schema where it is used often."""
+    """All violations of a schema in a value. Compile the schema if you use it often."""
     return Structural(schema).validate(value, path)
 
 

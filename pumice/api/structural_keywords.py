@@ -33,14 +33,14 @@ _KEYWORDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
 
 
 class SchemaError(ValueError):
-    """A schema that is none: a keyword has a value of the wrong type."""
+    """An invalid schema: a keyword has a value of the wrong type."""
 
 
 def check_keywords(schema: Any) -> None:
     """Check the keywords of one node.
 
     Raises:
-        SchemaError: It is no schema.
+        SchemaError: The schema is invalid.
     """
     if not isinstance(schema, dict):
         raise SchemaError(f"expected a schema, found {schema!r}")

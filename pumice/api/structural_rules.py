@@ -1,4 +1,4 @@
-"""What a structural schema checks besides types: one small function a keyword.
+"""Checks of a structural schema beyond types: one small function for each keyword.
 
 Messages are worded as kube-apiserver words them.
 """
@@ -17,7 +17,7 @@ Json = Any
 Path = tuple[Any, ...]
 """A linked list of path segments, innermost first, rendered only when there is an error."""
 Rule = Callable[[Json, Path, list[FieldError]], None]
-"""Checks a value and adds what is wrong with it."""
+"""Checks a value and adds its violations."""
 
 
 class CompiledSchema(Protocol):
@@ -59,7 +59,7 @@ def render(path: Path) -> str:
 
 
 def add(errors: list[FieldError], path: Path, message: str, code: str, reason: Reason) -> None:
-    """Note an error; `code` is put behind `SCHEMA-`."""
+    """Add an error; its code is `SCHEMA-` with `code`."""
     errors.append(FieldError(render(path), message, f"SCHEMA-{code}", reason))
 
 

@@ -11,23 +11,23 @@ from difflib import SequenceMatcher
 __all__ = ["BUDGET", "Suggestions"]
 
 BUDGET = 4_000_000
-"""Work for the suggestions of one review; a tenth of a second and a little more.
+"""Work for the suggestions of one review: slightly more than a tenth of a second.
 
-It is enough to compare three names of 20 characters with 10,000 others each that are not alike.
+It is enough to compare three names of 20 characters with 10,000 different names each.
 """
 
 _LONGEST_NAME = 253
 _ALIKE = 0.6
-"""Share of characters in common, in order, from which on a name is close; `difflib`'s own."""
+"""Share of common characters in the same order from which on a name counts as close; the default of `difflib`."""
 
 _CALL = 200
 _EACH = 24
 _RATIO = 300
-"""Work of one call, of one candidate, and of one full comparison, whatever is compared."""
+"""Fixed work of a call, of a candidate and of a full comparison."""
 
 
 class Suggestions:
-    """Finds the names that were probably meant, for as long as the budget lasts.
+    """Finds the names that were probably meant, as long as the budget lasts.
 
     Attributes:
         left: Work that may still be done; below 0 when more was asked for.
@@ -36,21 +36,20 @@ class Suggestions:
     __slots__ = ("left",)
 
     def __init__(self, budget: int | None = None) -> None:
-        """Have a budget.
+        """Create suggestions with a budget.
 
         Args:
-            budget: Work that may be done, in pairs of characters compared, more or less; `BUDGET`
-                when left out.
+            budget: Allowed work, about the number of compared pairs of characters; `BUDGET` if left out.
         """
         self.left = BUDGET if budget is None else budget
 
     @property
     def spent(self) -> bool:
-        """Whether some name may have gone without its suggestion."""
+        """True if the budget is spent, so that a name may lack its suggestion."""
         return self.left <= 0
 
     def charge(self, work: int) -> None:
-        """Take off what a comparison costs that is made elsewhere."""
+        """Subtract the work of a comparison that is made elsewhere."""
         self.left -= work
 
     def did_you_mean(self, found: str, candidates: Iterable[str]) -> str:
@@ -73,9 +72,9 @@ class Suggestions:
         return self._best(found.lower(), originals)
 
     def _best(self, wanted: str, originals: dict[str, str]) -> str | None:
-        """Of the closest ones the last in the alphabet.
+        """The closest candidate; of equally close ones the last in the alphabet.
 
-        Each must be as close as the best so far: two cheap upper bounds spare most the full comparison.
+        A candidate must be at least as close as the best so far. Two cheap upper bounds avoid most full comparisons.
         """
         matcher = SequenceMatcher(b=wanted)
         length = len(wanted)

@@ -25,7 +25,7 @@ def time_zones() -> frozenset[str]:
 
 @cache
 def time_zone(name: str) -> ZoneInfo:
-    """A time zone of the database that Pumice brings along; an empty name is UTC, as in Go.
+    """A time zone of the database in package `tzdata`; an empty name is UTC, as in Go.
 
     Raises:
         ValueError: There is none of that name; the message says why.

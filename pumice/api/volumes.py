@@ -31,7 +31,7 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim whose binding is complete on both sides."""
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""Annotation of a volume whose claim was chosen by a component, so that it may be chosen anew."""
+"""Annotation of a volume: a component chose its claim, so it may choose another one."""
 
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
@@ -43,7 +43,7 @@ class StorageRequests(ApiStruct, frozen=True):
 
 
 class PersistentVolumeClaimSpec(ApiStruct, frozen=True):
-    """What a claim asks for, and the volume that it has got."""
+    """Requested storage, and the name of the bound volume."""
 
     volume_name: str = ""
     access_modes: list[str] | None = None
@@ -79,7 +79,7 @@ class PersistentVolumeClaim(ApiStruct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has a volume, and the volume is its own."""
+        """True if it has a volume that belongs to it."""
         done = self.status.phase == "Bound" or BIND_COMPLETED in (self.metadata.annotations or {})
         return bool(self.spec.volume_name) and done
 
@@ -91,7 +91,7 @@ class VolumeNodeAffinity(ApiStruct, frozen=True):
 
 
 class VolumeClaimReference(ApiStruct, frozen=True):
-    """The claim that a volume is for; without a uid it is reserved for a claim of this name."""
+    """The claim that a volume is reserved for; without a uid, any claim of this name."""
 
     namespace: str = ""
     name: str = ""
@@ -106,7 +106,7 @@ class CsiVolume(ApiStruct, frozen=True):
 
 
 class PersistentVolumeSpec(ApiStruct, frozen=True):
-    """What a volume has, whose it is, and where it can be used."""
+    """Capacity, access modes, claim and node affinity of a volume."""
 
     capacity: dict[str, str] | None = None
     access_modes: list[str] | None = None
@@ -189,7 +189,7 @@ class CsiNodeSpec(ApiStruct, frozen=True):
 
 
 class CsiNode(ApiStruct, frozen=True):
-    """What a node's CSI drivers can do; it has the name of the node."""
+    """CSI drivers of a node and their limits; it has the name of the node."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CsiNodeSpec = CsiNodeSpec()

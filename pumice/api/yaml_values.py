@@ -1,6 +1,6 @@
-"""Values of YAML, made of the events of PyYAML's parser.
+"""YAML values, built from the events of PyYAML's parser.
 
-The loader's way over nodes and constructors takes twice as long, which a thousand manifests make felt.
+PyYAML's loader builds nodes first and takes twice as long, which matters for a thousand manifests.
 """
 
 from collections.abc import Callable
@@ -36,19 +36,19 @@ __all__ = [
 ]
 
 LARGEST_EXPANSION = 5_000_000
-"""Values that a document's aliases may expand to; a thousand times what a manifest needs."""
+"""Maximum number of values that a document's aliases may expand to; a thousand times what a manifest needs."""
 
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class DocumentError(Exception):
-    """A text that is no YAML or JSON.
+    """A text that is not YAML or JSON.
 
     Attributes:
-        line: Where, counted from 1; None when it concerns the document as a whole.
+        line: Line of the problem, counted from 1; None when it concerns the document as a whole.
         document: Which document of the text, counted from 1.
-        column: Where in the line, counted from 1; None where the line says enough.
-        begins: Where the document, or what comes before it, begins in the text, counted from 0.
+        column: Column, counted from 1; None if the line is enough.
+        begins: Offset in the text of the document, including what precedes it.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class DocumentError(Exception):
 
 
 class YamlReader:
-    """Makes values of the parser's events, without the nodes that PyYAML puts in between.
+    """Builds values from the parser's events, without PyYAML's nodes.
 
     Attributes:
         documents: Number of the document that is being read.
-        begins: Where it, or what comes before it, begins in the text.
+        begins: Its offset in the text, including what precedes it.
     """
 
     def __init__(self, text: str) -> None:
@@ -83,7 +83,7 @@ class YamlReader:
         self.begins = 0
 
     def dispose(self) -> None:
-        """Let go of the text."""
+        """Release the text."""
         self._parser.dispose()
 
     def next_document(self) -> Any:
@@ -177,7 +177,7 @@ class YamlReader:
 
 
 class WrittenScalar(str):
-    """A scalar as it is written, which a text may be and another value is made of when it is wanted.
+    """A scalar as it is written. It may be used as a string, or converted to its value.
 
     Attributes:
         line: Where it stands, counted from 1.
@@ -188,19 +188,19 @@ class WrittenScalar(str):
         return super().__new__(cls, event.value)
 
     def __init__(self, event: Any) -> None:
-        """Remember where it stands, and whether it is in quotes or has a tag."""
+        """Store its position, and whether it has quotes or a tag."""
         self.line = _line(event)
         self._event = event
 
     @property
     def is_null(self) -> bool:
-        """Whether it says that there is nothing."""
+        """True if it means null."""
         event = self._event
         plain = event.tag is None and event.implicit[0]
         return self in scalars.NULLS if plain else bool(event.tag == f"{scalars.TAG}null")
 
     def value(self) -> Any:
-        """What it stands for.
+        """Its value.
 
         Raises:
             ScalarError: JSON cannot hold it.
@@ -224,7 +224,7 @@ class WrittenList(list[Any]):
 
 
 class WrittenReader(YamlReader):
-    """Makes values that know their lines: `WrittenScalar`, `WrittenMapping` and `WrittenList`."""
+    """Builds values with line numbers: `WrittenScalar`, `WrittenMapping` and `WrittenList`."""
 
     def value(self, event: Any) -> Any:
         """The value that begins with an event."""
@@ -252,7 +252,7 @@ class WrittenReader(YamlReader):
 
 
 def value_of(found: Any) -> Any:
-    """What was written, as JSON has it.
+    """The written value as JSON values.
 
     Raises:
         ScalarError: JSON cannot hold it.
@@ -265,7 +265,7 @@ def value_of(found: Any) -> Any:
 
 
 def begins(event: Any) -> int:
-    """Where an event begins in the text, counted from 0."""
+    """Offset of an event in the text."""
     index: int = event.start_mark.index
     return index
 
@@ -288,7 +288,7 @@ def _text_key(key: Any, event: Any) -> str:
 
 
 def _mergeable(value: Any, event: Any) -> list[dict[str, Any]]:
-    """What a merge key (`<<`) adds, the weakest first."""
+    """Values that a merge key (`<<`) adds, lowest precedence first."""
     mappings = [value] if isinstance(value, dict) else value
     if isinstance(mappings, list) and all(isinstance(each, dict) for each in mappings):
         return mappings[::-1]
@@ -296,7 +296,7 @@ def _mergeable(value: Any, event: Any) -> list[dict[str, Any]]:
 
 
 def check_expansion(value: Any) -> None:
-    """Refuse aliases that contain themselves or that grow beyond all measure."""
+    """Refuse aliases that contain themselves or whose expansion is too large."""
     sizes: dict[int, int] = {}
 
     def size(part: Any) -> int:
@@ -323,11 +323,11 @@ _HINTS = {
         ": is the line indented as those above it, and is a string with a colon in quotes?"
     ),
 }
-"""What is mostly wrong where the parser's own words do not say it."""
+"""Hints for parser errors that do not name the usual cause."""
 
 
 def reworded(text: str, error: yaml.MarkedYAMLError) -> str | None:
-    """The parser's own words with a hint, but for the tab, which cannot be seen and which those do not name."""
+    """The parser's message with a hint. The message about a tab is replaced, because it does not name the tab."""
     mark = error.problem_mark
     if mark is None or error.problem != "found character that cannot start any token":
         return error.problem and error.problem + _HINTS.get(error.problem, "")

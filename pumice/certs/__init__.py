@@ -4,16 +4,16 @@ The API server trusts a webhook by the `caBundle` in the webhook's configuration
 certificate authorities in one Secret, the one that signs now and the one that will sign next, has both
 trusted everywhere, and gives each process a short-lived certificate of its own:
 
-    settings      how long everything lasts, and which lengths must exceed which
-    authority     pure: make a CA, let it sign a leaf
-    verification  pure: would a client that trusts this bundle accept that leaf?
-    bundle        pure: what the Secret holds, readable even when half of it is not
-    rotation      pure: what has to be done to it at a given moment
-    reload        the live TLS context, and certificates from files (cert-manager)
+    settings      durations, and which of them must exceed which
+    authority     pure: create a CA, sign a leaf
+    verification  pure: whether a client with a trust bundle accepts a leaf
+    bundle        pure: the authorities in the Secret; damaged parts are skipped
+    rotation      pure: which changes are due at a given time
+    reload        the TLS context of the server, and certificates from files (cert-manager)
     injection     shell: keeps `caBundle` equal to the trust bundle
-    keeper        shell: carries it all out, one look after the other
+    keeper        shell: runs all of this, one check after the other
 
-The order that makes rotation harmless: a CA is put into the trust bundle one whole signing life before
-it signs; a process serves a leaf only once every configuration trusts the leaf's CA; and a CA stays
-trusted until it expires, which is later than any leaf that it signed.
+Rotation is safe by its order: a CA is in the trust bundle for one whole signing period before it signs; a process
+serves a leaf only once every configuration trusts the leaf's CA; and a CA stays trusted until it expires, which is
+later than any leaf that it signed.
 """

@@ -1,4 +1,4 @@
-"""Certificate authorities and the leaves that they sign. Pure: moments and keys are arguments.
+"""Certificate authorities and the leaf certificates that they sign. Pure: times and keys are arguments.
 
 Elliptic curve P-256 throughout: a new TLS connection costs half a millisecond of CPU against 0.8 with
 RSA. Serial numbers come from the cryptography library's own source of randomness.
@@ -35,7 +35,7 @@ ORGANIZATION = "Pumice"
 """Subject organization by which our own authorities are known in a bundle."""
 
 END_OF_TIME = 253_402_300_799.0
-"""The last second of the year 9999, after which no certificate can be valid."""
+"""The last second of the year 9999, the latest end of a certificate."""
 
 Key = ec.EllipticCurvePrivateKey
 KeyFactory = Callable[[], Key]
@@ -62,7 +62,7 @@ def not_before(certificate: x509.Certificate) -> float:
 
 
 def same(one: x509.Certificate, other: x509.Certificate) -> bool:
-    """Whether two certificates are the same, byte for byte."""
+    """True if two certificates are equal, byte for byte."""
     return one.fingerprint(hashes.SHA256()) == other.fingerprint(hashes.SHA256())
 
 
@@ -104,7 +104,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class Leaf(_Pair):
-    """What a server presents."""
+    """The certificate that a server presents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class Authority(_Pair):
 
         Args:
             key: The server's key.
-            names: DNS names that it answers to; the first also stands in the subject.
-            addresses: IP addresses likewise.
+            names: DNS names of the server; the subject has the first one.
+            addresses: IP addresses of the server.
             start: UNIX seconds from which it is valid, but never before the CA.
             end: UNIX seconds until which it is valid, but never after the CA.
         """

@@ -1,7 +1,7 @@
-"""What the Secret holds: the CA that signs, the one that will sign next, and those trusted still.
+"""Authorities in the Secret: the CA that signs, the CA that will sign next, and CAs that are still trusted.
 
-Secrets get edited, truncated and restored by people and tools, so reading never fails: every part that
-is readable is used, the rest is reported and, by `rotation`, made anew.
+People and tools edit, truncate and restore Secrets, so reading never fails. Readable parts are used. Other parts are
+reported, and `rotation` creates them again.
 
 | key | content |
 |---|---|
@@ -29,16 +29,16 @@ CURRENT, NEXT = "ca", "next"
 KEYS = ("ca.crt", "ca.key", "next.crt", "next.key", "previous.crt")
 
 KEEP_PREVIOUS = 4
-"""CAs of the past in the bundle at most; one is usual, more stem from changed settings."""
+"""Maximum number of previous CAs in the bundle. One is usual; more come from changed settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Authorities in all their roles.
+    """Authorities by role.
 
     Attributes:
         current: Signs leaves.
-        next: Will sign when the current one is retired; None only until it is made.
+        next: Signs after the current one; None only until it is created.
         previous: No longer sign, but leaves that they signed may still be served; the one that
             expires last comes first.
     """
@@ -59,7 +59,7 @@ class Bundle:
         return b"".join(pem(each) for each in self.trusted)
 
     def trusting(self, *certificates: x509.Certificate) -> "Bundle":
-        """The same, with more CAs of the past; those that are in it already change nothing."""
+        """This bundle with further previous CAs; those that it already has are ignored."""
         more = list(self.previous)
         for each in certificates:
             if not any(same(each, known) for known in (*self.trusted, *more)):
@@ -68,7 +68,7 @@ class Bundle:
         return Bundle(self.current, self.next, tuple(more[:KEEP_PREVIOUS]))
 
     def to_data(self) -> dict[str, str]:
-        """The Secret's `data`; always all keys, so that writing it removes what was there."""
+        """The Secret's `data` with all keys, so that writing it removes old values."""
         following = self.next
         parts = {
             "ca.crt": self.current.certificate_pem,
@@ -82,12 +82,12 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class BundleReading:
-    """What could be read of a Secret.
+    """The result of reading a Secret.
 
     Attributes:
         bundle: The authorities, or None when none can sign.
         trusted: CAs without a usable key, for a new bundle to go on trusting.
-        problems: What was wrong with which key; none for a sound Secret and for an empty one.
+        problems: Problems by key; none for a valid Secret and for an empty one.
     """
 
     bundle: Bundle | None = None
@@ -125,7 +125,7 @@ def read(data: Mapping[str, Any] | None) -> BundleReading:
 
 
 def _flaw(role: str, authority: Authority) -> str | None:
-    """Why clients would refuse what an authority signs, found out by signing something."""
+    """Why clients would refuse certificates of an authority; found out by signing one."""
     start, host = not_before(authority.certificate), "trial.invalid"
     try:
         if authority.certificate.public_key() != authority.key.public_key():

@@ -1,9 +1,8 @@
-"""Keeping `caBundle` right: what webhook configurations trust is what the Secret says.
+"""Keeping `caBundle` right: webhook configurations trust the CAs in the Secret.
 
-A bundle that was set once does not stay: an upgrade or a GitOps tool applies the manifest again and
-with it an empty `caBundle`. So the configurations are watched, and every change is reported to
-the injector. It then reads the Secret again before it injects: two replicas that each insisted on the bundle
-they knew would undo each other's work while a rotation is on its way.
+A bundle that was set once does not stay: an upgrade or a GitOps tool applies the manifest again and with it an empty
+`caBundle`. So the configurations are watched, and every change is reported to the injector. It then reads the Secret
+again before it injects: otherwise two replicas could overwrite each other's bundle during a rotation.
 
 Only the named configurations are read and written. Watching one object by its name
 (`fieldSelector=metadata.name=…`) is what RBAC's `resourceNames` can allow.
@@ -41,7 +40,7 @@ class WebhookEntry:
     """How the API server calls one webhook.
 
     Attributes:
-        host: Name or address that the served certificate has to be for.
+        host: Name or address that the served certificate must have.
         trust: `caBundle` as PEM; empty where it is missing.
     """
 
@@ -80,7 +79,7 @@ def _bundle(entry: dict[str, Any]) -> bytes:
 
 
 def patch_for(configuration: Object, trust: bytes) -> list[dict[str, Any]]:
-    """The JSON patch that gives every entry the bundle; empty when all have it.
+    """The JSON patch that sets the bundle in every entry; empty if all entries have it.
 
     It begins with a test of the resourceVersion: a JSON patch counts entries, and their order may have
     changed since they were read.
@@ -97,11 +96,11 @@ def patch_for(configuration: Object, trust: bytes) -> list[dict[str, Any]]:
 
 
 class Injector:
-    """The named webhook configurations, as they are and as they should be.
+    """Observed webhook configurations, and the function that updates them.
 
     Attributes:
         patched: How many configurations were patched so far.
-        changed: Set when a configuration changed, or has to be looked at again.
+        changed: Set when a configuration changed or must be checked again.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class Injector:
 
     @property
     def entries(self) -> list[WebhookEntry]:
-        """How the API server calls each webhook of each configuration, as last seen; once each."""
+        """How the API server calls each webhook of each configuration, as last seen; duplicates are left out."""
         found = (each for seen in self._seen.values() for each in entries_of(seen))
         return list(dict.fromkeys(found))
 
@@ -156,7 +155,7 @@ class Injector:
         return [bundle for seen in self._seen.values() for bundle in bundles_of(seen)]
 
     def trusts(self, certificate: x509.Certificate) -> bool:
-        """Whether every entry trusts a CA; True when there is no entry at all."""
+        """True if every entry trusts a CA, or if there are no entries."""
         return all(
             any(same(certificate, each) for each in certificates_in(bundle))
             for bundle in self.bundles
@@ -165,10 +164,10 @@ class Injector:
     # Putting it in force
 
     async def inject(self, trust: bytes | None) -> None:
-        """Read all configurations, and patch those whose bundle is another.
+        """Read all configurations, and patch those that have another bundle.
 
-        A configuration that does not exist is left out, one that changes meanwhile or that the API
-        server refuses is left to the next time.
+        A configuration that does not exist is left out. One that changes meanwhile, or whose patch the API server
+        refuses, is tried again next time.
 
         Args:
             trust: The bundle as PEM; None to read only.
@@ -201,7 +200,7 @@ class Injector:
             logger.info("trust bundle injected into %s %s", kind.kind, name)
 
     async def run(self) -> None:
-        """Follow the configurations, setting `changed` whenever one does, until cancelled."""
+        """Watch the configurations and set `changed` at each change, until cancelled."""
         self._caches = [self._watching(kind, name) for kind, name in self._names]
         async with asyncio.TaskGroup() as group:
             for cache in self._caches:
@@ -220,7 +219,7 @@ class Injector:
         return cache
 
     def _see(self, kind: Kind, name: str, change: Change, old: object, new: Object | None) -> None:
-        """Take in a change, so that readiness is right even while nothing can be injected."""
+        """Record a change, so that readiness is right even while nothing can be injected."""
         del change, old
         if new is None:
             self._seen.pop((kind, name), None)

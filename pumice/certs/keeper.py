@@ -1,28 +1,25 @@
-"""The caretaker of one process's serving certificate.
+"""Keeps one process's serving certificate valid.
 
-One look, repeated every poll and whenever a configuration changes. Each look asks the wall clock what
-is due; nothing is ever scheduled for the moment at which it expires, because a paused machine misses
-timers.
+One check is repeated at every poll interval and at each change of a configuration. Each check reads the wall clock.
+There is no timer for the expiry, because a paused machine misses timers.
 
 1. read the Secret; bring its authorities up to date; write it back if that changed anything
 2. have its trust bundle injected into the webhook configurations
 3. serve a leaf signed by the current CA, once every configuration trusts that CA
 
-Each process signs a short-lived leaf of its own with the CA that all share, and keeps it in memory: a
-leaf is never written anywhere, and two replicas need to agree on the authorities only. They agree by
-the Secret's resourceVersion: when two write at once, one gets a conflict, reads again and takes
-what the other wrote.
+Each process signs a short-lived leaf of its own with the CA that all share, and keeps it in memory: a leaf is never
+stored, and replicas share only the authorities. If two write at once, one gets a conflict by the Secret's
+resourceVersion, reads the Secret again and uses it.
 
-A Secret that is deleted while a process runs is put back as that process remembers it, so that neither
-the leaves in use nor the bundle change. A process that remembers nothing makes new authorities. Of a
-Secret that is damaged in part, the valid part is used. Whatever happened to it, every CA of ours that the
-configurations trust stays trusted, because another process may be serving a leaf of it.
+If the Secret is deleted, a running process writes its authorities back, so that neither the leaves in use nor the
+bundle change. A process without authorities creates new ones. The valid part of a damaged Secret is used. In each case
+every CA of Pumice that the configurations trust stays trusted, because another process may be serving a leaf of it.
 
-While the Secret can be neither read nor written (rights taken away, `immutable: true`), leaves are
-renewed with the authorities as they were last known. A handshake that finds the leaf expired, because
-the process was stopped for so long, has one signed on the spot.
+While the Secret can be neither read nor written (rights taken away, `immutable: true`), leaves are renewed with the
+authorities that were last read. If a process was stopped until its leaf expired, the next handshake renews the leaf
+first.
 
-(To be rid of a CA whose key has leaked, stop all replicas, delete the Secret, empty `caBundle`, start.)
+To remove a CA whose key has leaked, stop all replicas, delete the Secret, empty `caBundle`, and start the replicas.
 """
 
 import asyncio
@@ -56,17 +53,17 @@ __all__ = ["CertificateManager"]
 logger = logging.getLogger(__name__)
 
 WRITE_ATTEMPTS = 5
-"""How often a write that another replica forestalled is tried in one look."""
+"""Attempts in one check to write the Secret when other replicas write it, too."""
 
 
 class CertificateManager:
-    """Keeps authorities, trust and the served leaf in order.
+    """Keeps authorities, trust bundle and serving certificate up to date.
 
     Attributes:
-        serving: What is served; give its `context` to the server.
-        injector: What the API server trusts.
-        bundle: The authorities as last read or written; None before the first look.
-        started: Set when there is something to serve.
+        serving: The serving certificate; give its `context` to the server.
+        injector: Writes the trust bundle to the webhook configurations.
+        bundle: The authorities as last read or written; None before the first check.
+        started: Set when there is a certificate to serve.
     """
 
     def __init__(
@@ -79,13 +76,13 @@ class CertificateManager:
         clock: Clock | None = None,
         new_key: KeyFactory = generate_key,
     ) -> None:
-        """Describe a keeper.
+        """Create a manager.
 
         Args:
             client: Session with the API server.
             settings: Names and durations.
-            serving: Where leaves go.
-            injector: Where the bundle goes.
+            serving: Takes new leaves.
+            injector: Takes the trust bundle.
             clock: Tells the time.
             new_key: Makes keys.
         """
@@ -109,7 +106,7 @@ class CertificateManager:
 
     @property
     def problem(self) -> str | None:
-        """Why the API server would not accept what is served, or None when it would."""
+        """Why the API server would not accept the served certificate, or None if it would."""
         entries = self.injector.entries
         if not entries:
             return "no webhook configuration exists yet"
@@ -120,10 +117,10 @@ class CertificateManager:
         return None
 
     async def look(self) -> None:
-        """Do once what is to be done.
+        """Check once, and do what is due.
 
         Raises:
-            ApiError: When the Secret cannot be read or written; what is known is served then.
+            ApiError: When the Secret cannot be read or written; the certificate that is known stays in use.
         """
         try:
             self.bundle = await self._up_to_date(self._clock.wall())
@@ -158,7 +155,7 @@ class CertificateManager:
             changing.cancel()
 
     def _serve(self, bundle: Bundle, moment: float) -> None:
-        """Serve another leaf if it is time and every client would accept it."""
+        """Serve another leaf if it is due and every client would accept it."""
         settled = self._settled(bundle, moment)
         if not leaf_is_due(self._leaf, bundle, self._settings, moment):
             return
@@ -174,7 +171,7 @@ class CertificateManager:
         logger.info("serving a new certificate, valid for %.0f s", self.serving.expires - moment)
 
     def _serve_at_once(self) -> None:
-        """Replace a leaf that has ended, for a client that is shaking hands."""
+        """Replace an expired leaf during a client's handshake."""
         moment = self._clock.wall()
         self.injector.changed.set()  # there may be more to do than this
         if self.bundle is None:
@@ -185,9 +182,9 @@ class CertificateManager:
                 return
 
     def _settled(self, bundle: Bundle, moment: float) -> bool:
-        """Whether the CA that signs has been trusted everywhere for long enough.
+        """True if all configurations have trusted the signing CA for long enough.
 
-        All CAs are followed, so that one that comes to sign is not new by then.
+        The time is recorded for all CAs, so that it is known for the next one when it begins to sign.
         """
         self._trusted_since = {
             each: self._trusted_since.get(each, moment)
@@ -198,7 +195,7 @@ class CertificateManager:
         return since is not None and moment - since >= self._settings.settle_seconds
 
     async def _up_to_date(self, moment: float) -> Bundle:
-        """The Secret's authorities, brought up to date and written back."""
+        """The Secret's authorities, after they were brought up to date and written back."""
         attempts = 0
         while True:
             try:
@@ -235,7 +232,7 @@ class CertificateManager:
         return bundle
 
     def _replaced(self, found: Bundle | None, moment: float) -> bool:
-        """Whether the Secret is another than it was: it may not know who is trusted already."""
+        """True if the Secret was replaced by another one, which may lack CAs that are trusted."""
         if found is None or self.bundle is None:
             return True
         return not all(
@@ -245,7 +242,7 @@ class CertificateManager:
         )
 
     async def _in_use(self, moment: float) -> tuple[x509.Certificate, ...]:
-        """CAs of ours, beside the Secret's, whose leaves another replica may be serving.
+        """CAs of Pumice that the Secret lacks, and whose leaves another replica may be serving.
 
         They are those that this process remembers and those that the configurations trust.
         """

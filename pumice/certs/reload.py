@@ -1,13 +1,11 @@
-"""The certificate that is served, replaceable while serving.
+"""The serving certificate, which can be replaced while connections are served.
 
-`ssl.SSLContext.load_cert_chain` on a live context changes what the next handshake presents and leaves
-open connections alone. A pair is first tried on an unused context: a certificate with the
-wrong key would otherwise leave the live one with half of each. The last good pair stays when a new one
-cannot be read.
+`ssl.SSLContext.load_cert_chain` on a live context changes what the next handshake presents and leaves open connections
+alone. A pair is first loaded into an unused context: a certificate with the wrong key would leave the live context with
+a mixed pair. The last good pair stays when a new one cannot be read.
 
-A process that was stopped for longer than its certificate lasts (SIGSTOP, a suspended machine) wakes up
-with clients at the door, before any timer of its own fires. So each handshake asks the wall clock, and
-one that would present what has ended has it renewed first.
+A process may be stopped for longer than its certificate is valid (SIGSTOP, a suspended machine), and clients may
+connect before a timer fires. So each handshake reads the wall clock and renews an expired certificate first.
 """
 
 import asyncio
@@ -25,7 +23,9 @@ __all__ = ["FileReloader", "ServingCertificate"]
 logger = logging.getLogger(__name__)
 
 _CERTIFICATE, _KEY = b"-----BEGIN CERTIFICATE-----", b"PRIVATE KEY-----"
-"""OpenSSL takes both from wherever they are; when the certificate ends would then not be known."""
+"""Certificate and key must be PEM in memory: OpenSSL would take both from other sources, and then the expiry is
+unknown.
+"""
 
 
 def _server_context() -> ssl.SSLContext:
@@ -36,13 +36,13 @@ def _server_context() -> ssl.SSLContext:
 
 
 class ServingCertificate:
-    """A TLS server context and the pair that it presents now.
+    """A TLS server context and the certificate that it presents.
 
     Attributes:
-        context: Give it to the server; it stays the same object forever.
-        chain: What is presented, as PEM; empty before the first `use`.
-        swaps: How often another pair was put in, the first time included.
-        expires: UNIX seconds at which what is presented ends; 0 when nothing is.
+        context: Give it to the server; it stays the same object.
+        chain: The presented certificates as PEM; empty before the first `use`.
+        swaps: How often a pair was set.
+        expires: UNIX seconds at which the certificate expires; 0 if there is none.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -63,20 +63,20 @@ class ServingCertificate:
         self._renew: Callable[[], object] | None = None
 
     def on_swap(self, callback: Callable[[], None]) -> None:
-        """Have a function called after every swap."""
+        """Register a function to be called after every change of the pair."""
         self._subscribers.append(callback)
 
     def on_stale(self, renew: Callable[[], object]) -> None:
-        """Have a function called by each handshake that would present what has ended.
+        """Register a function to be called by each handshake that would present an expired certificate.
 
         It is called in the event loop, with the client waiting: it must be quick, and `use` another pair.
         """
         self._renew = renew
 
     def _greet(self, connection: ssl.SSLObject, name: str, context: ssl.SSLContext) -> None:
-        """Begin a handshake with what is to be presented now.
+        """Begin a handshake with the current pair.
 
-        OpenSSL copied the pair when the connection was accepted, which may be long ago.
+        OpenSSL copied the pair when it accepted the connection, which may be long ago.
         """
         del name, context
         if self._renew is not None and self._clock.wall() >= self.expires:
@@ -97,8 +97,7 @@ class ServingCertificate:
             False when this pair is presented already.
 
         Raises:
-            ValueError: When the pair is unreadable or does not belong together; the one before
-                stays.
+            ValueError: The pair is unreadable or does not match; the previous one stays.
         """
         if chain == self.chain and key == self._key:
             return False
@@ -160,7 +159,7 @@ class FileReloader:
 
     @property
     def problem(self) -> str | None:
-        """Why what is served is not what the files hold, or None when it is."""
+        """Why the served certificate is not the one in the files, or None if it is."""
         return self._problem or None
 
     def _content(self) -> tuple[bytes, bytes]:
@@ -177,9 +176,9 @@ class FileReloader:
             raise ValueError(f"{self._certificate} and {self._key}: {error}") from error
 
     def look(self) -> bool:
-        """Read the files once; True when another pair is served since.
+        """Read the files once; True if another pair is served now.
 
-        While they are half-written or gone the last good pair stays, and it is said once.
+        While they are incomplete or missing the last valid pair stays in use. This is logged once.
         """
         try:
             swapped = self._use(self._content())
@@ -190,7 +189,7 @@ class FileReloader:
         return swapped
 
     async def run(self) -> None:
-        """Look every few seconds until cancelled.
+        """Read the files every few seconds until cancelled.
 
         Only reading happens in a thread, which a slow volume may hold up: the live context must not
         change while the event loop begins a handshake with it.

@@ -1,12 +1,12 @@
-"""What has to be done to the authorities at a moment. Pure.
+"""Which changes of the authorities are due at a given time. Pure.
 
 A CA's life, with the default durations (D = 365 days, a third of it left at renewal):
 
     made as next ── trusted, does not sign ──▶ signs ── 2/3 D ──▶ previous, trusted ── 1/3 D ──▶ gone
 
-A CA that is made as the next one expires 2/3 D after the current one, so that the two never run out
-together, and has exactly D left when it begins to sign. It has been trusted for 2/3 D by then:
-that everybody trusts a CA before it signs is a matter of months, not of two writes in the right order.
+A CA that is made as the next one expires 2/3 D after the current one, so that the two never run out together, and has
+exactly D left when it begins to sign. It has been trusted for 2/3 D by then: so all clients have trusted a CA for
+months before it signs.
 
 Steps are found one at a time and applied until none is left, so a bundle that missed years (a cluster
 that was switched off) is brought up to date by the same rules as one that is a minute late.
@@ -26,7 +26,7 @@ __all__ = ["Step", "due", "first_bundle", "leaf_is_due", "new_leaf", "next_step"
 
 
 class Step(enum.Enum):
-    """One thing to do."""
+    """One change of a bundle."""
 
     CREATE = "no CA can sign: make one"
     PROMOTE = "the current CA has a third of its time left: let the next one sign"
@@ -35,7 +35,7 @@ class Step(enum.Enum):
 
 
 def due(end: float, duration: float, settings: CertSettings, moment: float) -> bool:
-    """Whether something that ends at `end` and lasts `duration` is to be replaced."""
+    """True if something that ends at `end` and lasts `duration` must be replaced."""
     return moment >= end - duration * (1 - settings.renew_at)
 
 
@@ -44,7 +44,7 @@ def _usable(authority: Authority | None, moment: float) -> bool:
 
 
 def next_step(bundle: Bundle | None, settings: CertSettings, moment: float) -> Step | None:
-    """The first thing to do about a bundle, or None when it is as it should be."""
+    """The first change that a bundle needs, or None if it needs none."""
     if bundle is None:
         return Step.CREATE
     current, following = bundle.current, bundle.next

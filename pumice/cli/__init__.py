@@ -1,17 +1,23 @@
-"""The `pumice` command: one file a verb, and the rooms that verbs share.
+"""The `pumice` command: one module for each verb, and folders with what verbs share.
 
     lint, review, render     admission and wiring, offline
     simulate                 scheduling cycles over manifests
     dev                      a cluster in one process, for kubectl
-    explain                  why a live job waits, or where it went
+    explain                  why a job in the cluster waits, or where it runs
     job, queue               live Jobs and queues: list, suspend, resume, open, close
     webhook, controller, scheduler, certs      one component
     plugins                  what a Job may name under `spec.plugins`
     rules                    what admission checks, and why
     completion               for the shell
 
+    files/                   manifests: reading, positions of fields, offline admission
+    live/                    sessions with a cluster, readable objects, explanations of waits
+    simulation/              the parts of `simulate`
+    development/             the parts of `dev`
+    processes/               shared by the components: start, logs, health, flags
+
 Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs
-when it runs, so that `pumice --help` need not wait for NumPy or aiohttp.
+when it runs, so that `pumice --help` does not import NumPy or aiohttp.
 """
 
 import gc

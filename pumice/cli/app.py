@@ -1,4 +1,4 @@
-"""The command as a whole: its verbs, and what happens when one fails."""
+"""The command as a whole: registration of verbs, and error handling."""
 
 import errno
 import inspect
@@ -33,6 +33,8 @@ from pumice.cli import (
     simulate,
     webhook,
 )
+from pumice.cli.boolean_flags import without_values
+from pumice.cli.other_tools import instead_of
 from pumice.cli.output import note, paint, write
 from pumice.cli.spreading import spread
 
@@ -43,7 +45,11 @@ KUBECTL_PLUGIN = "kubectl pumice"
 
 
 class _Command(TyperCommand):
-    """A verb whose examples name the program as it was called."""
+    """A verb. Its examples use the program name that the user typed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, among them boolean flags with a value."""
+        return super().parse_args(ctx, without_values(self.params, args))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
@@ -51,7 +57,11 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """Commands under one name, whose examples name the program as it was called."""
+    """A group of commands. Its examples use the program name that the user typed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments up to the verb, among them boolean flags with a value."""
+        return super().parse_args(ctx, without_values(self.params, args))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands, in the order in which they are defined; groups would come last otherwise."""
@@ -86,7 +96,7 @@ app = typer.Typer(
 )
 
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
-"""For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
+"""For components: Volcano's charts pass flags that have no meaning here, and a literal `2>&1`."""
 
 _VERBS = (
     lint,
@@ -191,11 +201,11 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""No room: on the disk, for the user, or in a file."""
+"""Errors about missing space: on the disk, in a quota, or by the maximum file size."""
 
 
 def _write_whatever_comes() -> None:
-    """Names of files need not be text, and a terminal need not know every character; both are shown escaped."""
+    """Escape undecodable bytes in file names, and characters that the terminal's encoding lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -216,7 +226,7 @@ def _parse_and_run(arguments: list[str], program: str) -> int:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else _command(arguments, program)
         hint = f" (see `{command} --help`)" if context is not None else ""
-        several = error.messages if isinstance(error, exits.UserError) else [error.format_message()]
+        several = error.messages if isinstance(error, exits.UserError) else [_message(error)]
         for message in several:
             note(f"{paint(f'{command}:', 'red', sys.stderr)} {_one_line(message)}{hint}")
         return exits.USAGE
@@ -224,13 +234,28 @@ def _parse_and_run(arguments: list[str], program: str) -> int:
 
 
 def _command(arguments: list[str], program: str) -> str:
-    """The verb that was asked for, as a user would spell it."""
+    """The verb of the arguments, as a user would type it."""
     modules = {_name(each): each for each in (*_VERBS, *_COMPONENTS)}
     if not arguments or arguments[0] not in modules:
         return program
     group = getattr(modules[arguments[0]], "VERBS", {})
     depth = 2 if len(arguments) > 1 and arguments[1] in group else 1
     return " ".join([program, *arguments[:depth]])
+
+
+def _message(error: typer.TyperException) -> str:
+    """What the parser of options says, with what does the same if the user took a word of another tool."""
+    message = error.format_message().replace(
+        ": Value error, ", ": "
+    )  # words of pydantic, which typer asks
+    context = getattr(error, "ctx", None)
+    unknown = re.match(r"No such (?:command|option):? '?([^' ]+)", message)
+    if context is None or unknown is None:
+        return message
+    command = context.command_path.removeprefix(context.find_root().command_path).strip()
+    word = unknown[1].rstrip(".")
+    instead = instead_of(command, word)
+    return f"{message.rstrip('.')}; use {instead}" if instead else message
 
 
 def _one_line(message: str) -> str:

@@ -4,14 +4,6 @@ from typing import Annotated
 
 import typer
 
-from pumice.cli.components import (
-    connected,
-    identity,
-    read_lease_times,
-    report_ignored,
-    run,
-    serving_health,
-)
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
@@ -21,6 +13,14 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+)
+from pumice.cli.processes.components import (
+    connected,
+    identity,
+    read_lease_times,
+    report_ignored,
+    run,
+    serving_health,
 )
 
 __all__ = ["EXAMPLES", "certs"]
@@ -69,15 +69,14 @@ def certs(
 ) -> None:
     """Keep the webhook's certificate authorities and their trust.
 
-    The authorities live in a Secret, which is made when it is missing; their certificates are put into
-    the webhook configurations as caBundle. `pumice webhook` does all of this itself: this verb is for
-    installations in which it may not.
+    The authorities are kept in a Secret, which is created if it is missing. Their certificates are written to the
+    webhook configurations as caBundle. `pumice webhook` does this itself; use this verb if it has no rights for it.
     """
     from prometheus_client import CollectorRegistry
 
     from pumice.certs.keeper import CertificateManager
-    from pumice.cli import logs
-    from pumice.cli.authorities import cert_settings
+    from pumice.cli.processes import logs
+    from pumice.cli.processes.authorities import cert_settings
     from pumice.cluster.elected import ElectionSettings, run_elected
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
 

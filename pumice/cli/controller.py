@@ -8,9 +8,7 @@ import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.api.keys import DEFAULT_SCHEDULER
-from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
 from pumice.cli.exits import UserError
-from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
@@ -22,6 +20,8 @@ from pumice.cli.options import (
     RetryPeriod,
     Server,
 )
+from pumice.cli.processes.components import identity, read_lease_times, report_ignored, run_worker
+from pumice.cli.processes.logs import Level
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -131,11 +131,11 @@ def controller(
     HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
     without these variables).
     """
-    from pumice.cli import lean
+    from pumice.cli.processes import lean
 
     with lean.importing():
-        from pumice.cli import logs
-        from pumice.cli.checking import job_check, read_plugin_settings, registry
+        from pumice.cli.files.checking import job_check, read_plugin_settings, registry
+        from pumice.cli.processes import logs
         from pumice.controller.loop import ControllerSettings, ControllerWorker
         from pumice.controller.loop.selection import SelectionError, selected
 

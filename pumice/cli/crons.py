@@ -1,22 +1,22 @@
-"""CronJobs on the command line: the next runs for `pumice lint`, the next Job for `pumice render`, and how one stands for `pumice explain`."""
+"""CronJobs on the command line: next runs for `lint`, the next Job for `render`, the state for `explain`."""
 
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import plain
+from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.flows import admitted
-from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "next_of", "next_runs", "standing"]
 
 
 def next_runs(cron_job: Raw, now: float) -> str:
-    """The next runs of a CronJob, for a line of text."""
+    """The next runs of a CronJob, as text of one line."""
     from pumice.controller.cronjobs import forecast
 
     found = forecast(cron_job, now)
@@ -85,14 +85,14 @@ def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
 async def account(
     client: "Client", cron_job: Raw, now: float
 ) -> "tuple[ReadableCluster, dict[str, Any]]":
-    """A CronJob: why it does not run, what comes next, and its Jobs.
+    """A CronJob: why it does not run, its next runs, and its Jobs.
 
     Raises:
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import CRON_JOB, EVENT, JOB
-    from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.cronjobs import forecast, phase
     from pumice.controller.owners import controller_raw

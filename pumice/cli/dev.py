@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.api import kinds
-from pumice.cli.components import read_seconds, run
-from pumice.cli.configuration import read_config
 from pumice.cli.exits import UserError
+from pumice.cli.files.configuration import read_config
 from pumice.cli.output import note, paint, write
+from pumice.cli.processes.components import read_seconds, run
 
 if TYPE_CHECKING:
     from pumice.embedded import EmbeddedCluster
@@ -88,13 +88,14 @@ def dev(
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
 
-    API server, admission, controller, scheduler and simulated nodes; pods are made of ReplicaSets and batch Jobs, too. The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs
-    until it is deleted, or ends after its annotation pumice.dev/run-duration with the exit code of
-    pumice.dev/exit-code.
+    It runs API server, admission, controller, scheduler and simulated nodes. ReplicaSets and batch Jobs get pods, too.
+    The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs until it is deleted, or ends after
+    its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code.
     """
-    from pumice.cli import dev_kubeconfig, logs
-    from pumice.cli.manifests import read
-    from pumice.cli.nodes import read_nodes
+    from pumice.cli.development import dev_kubeconfig
+    from pumice.cli.development.nodes import read_nodes
+    from pumice.cli.files.manifests import read
+    from pumice.cli.processes import logs
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
@@ -106,8 +107,8 @@ def dev(
     logs.configure(json=False, level=logs.Level.INFO if verbose else logs.Level.WARNING)
 
     async def work() -> None:
-        from pumice.cli.dev_cluster import dev_cluster
-        from pumice.cli.dev_state import log_life
+        from pumice.cli.development.dev_cluster import dev_cluster
+        from pumice.cli.development.dev_state import log_life
         from pumice.cluster.lifecycle import stop_on_signals
         from pumice.embedded import NodeTimings
 

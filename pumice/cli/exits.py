@@ -1,7 +1,7 @@
-"""Exit codes, and the one way in which a verb gives up.
+"""Exit codes and errors of verbs.
 
-0 is fine, 1 is refused or unschedulable as the verb says, 2 is bad usage or unreadable input. A user's
-mistake is one line on stderr, never a traceback; a traceback is a defect of ours.
+0 is success, 1 is refused or unschedulable (each verb documents it), 2 is bad usage or unreadable input. A user's
+mistake is one line on stderr without a traceback; a traceback is a bug in Pumice.
 """
 
 from typing import NoReturn
@@ -14,16 +14,16 @@ FINE = 0
 REFUSED = 1
 USAGE = 2
 INTERRUPTED = 130
-"""What shells report of a command that Ctrl-C ended (128 + SIGINT)."""
+"""Exit code that shells report for a command ended by Ctrl-C (128 + SIGINT)."""
 PIPE_CLOSED = 141
-"""What shells report of a command whose reader went away (128 + SIGPIPE)."""
+"""Exit code that shells report for a command whose reader closed the pipe (128 + SIGPIPE)."""
 
 
 class UserError(typer.TyperException):
     """Bad usage or unreadable input; each message is shown as one line, and the exit code is 2.
 
     Attributes:
-        messages: One, or one for each of several inputs that cannot be read.
+        messages: One message, or one for each input that cannot be read.
     """
 
     exit_code = USAGE

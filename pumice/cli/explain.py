@@ -1,13 +1,13 @@
-"""`pumice explain`: why a live Job, gang or pod waits, what a queue has, and what would be enough."""
+"""`pumice explain`: why a Job, gang or pod in a cluster waits, what a queue holds, and what would be enough."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pumice.cli.configuration import read_config
 from pumice.cli.exits import UserError
-from pumice.cli.live import ClusterOptions, get, run
+from pumice.cli.files.configuration import read_config
+from pumice.cli.live.sessions import ClusterOptions, get, run
 from pumice.cli.options import (
     Context,
     Kubeconfig,
@@ -20,7 +20,7 @@ from pumice.cli.options import (
 from pumice.cli.output import Format, json_line, write, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -37,13 +37,26 @@ EXAMPLES = (
 )
 
 _WORDS = {
-    "job": ("job", "jobs", "vcjob", "vj", "jobs.batch.volcano.sh"),
-    "queue": ("queue", "queues", "q", "queues.scheduling.volcano.sh"),
+    "job": ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh"),
+    "queue": (
+        "queue",
+        "queues",
+        "q",
+        "queue.scheduling.volcano.sh",
+        "queues.scheduling.volcano.sh",
+    ),
     "pod": ("pod", "pods", "po"),
-    "jobflow": ("jobflow", "jobflows", "jf", "jobflows.flow.volcano.sh"),
-    "cronjob": ("cronjob", "cronjobs", "cronvcjob", "cronvj", "cronjobs.batch.volcano.sh"),
+    "jobflow": ("jobflow", "jobflows", "jf", "jobflow.flow.volcano.sh", "jobflows.flow.volcano.sh"),
+    "cronjob": (
+        "cronjob",
+        "cronjobs",
+        "cronvcjob",
+        "cronvj",
+        "cronjob.batch.volcano.sh",
+        "cronjobs.batch.volcano.sh",
+    ),
 }
-"""What may stand before the name."""
+"""Words that are accepted before the name."""
 
 _EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME"
 
@@ -85,7 +98,7 @@ def explain(
 
 
 def _target(words: list[str]) -> Target | None:
-    """The kind and name that the arguments say."""
+    """The kind and name in the arguments."""
     if not words:
         return None
     shown = " ".join(words)
@@ -115,7 +128,7 @@ class _ExplainRun:
         self._printed: str | None = None
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
-        from pumice.cli.observed import change
+        from pumice.cli.live.observed import change
 
         async with cluster.connect() as client:
             where = None if everywhere else namespace or client.connection.namespace
@@ -127,7 +140,7 @@ class _ExplainRun:
                 await change(client, seen)
 
     async def _look(self, client: "Client", where: str | None) -> "tuple[ReadableCluster, Any]":
-        """Read the cluster and explain; the object that was asked for first, so that a wrong name is said at once."""
+        """Read the cluster and explain. The named object is read first, so that a wrong name is reported at once."""
         import time
 
         import msgspec
@@ -136,8 +149,9 @@ class _ExplainRun:
         from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
         from pumice.api.pods import Pod
         from pumice.api.queues import Queue
-        from pumice.cli import accounts, crons, flows
-        from pumice.cli.observed import observe
+        from pumice.cli import crons, flows
+        from pumice.cli.live import accounts
+        from pumice.cli.live.observed import observe
 
         kind, name = self._target or ("", "")
         raw: Any = None
@@ -166,8 +180,8 @@ class _ExplainRun:
         return seen, found
 
     def _print(self, found: Any) -> None:
-        """Print what was found, unless it is what was printed last."""
-        from pumice.cli.explain_text import list_text, text_of
+        """Print the explanation, unless it equals the last one."""
+        from pumice.cli.live.explain_text import list_text, text_of
 
         line = json_line(found)
         if line == self._printed:

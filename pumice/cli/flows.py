@@ -1,16 +1,17 @@
-"""JobFlows on the command line: its Jobs for `pumice render` and `lint`, and how its flows stand for `pumice explain`."""
+"""JobFlows on the command line: Jobs for `render` and `lint`, and the state of the flows for `explain`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.manifests import Manifest, Raw
+from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
+    from pumice.controller.jobflows import FlowEntry, Flows
 
 __all__ = ["account", "admitted", "doubts", "jobs_of"]
 
@@ -24,7 +25,7 @@ def jobs_of(
 
     Args:
         manifest: The JobFlow.
-        templates: The JobTemplates that there are.
+        templates: The existing JobTemplates.
         checker: Checks the JobFlow and the templates that it names.
     """
     job_flow = admitted(manifest, checker)
@@ -45,12 +46,12 @@ def jobs_of(
 def doubts(
     manifest: Manifest, job_flow: Raw, templates: Mapping[str, Raw], checker: "ManifestChecker"
 ) -> list[FieldError]:
-    """What would be refused of the Jobs of a JobFlow, as far as their templates are known.
+    """Problems of the Jobs of a JobFlow, as far as their templates are known.
 
     Args:
         manifest: The JobFlow.
-        job_flow: The JobFlow as admission leaves it.
-        templates: JobTemplates of its namespace by name, as admission leaves them.
+        job_flow: The JobFlow after admission.
+        templates: JobTemplates of its namespace by name, after admission.
         checker: Checks the Jobs.
     """
     return [
@@ -65,7 +66,7 @@ def _flows(job_flow: Raw) -> list[Raw]:
 
 
 def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Raw]]:
-    """The Jobs of those flows whose templates are known, each with the path of its flow."""
+    """The Jobs of the flows whose templates are known, each with the path of its flow."""
     from pumice.api.jobflows import job_name
     from pumice.api.meta import ObjectMeta
     from pumice.controller.jobflows import job_of
@@ -83,13 +84,23 @@ def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Ra
 
 
 def admitted(manifest: Manifest, checker: "ManifestChecker") -> Raw | None:
-    """An object as admission leaves it; errors and warnings are reported."""
+    """An object after admission; errors and warnings are reported."""
     found = checker.judge(manifest)
     for warning in found.warnings:
         note(plain(f"{manifest.identity}: warning: {warning}"))
     for error in found.errors:
         note(plain(f"{manifest.identity} is refused: {error}"))
     return found.patched if found.allowed else None
+
+
+def _why(entry: "FlowEntry", flows: "Flows") -> str:
+    """Why a flow has no Job; for a retry, which one it is."""
+    told = entry.wait.message if entry.wait else _NOT_YET if entry.is_due else ""
+    retry = entry.attempt.retry
+    if not retry:
+        return told
+    number = f"retry {retry} of {max(retry, flows.options.retries)}"
+    return f"{number} {told}" if entry.wait else f"{number}: {told}" if told else number
 
 
 async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, dict[str, Any]]":
@@ -99,8 +110,8 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, di
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
-    from pumice.cli.accounts import events_about
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.jobflows import read
 
@@ -141,7 +152,7 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, di
                 "job": each.job_name,
                 "phase": each.phase or "",
                 "reason": each.wait.reason if each.wait else "",
-                "message": each.wait.message if each.wait else _NOT_YET if each.is_due else "",
+                "message": _why(each, flows),
             }
             for each in flows.entries
         ],

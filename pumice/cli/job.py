@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pumice.api.fields import plain
-from pumice.cli.configuration import read_config
-from pumice.cli.listing import (
+from pumice.cli.files.configuration import read_config
+from pumice.cli.live.listing import (
     Form,
     FormOption,
     ListForm,
@@ -14,7 +14,7 @@ from pumice.cli.listing import (
     ListPrinter,
     write_result,
 )
-from pumice.cli.live import ClusterOptions, get, listed, name_of, run
+from pumice.cli.live.sessions import ClusterOptions, get, listed, name_of, run
 from pumice.cli.options import (
     AllNamespaces,
     Context,
@@ -32,7 +32,7 @@ from pumice.cli.output import note
 if TYPE_CHECKING:
     from pumice.api.jobs import Job
     from pumice.api.kinds import Kind
-    from pumice.cli.observed import ReadableCluster
+    from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -81,7 +81,8 @@ def get_job(
 ) -> None:
     """Show one Job: phase, position, reason, and pods by task.
 
-    `pumice explain job NAME` adds what would be enough, pods and events; `kubectl get vcjob NAME -o yaml` shows the object itself.
+    `pumice explain job NAME` also shows what would be enough, pods and events. `kubectl get vcjob NAME -o yaml` shows
+    the object itself.
     """
     cluster = ClusterOptions(kubeconfig, context, server)
     run(
@@ -107,8 +108,8 @@ def suspend(
 ) -> None:
     """Suspend Jobs: remove their pods until they are resumed.
 
-    Creates a Command with action AbortJob, as `vcctl job suspend` does. With --wait until the phase is Aborted. Exit code 1: a Job has ended, or the
-    time is over.
+    Creates a Command with action AbortJob, as `vcctl job suspend` does. With --wait the command waits until the phase
+    is Aborted. Exit code 1: a Job has ended, or the timeout is over.
     """
     _order("suspend", names, namespace, wait, timeout, output, (kubeconfig, context, server))
 
@@ -125,8 +126,8 @@ def resume(
 ) -> None:
     """Resume Jobs that were suspended; they wait in their queues.
 
-    Creates a Command with action ResumeJob, as `vcctl job resume` does. With --wait until the phase is Running. Exit code 1: a Job has ended, or the
-    time is over.
+    Creates a Command with action ResumeJob, as `vcctl job resume` does. With --wait the command waits until the phase
+    is Running. Exit code 1: a Job has ended, or the timeout is over.
     """
     _order("resume", names, namespace, wait, timeout, output, (kubeconfig, context, server))
 
@@ -161,7 +162,7 @@ def _order(
     cluster: "tuple[Any, str | None, str | None]",
 ) -> None:
     from pumice.api.kinds import JOB
-    from pumice.cli.orders import Orders
+    from pumice.cli.live.orders import Orders
 
     wanted = [name_of(each, *_WORDS) for each in names]
     orders = Orders(operation, JOB, _RESOURCE, wait, timeout, output)
@@ -195,7 +196,7 @@ class _Listing:
                 versions = await self._show(client, where)
                 if not self._watch:
                     return
-                from pumice.cli import observed
+                from pumice.cli.live import observed
 
                 seen = observed.ReadableCluster(where, versions=versions)
                 await observed.change(client, seen)
@@ -203,11 +204,11 @@ class _Listing:
     async def _show(
         self, client: "Client", where: str | None
     ) -> "list[tuple[Kind, str | None, str]]":
-        """Print the list; what was read of which a change is to be shown."""
+        """Print the list; return the read versions if changes are to be shown."""
         import time
 
         from pumice.api.kinds import JOB, POD_GROUP
-        from pumice.cli.job_rows import job_rows, list_table
+        from pumice.cli.live.job_rows import job_rows, list_table
 
         found, version = await listed(client, JOB, where, self._selector)
         jobs = _decoded(found)
@@ -221,7 +222,7 @@ class _Listing:
         self._printer.show(
             {"jobs": rows, "notAllowed": forbidden},
             [f"{_RESOURCE}/{each['name']}" for each in rows],
-            lambda: list_table(rows, namespaces=where is None, wide=wide, now=now),
+            lambda: list_table(rows, where, wide=wide, now=now),
             _remark(forbidden),
         )
         versions: list[tuple[Kind, str | None, str]] = [(JOB, where, version)]
@@ -236,7 +237,7 @@ async def _show(
     import time
 
     from pumice.api.kinds import JOB
-    from pumice.cli.job_rows import details, details_text, job_rows
+    from pumice.cli.live.job_rows import details, details_text, job_rows
 
     async with cluster.connect() as client:
         where = namespace or client.connection.namespace
@@ -261,12 +262,12 @@ def _decoded(objects: list[Any]) -> "list[Job]":
 async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
-    """What positions and reasons follow from; nothing is read if no Job waits."""
-    from pumice.cli.story import is_waiting
+    """The objects that determine positions and reasons; nothing is read if no Job waits."""
+    from pumice.cli.live.story import is_waiting
 
     if not any(is_waiting(job) for job in jobs):
         return None
-    from pumice.cli.observed import observe  # which imports the scheduler
+    from pumice.cli.live.observed import observe  # which imports the scheduler
 
     return await observe(client, where, events=False)
 

@@ -2,16 +2,19 @@
 
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, plain
 from pumice.cli import exits
+from pumice.cli.files.manifests import Manifest, ManifestReading, ReadProblem, read, read_all
 from pumice.cli.lint_output import (
     LintFinding,
     LintFormat,
@@ -19,13 +22,12 @@ from pumice.cli.lint_output import (
     write_results_json,
     write_text,
 )
-from pumice.cli.manifests import Manifest, read, read_all
 from pumice.cli.options import AdmissionConf, Files, Settings, State
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.checking import ManifestChecker
+    from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.rules.terms import Terms
@@ -86,10 +88,11 @@ def lint(
     Skipped are kinds of other API groups, and in a directory hidden folders, templates of Helm charts and files
     that are no manifests. `pumice rules CODE` explains the code at the end of a line.
 
-    Exit code 1: an object is refused. Exit code 2: a file cannot be read; results of the others are printed.
+    Exit code 1: an object is refused. Exit code 2: a file cannot be read, where results of the others are printed,
+    or there is only a Helm chart or a Kustomization, which must be rendered first.
     """
-    from pumice.cli.checking import read_groups, read_settings
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.checking import read_groups, read_settings
+    from pumice.cli.files.positions import Positions
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
@@ -100,11 +103,13 @@ def lint(
         reading = read_all(files, skip_others=skip_others, report=report)
         positions = Positions(reading.texts)
         judged = _judged(reading.manifests, report)
+        if not (judged or reading.problems or skip_others):
+            reading.problems += _unrendered(reading)
         findings = _findings(judged, read(state or (), may_be_empty=True), chosen, groups)
         findings = _with_duplicates(findings, positions)
         if output is LintFormat.GITHUB:
             write_github(findings, reading.problems, positions)
-        elif reading.problems and not reading.manifests:
+        elif reading.problems and not findings:
             pass  # there is no result to show
         elif output is LintFormat.JSON:
             shown = [each for each in findings if each.has_problems or not quiet]
@@ -119,7 +124,7 @@ def lint(
 
 
 def _say_nothing(_: str) -> None:
-    """In place of a note that something is skipped."""
+    """Replacement for the note about a skipped object."""
 
 
 def _findings(
@@ -128,9 +133,9 @@ def _findings(
     settings: "Terms",
     groups: "ResourceGroups",
 ) -> list[LintFinding]:
-    """What admission says about each manifest."""
+    """The result of admission for each manifest."""
     from pumice.api.kinds import of_object
-    from pumice.cli.checking import ManifestChecker, placed
+    from pumice.cli.files.checking import ManifestChecker, placed
 
     others = [each for each in judged if of_object(each.object)]
     checker = ManifestChecker(settings, state, others, groups=groups)
@@ -140,7 +145,7 @@ def _findings(
 
 
 def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> list[LintFinding]:
-    """Warn about an object that the files have twice, at the second place."""
+    """Warn about an object that the files have twice, at its second place."""
     first: dict[tuple[str, str], Manifest] = {}
     found = []
     for finding in findings:
@@ -165,7 +170,7 @@ def _is_named(manifest: Manifest) -> bool:
 
 
 def _same_place(one: Manifest, other: Manifest) -> bool:
-    """True if a file is given twice."""
+    """True if two paths are the same file."""
     a, b = one.source, other.source
     if (a.document, a.item) != (b.document, b.item):
         return False
@@ -174,7 +179,7 @@ def _same_place(one: Manifest, other: Manifest) -> bool:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Leave the collector of cycles out: manifests have none, and looking for them costs a fifth of the time."""
+    """Turn garbage collection off: manifests have no cycles, and collecting takes a fifth of the time."""
     wanted = gc.isenabled()
     gc.disable()
     try:
@@ -185,10 +190,9 @@ def _uncollected() -> Iterator[None]:
 
 
 def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:
-    """Those manifests that admission judges, or that no API server has a kind for; of the others it is said that they are skipped."""
-    from pumice.api.fields import plain
+    """The manifests to validate, and those of unknown kinds; other objects are reported as skipped."""
     from pumice.api.kinds import JOB, POD, VOLCANO, of_object
-    from pumice.cli.unknown_kinds import has_tasks, unknown_kind
+    from pumice.cli.files.unknown_kinds import has_tasks, unknown_kind
 
     judged = []
     for manifest in manifests:
@@ -197,22 +201,42 @@ def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Ma
             judged.append(manifest)
             continue
         is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
-        hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
+        hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else _build_first(manifest)
         report(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not validated{hint}"))
     return judged
 
 
+def _unrendered(reading: ManifestReading) -> list[ReadProblem]:
+    """The problem that there are only sources of manifests, such as a Helm chart; empty if there are none of these."""
+    built = [
+        f"{each.source.file}: a Kustomization{how}"
+        for each in reading.manifests
+        if (how := _build_first(each))
+    ]
+    found = [*reading.unrendered, *built]
+    more = f" (and {len(found) - 1} more like it)" if len(found) > 1 else ""
+    return [ReadProblem(plain(f"no object was validated: {each}{more}")) for each in found[:1]]
+
+
 def _of_no_kind(manifest: Manifest) -> "ManifestResult | None":
-    """Refuse a kind that no API server has; None for one that there is."""
-    from pumice.cli.unknown_kinds import unknown_kind
+    """The error for a kind that no API server has; None for a kind that may exist."""
+    from pumice.cli.files.unknown_kinds import unknown_kind
     from pumice.webhook.offline import ManifestResult
 
     problem = unknown_kind(manifest.object)
     return ManifestResult((problem,), (), manifest.object) if problem else None
 
 
+def _build_first(manifest: Manifest) -> str:
+    """The command that builds a Kustomization, and validates the result; empty for other objects."""
+    if not str(manifest.object["apiVersion"]).startswith("kustomize.config.k8s.io/"):
+        return ""
+    folder = shlex.quote(str(Path(manifest.source.file).parent))
+    return f"; build it first: kubectl kustomize {folder} | pumice lint -"
+
+
 def _wants_plugins(manifest: Manifest) -> bool:
-    """Whether it is an object of another controller whose pods name plugins."""
+    """True for an object of another controller whose pods name plugins."""
     import msgspec
 
     from pumice.api.kinds import of_object
@@ -233,7 +257,7 @@ def _with_jobs(
     findings: list[tuple[Manifest, "ManifestResult"]],
     checker: "ManifestChecker",
 ) -> "ManifestResult":
-    """What was found, and of an admitted JobFlow what is wrong with its Jobs, as far as its templates were judged, too."""
+    """The findings, with the problems of an admitted JobFlow's Jobs as far as its templates were validated, too."""
     from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
 
     if not found.allowed or of_object(found.patched) != JOB_FLOW:

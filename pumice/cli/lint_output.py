@@ -1,6 +1,6 @@
-"""What `pumice lint` prints: text for people, JSON, and workflow commands of GitHub Actions.
+"""Output of `pumice lint`: text, JSON, and workflow commands of GitHub Actions.
 
-Positions are looked up here, and so only for problems.
+Positions are looked up here, only for problems.
 """
 
 import enum
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.changes import ABSENT, FieldChange, changes
-from pumice.cli.manifests import Manifest, ReadProblem
+from pumice.cli.files.changes import ABSENT, FieldChange, changes
+from pumice.cli.files.manifests import Manifest, ReadProblem
 from pumice.cli.output import paint, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.positions import Positions
+    from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
 
 __all__ = ["LintFinding", "LintFormat", "write_github", "write_results_json", "write_text"]
 
 _DROPPED = frozenset({"SCHEMA-NULL", "SCHEMA-UNKNOWN"})
-"""Codes of warnings that a field goes, which need not be told again as a change."""
+"""Codes of warnings about removed fields, which are not reported again as changes."""
 
 
 class LintFormat(enum.StrEnum):
@@ -37,9 +37,9 @@ class LintFinding:
     """An object with its result.
 
     Attributes:
-        manifest: The object, and where it stands.
+        manifest: The object and its position.
         before: The object with the namespace that the API server puts it in.
-        result: What admission says.
+        result: The result of admission.
         next_runs: When a CronJob runs next; empty for other objects.
     """
 
@@ -54,7 +54,7 @@ class LintFinding:
         return bool(self.result.errors or self.result.warnings)
 
     def changes(self) -> list[FieldChange]:
-        """What admission changes; nothing for an object that is refused, nor what a warning says already."""
+        """Changes by admission, without those that a warning reports; none for an object that is refused."""
         if not self.result.allowed:
             return []
         told = {each.path for each in self.result.warnings if each.code in _DROPPED}
@@ -88,14 +88,14 @@ def write_text(
     with_changes: bool = False,
     strict: bool = False,
 ) -> None:
-    """A line for each problem, under a line for its object; then the counts.
+    """Write one line for each object and for each of its problems, then the counts.
 
     Args:
         findings: The objects.
         positions: Finds lines.
-        quiet: Print the problems alone.
-        with_changes: Print what admission changes.
-        strict: Warnings make the command fail, which the counts say.
+        quiet: Print problems only.
+        with_changes: Print changes by admission.
+        strict: Whether warnings make the command fail, which the last line then says.
     """
     indent = "" if quiet else "  "
     for finding in findings:
@@ -194,7 +194,7 @@ def write_github(
 
 
 _OF_MESSAGES, _OF_PROPERTIES = "%\r\n", "%\r\n:,"
-"""Characters that mean something in a workflow command."""
+"""Characters with a meaning in a workflow command."""
 
 
 def _write_command(level: _Level, file: str, line: int, title: str, message: str) -> None:

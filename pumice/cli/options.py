@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from pumice.cli.logs import Level
 from pumice.cli.output import Format
+from pumice.cli.processes.logs import Level
 
 __all__ = [
     "AdmissionConf",

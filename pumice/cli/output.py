@@ -1,10 +1,10 @@
-"""What verbs print: results on stdout, everything else on stderr.
+"""Output of verbs: results on stdout, everything else on stderr.
 
-JSON is the same wherever it goes. Text is coloured on a terminal only, and not at all where
-`NO_COLOR` is set (https://no-color.org) or the terminal is a dumb one.
+JSON is the same on a terminal and in a file. Text is coloured only on a terminal, and not if `NO_COLOR` is set
+(https://no-color.org) or the terminal is dumb.
 
 Names and messages come from manifests and clusters, where anyone may have written them. So control characters are
-escaped in all that is printed: a terminal must not do what the name of a pod says.
+escaped in all output: a name must not control the terminal.
 """
 
 import enum
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Format(enum.StrEnum):
-    """Forms of a result."""
+    """Output forms of a result."""
 
     TEXT = "text"
     JSON = "json"
@@ -44,7 +44,7 @@ _COLOUR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_CODES.values())})m)")
 
 
 def coloured(stream: TextIO | None = None) -> bool:
-    """Whether a stream (stdout by default) takes colours."""
+    """True if a stream (stdout by default) supports colours."""
     stream = stream or sys.stdout
     if not stream.isatty():
         return False
@@ -52,23 +52,23 @@ def coloured(stream: TextIO | None = None) -> bool:
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text, escaped, in a colour (`red`, `green`, …, `bold`, `dim`) where the stream takes colours."""
+    """The escaped text in a colour (`red`, `green`, …, `bold`, `dim`), if the stream supports colours."""
     text = plain(text)
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if coloured(stream) else text
 
 
 def write(text: str) -> None:
-    """Print a result, with a line end; control characters but line ends are escaped."""
+    """Print a result with a line end; other control characters are escaped."""
     sys.stdout.write(f"{_escaped(text, sys.stdout)}\n")
 
 
 def note(text: str) -> None:
-    """Print what is no result: progress, remarks, errors. Control characters but line ends are escaped."""
+    """Print a message that is not a result: progress, remarks, errors. Control characters except line ends are escaped."""
     sys.stderr.write(f"{_escaped(text, sys.stderr)}\n")
 
 
 def write_document(text: str) -> None:
-    """Print a result that others read, with a line end: JSON or YAML without control characters."""
+    """Print a result for other programs with a line end: JSON or YAML without control characters."""
     sys.stdout.write(f"{text}\n")
 
 
@@ -91,13 +91,13 @@ def json_text(encoded: bytes) -> str:
 
 
 def _escape(character: str) -> str:
-    """As UTF-16, whose units JSON escapes."""
+    """The UTF-16 escapes of a character, as JSON has them."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _escaped(text: str, stream: TextIO) -> str:
-    """Text that does nothing to a terminal but to colour it, if the stream takes colours."""
+    """Text without control characters except colours, if the stream supports them."""
     if text.isprintable():
         return text
     parts = _COLOUR.split(text) if coloured(stream) else [text]
@@ -112,12 +112,12 @@ def table(
     rows: Iterable[Sequence[str]],
     colours: Mapping[str, str] | None = None,
 ) -> str:
-    """Columns as wide as their widest cell, two blanks between them; the last is not padded.
+    """A table: columns have the width of their widest cell, with two blanks between them; the last is not padded.
 
     Args:
         header: Names of the columns.
         rows: The cells of each row.
-        colours: The style of a cell, by its whole text, where stdout takes colours.
+        colours: The style of a cell, by its whole text, if stdout supports colours.
     """
     lines = [[cell.upper() for cell in header], *([plain(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]

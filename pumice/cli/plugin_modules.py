@@ -1,4 +1,4 @@
-"""A plugin as its author names it: a module, a module and a class, or a Python file."""
+"""References to a plugin: a module, a module and a class, or a Python file."""
 
 import importlib
 import sys
@@ -15,7 +15,7 @@ __all__ = ["load"]
 
 
 def load(reference: str) -> list[Any]:
-    """What a reference names: classes, or an object that is meant to be a plugin.
+    """Load the classes or the object that a reference names.
 
     Args:
         reference: `package.module`, `file.py`, or either with `:Name` behind it. Without a name, all

@@ -1,4 +1,4 @@
-"""`pumice plugins`: what a Job may name under `spec.plugins`, and whether a plugin keeps the contract."""
+"""`pumice plugins`: the plugins for `spec.plugins`, and a check of the plugin contract."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ EXAMPLES = (
 
 _CHECK = "check"
 _EXAMPLE_WORDS = 2
-"""Arguments that an example shows."""
+"""Maximum number of arguments in an example."""
 
 
 def plugins(
@@ -61,7 +61,7 @@ def plugins(
 ) -> None:
     """List the job plugins, show one, or check one.
 
-    Those of installed packages are included. `check` exits with 1 where a plugin breaks the contract.
+    Plugins of installed packages are included. `check` exits with 1 if a plugin breaks the contract.
     """
     if name != _CHECK:
         if module is not None:
@@ -107,7 +107,7 @@ def _write(entry: dict[str, Any]) -> None:
 
 
 def _example(arguments: "Iterable[Argument]") -> list[str]:
-    """Words for `spec.plugins`: the first arguments that have a default, with it."""
+    """Words for `spec.plugins`: the first arguments that have a default."""
     from pumice.plugins.arguments import shown
 
     words = [f"--{each.name}={text}" for each in arguments if (text := shown(each.default))]
@@ -115,7 +115,7 @@ def _example(arguments: "Iterable[Argument]") -> list[str]:
 
 
 def _default(value: Any) -> str:
-    """A default as a Job would spell it."""
+    """A default as a Job would write it."""
     from pumice.plugins.arguments import shown
 
     return f"default {text}" if (text := shown(value)) else "no default"

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pumice.cli.listing import Form, FormOption, ListForm, ListFormOption, ListPrinter, age
-from pumice.cli.live import ClusterOptions, listed, name_of, run
+from pumice.cli.live.listing import Form, FormOption, ListForm, ListFormOption, ListPrinter, age
+from pumice.cli.live.sessions import ClusterOptions, listed, name_of, run
 from pumice.cli.options import Context, Kubeconfig, LabelSelector, Server, Timeout, Wait, Watch
 from pumice.cli.output import table
 
@@ -33,7 +33,7 @@ def list_queues(
 ) -> None:
     """List queues: state, PodGroups by phase, why one is closed.
 
-    `pumice explain queue NAME` shows what a queue holds, and the gangs that wait in it, in order.
+    `pumice explain queue NAME` shows the resources of a queue and its waiting gangs in order.
     """
     run(_list(ClusterOptions(kubeconfig, context, server), selector, watch, output))
 
@@ -47,10 +47,11 @@ def close(
     context: Context = None,
     server: Server = None,
 ) -> None:
-    """Close queues for new PodGroups; what runs in them goes on.
+    """Close queues for new PodGroups; running ones continue.
 
-    Creates a Command with action CloseQueue in namespace default, as `vcctl queue operate --action close` does. With --wait until the
-    last PodGroup is gone and the state is Closed. Exit code 1: a queue cannot be closed, or the time is over.
+    Creates a Command with action CloseQueue in namespace default, as `vcctl queue operate --action close` does. With
+    --wait the command waits until the last PodGroup is gone and the state is Closed. Exit code 1: a queue cannot be
+    closed, or the timeout is over.
     """
     _order("close", names, wait, timeout, output, ClusterOptions(kubeconfig, context, server))
 
@@ -66,8 +67,8 @@ def open_queue(
 ) -> None:
     """Open queues that were closed.
 
-    Creates a Command with action OpenQueue in namespace default, as `vcctl queue operate --action open` does. A queue below a closed one opens with
-    that one. Exit code 1: a queue stays closed, or the time is over.
+    Creates a Command with action OpenQueue in namespace default, as `vcctl queue operate --action open` does. A queue
+    below a closed one opens with that one. Exit code 1: a queue stays closed, or the timeout is over.
     """
     _order("open", names, wait, timeout, output, ClusterOptions(kubeconfig, context, server))
 
@@ -95,7 +96,7 @@ def _order(
     cluster: ClusterOptions,
 ) -> None:
     from pumice.api.kinds import QUEUE
-    from pumice.cli.orders import Orders
+    from pumice.cli.live.orders import Orders
 
     wanted = [name_of(each, *_WORDS) for each in names]
     orders = Orders(operation, QUEUE, _RESOURCE, wait, timeout, output)
@@ -119,7 +120,7 @@ async def _list(
             printer.show({"queues": rows}, names, lambda: _table(rows, wide, now))  # noqa: B023
             if not watch:
                 return
-            from pumice.cli import observed
+            from pumice.cli.live import observed
 
             seen = observed.ReadableCluster(None, versions=[(QUEUE, None, version)])
             await observed.change(client, seen)

@@ -1,18 +1,20 @@
-"""`pumice render`: every object that the controller would create."""
+"""`pumice render`: all objects that the controller would create."""
 
 import enum
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pumice.api.fields import plain
+from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, Kind, of_object
 from pumice.cli import exits
-from pumice.cli.manifests import Manifest, Raw, named, read
+from pumice.cli.files.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
 from pumice.cli.output import note, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.checking import ManifestChecker
+    from pumice.cli.files.checking import ManifestChecker
     from pumice.plugins import PluginSettings as Chosen
 
 __all__ = ["EXAMPLES", "render"]
@@ -23,11 +25,12 @@ EXAMPLES = (
     "pumice render job.yaml --set strict-upstream=true --set-plugins wait-image=registry.example/busybox:1",
 )
 
+_RENDERED = (JOB, *NATIVE, JOB_FLOW, CRON_JOB)
 REDACTED = "<redacted; --show-secrets shows it>"
 
 
 class OutputFormat(enum.StrEnum):
-    """Forms of the objects."""
+    """Output forms of the objects."""
 
     YAML = "yaml"
     JSON = "json"
@@ -46,7 +49,7 @@ def render(
         bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
     ] = False,
 ) -> None:
-    """Write every object that a Job, JobFlow or CronJob becomes.
+    """Write all objects that a Job, JobFlow or CronJob leads to.
 
     After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
@@ -59,50 +62,61 @@ def render(
 
     Exit code 1: a Job is refused; nothing is written then.
     """
-    import time
-
-    from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, of_object
-    from pumice.cli.checking import ManifestChecker, read_groups, read_settings
-    from pumice.cli.crons import next_of
-    from pumice.cli.flows import jobs_of
+    from pumice.cli.files.checking import ManifestChecker, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     wiring = _wiring(chosen.strict_upstream, set_plugins)
     manifests = named(read(files))
-    jobs = [each for each in manifests if of_object(each.object) in (JOB, *NATIVE)]
-    job_flows = [each for each in manifests if of_object(each.object) == JOB_FLOW]
-    cron_jobs = [each for each in manifests if of_object(each.object) == CRON_JOB]
-    if not jobs and not job_flows and not cron_jobs:
+    if not any(of_object(each.object) in _RENDERED for each in manifests):
         raise exits.UserError(f"there is no Job in {', '.join(files)}, and no JobFlow or CronJob")
-    others = [each for each in manifests if each not in jobs]
     existing = read(state or (), may_be_empty=True)
-    checker = ManifestChecker(chosen, existing, [*jobs, *others], groups=groups)
-    admitted = _admitted(checker, jobs)
-    templates = [each for each in [*existing, *manifests] if of_object(each.object) == JOB_TEMPLATE]
-    made_by_flows = [jobs_of(each, templates, checker) for each in job_flows]
-    flowing = [job for made in made_by_flows for job in made or ()]
-    flowed = _admitted(checker, flowing)
-    made_by_cron_jobs = [next_of(each, checker, time.time()) for each in cron_jobs]
-    due = _admitted(checker, [each for each in made_by_cron_jobs if each is not None])
-    if (
-        len(due) < len(cron_jobs)
-        or None in made_by_flows
-        or len(admitted) < len(jobs)
-        or len(flowed) < len(flowing)
-    ):
-        exits.finish(exits.REFUSED)
-    priorities = _priorities([*existing, *others])
-    rendered = [made for job in admitted for made in _objects(job, priorities, wiring)]
-    for job in (*flowed, *due):
-        rendered += [job, *_objects(job, priorities, wiring)]
+    checker = ManifestChecker(chosen, existing, manifests, groups=groups)
+    rendered = _rendered(checker, manifests, existing, wiring)
     shown = rendered if show_secrets else [_redacted(each) for each in rendered]
     if output is OutputFormat.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})
     else:
-        from pumice.cli.dumping import dump
+        from pumice.cli.files.dumping import dump
 
         write_document(dump(shown).rstrip("\n"))
+
+
+def _rendered(
+    checker: "ManifestChecker",
+    manifests: list[Manifest],
+    existing: list[Manifest],
+    wiring: "Chosen",
+) -> list[Raw]:
+    """What Jobs become, then the Jobs of JobFlows and CronJobs and what these become.
+
+    Raises:
+        typer.Exit: One of them is refused.
+    """
+    import time
+
+    from pumice.cli.crons import next_of
+    from pumice.cli.flows import jobs_of
+
+    def of_kind(*kinds: Kind) -> list[Manifest]:
+        return [each for each in manifests if of_object(each.object) in kinds]
+
+    known = [*existing, *manifests]
+    templates = [each for each in known if of_object(each.object) == JOB_TEMPLATE]
+    jobs = of_kind(JOB, *NATIVE)
+    admitted = _admitted(checker, jobs)
+    of_flows = [jobs_of(each, templates, checker) for each in of_kind(JOB_FLOW)]
+    of_cron_jobs = [next_of(each, checker, time.time()) for each in of_kind(CRON_JOB)]
+    made = [each for each in (*chain(*filter(None, of_flows)), *of_cron_jobs) if each is not None]
+    further = _admitted(checker, made)
+    is_refused = len(admitted) < len(jobs) or len(further) < len(made)
+    if is_refused or None in of_flows or None in of_cron_jobs:
+        exits.finish(exits.REFUSED)
+    priorities = _priorities(known)
+    rendered = [one for job in admitted for one in _objects(job, priorities, wiring)]
+    for job in further:
+        rendered += [job, *_objects(job, priorities, wiring)]
+    return rendered
 
 
 def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
@@ -114,9 +128,9 @@ def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
 
 
 def _priorities(manifests: list[Manifest]) -> dict[str, int]:
-    from pumice.api.kinds import PRIORITY_CLASS, of_object
+    from pumice.api.kinds import PRIORITY_CLASS
     from pumice.api.nodes import PriorityClass
-    from pumice.cli.decoding import decode
+    from pumice.cli.files.decoding import decode
 
     classes = [
         decode(each, PriorityClass)
@@ -127,16 +141,15 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
 
 
 def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
-    """Settings of plugins; they wire as admission judges, unless they are told otherwise."""
-    from pumice.cli.checking import read_plugin_settings
+    """Settings of plugins; `strict-upstream` is that of admission unless it is set for plugins."""
+    from pumice.cli.files.checking import read_plugin_settings
 
     follows = ["strict-upstream=true"] if strict_upstream else []
     return read_plugin_settings([*follows, *(assignments or ())], "--set-plugins")
 
 
 def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[Raw]:
-    from pumice.api.kinds import NATIVE, of_object
-    from pumice.cli.checking import registry
+    from pumice.cli.files.checking import registry
     from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of

@@ -1,12 +1,13 @@
-"""`pumice review`: one AdmissionReview in, one out."""
+"""`pumice review`: reads one AdmissionReview and writes the response."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pumice.cli import exits
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from pumice.cli.options import AdmissionConf, Settings, State
 from pumice.cli.output import json_text, note, write_document
 
@@ -31,10 +32,10 @@ def review(
 ) -> None:
     """Answer the AdmissionReview on stdin as the server would.
 
-    Queues `root` and `default` are there without being given; others are not, unless --state has them. Exit code 1: refused; 2: the review could
-    not be understood (the answer says why).
+    Queues `root` and `default` always exist; other queues must be in --state. Exit code 1: refused; 2: the review
+    cannot be read (the answer says why).
     """
-    from pumice.cli.checking import admission, read_groups, read_settings
+    from pumice.cli.files.checking import admission, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
@@ -42,7 +43,9 @@ def review(
         raise exits.UserError("--state -: stdin holds the review, give the state as a file")
     judge = admission(read_objects(state or (), may_be_empty=True), chosen, groups, whole=True)
     if path not in judge.paths:
-        raise exits.UserError(f"{path}: there is no such path, known are {', '.join(judge.paths)}")
+        hint = "; `pumice lint FILE` validates manifests" if Path(path).is_file() else ""
+        known = ", ".join(judge.paths)
+        raise exits.UserError(f"{path}: there is no such path, known are {known}{hint}")
     body = sys.stdin.buffer.read()
     if not body.strip():
         raise exits.UserError("stdin is empty, expected an AdmissionReview")

@@ -1,4 +1,4 @@
-"""`pumice rules`: what admission checks, and why."""
+"""`pumice rules`: the checks of admission, with reasons."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +39,7 @@ def rules(
 ) -> None:
     """List the rules of admission, search them, or explain one.
 
-    How strict a rule is, is set with --set rule.CODE=enforce, warn or off; for one namespace with --set
+    Set the level of a rule with --set rule.CODE=enforce, warn or off; for one namespace use --set
     namespace.NAME.rule.CODE=….
     """
     wanted = (code or "").upper().strip("[]")  # as it stands at the end of a message
@@ -53,10 +53,10 @@ def rules(
 
 
 def _found(wanted: str, words: str) -> list["Rule"]:
-    """The rule of a code, or those whose codes begin with it, or those in which words occur.
+    """The rule with a code, the rules whose codes begin with it, or the rules that contain words.
 
     Raises:
-        UserError: There is none.
+        UserError: No rule matches.
     """
     from pumice.api.fields import did_you_mean
     from pumice.cli.schema_codes import SCHEMA_CODES
@@ -74,7 +74,7 @@ def _found(wanted: str, words: str) -> list["Rule"]:
 
 
 def _mentions(rule: "Rule", words: str) -> bool:
-    """Whether words occur in a rule, or a message holds one of Volcano's phrases for it."""
+    """True if a rule, or one of Volcano's phrases for it, contains words."""
     wanted = " ".join(words.lower().split())
     texts = (rule.code, rule.title, rule.why, rule.example, *rule.phrases)
     if any(wanted in " ".join(text.lower().split()) for text in texts):

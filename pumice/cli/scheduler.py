@@ -5,14 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.cli.components import (
-    identity,
-    read_lease_times,
-    read_seconds,
-    report_ignored,
-    run_worker,
-)
-from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
@@ -25,7 +17,15 @@ from pumice.cli.options import (
     Server,
 )
 from pumice.cli.output import Format
-from pumice.cli.volcano_flags import is_on
+from pumice.cli.processes.components import (
+    identity,
+    read_lease_times,
+    read_seconds,
+    report_ignored,
+    run_worker,
+)
+from pumice.cli.processes.logs import Level
+from pumice.cli.processes.volcano_flags import is_on
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -103,15 +103,14 @@ def scheduler(
 ) -> None:
     """Run the scheduler: pods of PodGroups get nodes.
 
-    A cycle runs when something changed, at the latest after the period. Any number of these processes
-    may run; one of them leads. The configuration file is read again when it changes; one that cannot be used
-    leaves the one before in force.
+    A cycle runs after a change, and at the latest after the period. Any number of these processes may run; one of them
+    leads. A changed configuration file is read again; if it is invalid, the previous configuration stays in effect.
     """
-    from pumice.cli import lean
+    from pumice.cli.processes import lean
 
     with lean.importing():
-        from pumice.cli import logs
-        from pumice.cli.configuration import config_text, read_config, report_config
+        from pumice.cli.files.configuration import config_text, read_config, report_config
+        from pumice.cli.processes import logs
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     if check_config:

@@ -45,13 +45,13 @@ def schema(
 
     Without KIND, list the kinds.
 
-    An editor with a YAML language server, such as VS Code with the extension "YAML" of Red Hat, then completes
-    fields, shows what they mean, and marks misspelt ones. Either the first line of a manifest names its schema:
+    An editor with a YAML language server, such as VS Code with the extension "YAML" of Red Hat, then completes fields,
+    shows their descriptions, and marks misspelt ones. Name the schema in the first line of a manifest:
 
     \b
       # yaml-language-server: $schema=schemas/job.json
 
-    or the settings of the editor name the files that a schema is for (VS Code: .vscode/settings.json):
+    or map files to schemas in the settings of the editor (VS Code: .vscode/settings.json):
 
     \b
       {"yaml.schemas": {"schemas/job.json": ["jobs/*.yaml"]}}
@@ -68,10 +68,10 @@ def schema(
 
 
 def _named(name: str) -> "Kind":
-    """The kind of a name.
+    """The kind with a name.
 
     Raises:
-        UserError: There is none.
+        UserError: There is no such kind.
     """
     from pumice.api.fields import did_you_mean
     from pumice.api.kinds import VOLCANO

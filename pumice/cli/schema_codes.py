@@ -1,6 +1,6 @@
-"""What the codes mean that are no rules: faults that the schema of a kind finds, and the API server itself.
+"""Descriptions of codes that are not rules: errors of the schemas of kinds, and of the API server itself.
 
-They cannot be set, so they stand beside the rules and not among them.
+They have no settings, so they are separate from the rules.
 """
 
 from pumice.webhook.rules.rule import Rule

@@ -10,14 +10,14 @@ import typer
 from pumice.api.fields import plain
 from pumice.api.kinds import JOB
 from pumice.cli import exits
-from pumice.cli.configuration import read_config
-from pumice.cli.manifests import named, read
+from pumice.cli.files.configuration import read_config
+from pumice.cli.files.manifests import named, read
 from pumice.cli.options import Output
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
     from pumice.api.podgroups import PodGroup
-    from pumice.cli.simulation_input import SimulationInput
+    from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
 
 __all__ = ["EXAMPLES", "simulate"]
@@ -91,14 +91,15 @@ def simulate(
 ) -> None:
     """Run scheduling cycles over manifests.
 
-    Shows who is placed where, and why the rest waits. What is given is honoured: a pod's node and phase, a PodGroup's phase. Jobs are admitted and turned
-    into PodGroups and pods first. Between two cycles bound pods start to run, and evicted or
-    terminating pods are gone. Queue `default` is there without being given, and a claim that is not given counts as bound.
+    Shows the node of each placed pod, and why other gangs wait. Nodes and phases of given pods and phases of given
+    PodGroups are kept. Jobs are admitted first and become PodGroups and pods. Between two cycles bound pods start to
+    run, and evicted or terminating pods are gone. Queue `default` always exists, and a claim that is not given counts
+    as bound.
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
-    from pumice.cli.moments import read_moment
-    from pumice.cli.simulation_input import SimulationInput
+    from pumice.cli.simulation.moments import read_moment
+    from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 
     moment = read_moment(at) if at is not None else None
@@ -129,7 +130,7 @@ def _cycle(run: "_SimulateRun", number: int, start: float, timings: bool) -> dic
 
 
 class _SimulateRun:
-    """A simulation with a controller beside it."""
+    """A simulation with a controller."""
 
     def __init__(self, given: "SimulationInput", config: "Config", names: tuple[str, ...]) -> None:
         from pumice.scheduler.simulate import Simulation
@@ -139,7 +140,7 @@ class _SimulateRun:
         self._jobs = given.simulated_jobs()
         self._cycles = 0
         self.jobs: dict[str, str] = {}
-        """Jobs of PodGroups, both as `namespace/name`."""
+        """Jobs of PodGroups; both are `namespace/name`."""
         self._name_jobs(given.objects.pod_groups)
 
     def _name_jobs(self, groups: "Iterable[PodGroup]") -> None:
@@ -150,13 +151,13 @@ class _SimulateRun:
                     self.jobs[f"{meta.namespace}/{meta.name}"] = f"{meta.namespace}/{owner.name}"
 
     def shown(self, text: str) -> str:
-        """A text in which Jobs stand for the PodGroups that the controller named."""
+        """A text in which the PodGroups of Jobs are replaced by the Jobs."""
         for group, job in self.jobs.items():
             text = text.replace(group, job)
         return text
 
     def cycle(self, now: float) -> "tuple[CycleResult, float]":
-        """One cycle, and the CPU seconds that it took."""
+        """One cycle, and its CPU seconds."""
         if self._cycles:
             self.simulation.advance()
         self._cycles += 1

@@ -1,4 +1,4 @@
-"""`--state A B C`: several files behind one option, which the parser of options does not know."""
+"""`--state A B C`: several files after one option, which the option parser does not support."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ __all__ = ["spread"]
 
 _STATE = "--state"
 _ALWAYS = frozenset({"simulate", "webhook"})
-"""Verbs that take nothing but options."""
+"""Verbs without arguments of their own."""
 _AFTER_THE_REST = frozenset({"lint", "render", "review"})
-"""Verbs that take files or a path of their own; only what comes before `--state` is surely that."""
+"""Verbs with files or a path of their own; only arguments before `--state` are surely these."""
 _VALUED = frozenset({_STATE, "--admission-conf", "--set", "-o", "--output"})
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
-    """Arguments with the option repeated before every file that follows it.
+    """The arguments, with the option repeated before every file that follows it.
 
     Where a verb takes files of its own, `lint --state queues.yaml job.yaml` still lints `job.yaml`, while
     `lint job.yaml --state queues.yaml nodes.yaml` names two files of state.

@@ -1,13 +1,10 @@
-"""`pumice webhook`: admission as a server."""
+"""`pumice webhook`: the admission server."""
 
 from functools import partial
 
 import typer
 
 from pumice import __version__
-from pumice.cli import webhook_flags as flags
-from pumice.cli.components import report_ignored, run
-from pumice.cli.logs import Level
 from pumice.cli.options import (
     AdmissionConf,
     Kubeconfig,
@@ -18,6 +15,9 @@ from pumice.cli.options import (
     State,
 )
 from pumice.cli.output import write
+from pumice.cli.processes import webhook_flags as flags
+from pumice.cli.processes.components import report_ignored, run
+from pumice.cli.processes.logs import Level
 
 __all__ = ["EXAMPLES", "webhook"]
 
@@ -53,18 +53,19 @@ def webhook(
 ) -> None:
     """Run the webhook: answer admission reviews over HTTP.
 
-    With --state it answers from files, without a cluster. It serves the given certificate; in a pod, or
-    for a Service that is named, it makes certificates itself and has the API server trust them;
-    otherwise it speaks plain HTTP, on loopback only. Every replica answers: there is no leader.
+    With --state it answers from files, without a cluster. It serves the given certificate. Without one, in a pod or
+    with --webhook-service-name, it creates certificates and makes the API server trust them; otherwise it serves plain HTTP on
+    loopback only. Every replica answers reviews; there is no leader.
 
-    The file of --admission-conf is read again whenever it changes, and may come later; one that cannot be
-    used leaves the groups read before in force, and --check-config finds out beforehand.
+    The file of --admission-conf is read again when it changes, and may be created later. If it is invalid, the groups
+    that were read before stay in effect; --check-config checks it in advance.
     """
-    from pumice.cli import lean
+    from pumice.cli.processes import lean
 
     with lean.importing():
-        from pumice.cli import admission_server as ours
-        from pumice.cli import checking, logs, manifests, serving, volcano_flags
+        from pumice.cli.files import checking, manifests
+        from pumice.cli.processes import admission_server as ours
+        from pumice.cli.processes import logs, serving, volcano_flags
 
     if volcano_flags.asks_for_version(context.args):
         write(f"pumice {__version__}")

@@ -1,8 +1,8 @@
-"""How long to wait before trying again.
+"""Delays between attempts.
 
-Delays grow by a factor up to a cap, and are shortened by a spread so that many processes that lost
-the same server do not return to it in step. The spread is computed from a seed (the process's
-identity) and the attempt, not drawn: the same process behaves the same way twice.
+Delays grow by a factor up to a cap, and are shortened by a spread, so that many processes that lost the same server do
+not reconnect at the same time. The spread is not random: it is computed from a seed (the process's identity) and the
+attempt.
 """
 
 import zlib
@@ -20,7 +20,7 @@ class Backoff:
         cap: Longest delay, in seconds.
         factor: Growth from one attempt to the next.
         spread: Share of a delay, 0 to 1, by which it may be shortened.
-        seed: What tells this process from others.
+        seed: A value that differs between processes.
     """
 
     base: float = 0.2
@@ -34,7 +34,7 @@ class Backoff:
 
         Args:
             attempt: Number of the retry, which counts from 0.
-            asked: What the server asked for (Retry-After); it is waited for, up to the cap.
+            asked: Seconds that the server asked for (Retry-After); the delay is at least that, up to the cap.
         """
         # Past the cap the exponent no longer matters; bounding it keeps the power finite.
         full = min(self.cap, self.base * self.factor ** min(attempt, 64))

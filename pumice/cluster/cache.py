@@ -1,13 +1,13 @@
-"""A picture of one kind, kept current: list once, then watch.
+"""A cache of all objects of one kind: list once, then watch.
 
-A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, takes bookmarks so that a quiet kind does
-not fall behind, and lists anew when the server has forgotten where it was (410). `catch_up` waits until everything is seen
-that the server knows at that moment. After each new list it reports the difference only, so that subscribers see changes.
-A broken connection is retried forever, with growing delays.
+A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, uses bookmarks so that its version
+stays current without changes, and lists again if the resourceVersion has expired (410). `catch_up` waits until the
+cache has everything that the server had at the call. After each new list it reports only the differences. A broken
+connection is retried forever, with growing delays.
 
-A list is decoded page by page: the bytes of a page are gone before those of the next but one arrive. It may have 140,000
-objects. They are decoded and reported in slices (see `slices`), and the watch begins after the last one, so that no
-event precedes the list. What is done with each object is in `store`.
+A list may have 140,000 objects. It is decoded page by page, so at most two pages are in memory. Objects are decoded and
+reported in slices (see `slices`), and the watch begins after the last one, so that no event precedes the list. `store`
+keeps the objects.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ WATCH_SECONDS = 290.0
 """How long one watch lasts; renewing it spreads the load when API servers come and go."""
 
 CATCH_UP_SECONDS = 3.0
-"""How long the watch lasts by which a kind catches up: API servers send a bookmark 2 s before the end."""
+"""Duration of the watch that is used to catch up: API servers send a bookmark 2 s before the end."""
 
 SILENT_SECONDS = 150.0
-"""How long a watch may be silent: API servers send a bookmark about once a minute."""
+"""Maximum silence of a watch: API servers send a bookmark about once a minute."""
 
 LASTING_SECONDS = 10.0
-"""A watch shorter than this is followed by a wait, a longer one by the next at once."""
+"""A watch that was shorter than this is followed by a delay, a longer one is renewed immediately."""
 
 
 _BY_NAME = "metadata.name="
@@ -75,7 +75,7 @@ class WatchCache(ObjectStore[T]):
 
     Attributes:
         synced: Set once the first list is stored and the subscribers have it.
-        settled: Set except while a list is being taken in, when some objects are shown as they were before it.
+        settled: Cleared while a list is being added, when some objects are older than the list.
         relists: How often the kind was listed, the first time included.
     """
 
@@ -95,21 +95,21 @@ class WatchCache(ObjectStore[T]):
         optional: bool = False,
         keep: Callable[[T], bool] | None = None,
     ) -> None:
-        """Describe a cache; nothing is read before `run`.
+        """Create a cache; nothing is read before `run`.
 
         Args:
             client: Session with the API server.
             kind: What to watch.
-            type: msgspec struct (or `dict`) that objects become.
+            type: msgspec struct (or `dict`) into which objects are decoded.
             namespace: Only this namespace; all when None.
             label_selector: Only objects with these labels.
             field_selector: Only objects with these fields.
             clock: Measures `age` and waits between attempts.
-            backoff: How long these waits are.
+            backoff: Delays between attempts.
             page_size: Objects a page of the list.
             watch_seconds: How long one watch lasts before it is renewed.
-            optional: Whether a server without this kind is nothing to speak of; it is asked again and again.
-            keep: Whether an object belongs in the picture; one that does not takes no room. All do when None.
+            optional: Whether the server may lack the kind; the cache then tries again at intervals.
+            keep: Whether an object is kept; all are if None.
         """
         super().__init__(kind, type, keep)
         self.synced = asyncio.Event()
@@ -133,7 +133,7 @@ class WatchCache(ObjectStore[T]):
 
     @property
     def age(self) -> float:
-        """Seconds since the server was last heard of; about a minute at most while it is well."""
+        """Seconds since the last message of the server; about a minute at most in normal operation."""
         return self._clock.monotonic() - self._contact
 
     @property
@@ -147,13 +147,13 @@ class WatchCache(ObjectStore[T]):
 
     @property
     def resource_version(self) -> str:
-        """The state that the picture shows, for `/metrics` and tests."""
+        """The resourceVersion of the cached state, for `/metrics` and tests."""
         return self._version
 
     # Keeping up
 
     async def run(self) -> None:
-        """Keep the picture current until cancelled."""
+        """Keep the cache current until cancelled."""
         attempt = 0
         while True:
             started = self._clock.monotonic()
@@ -162,7 +162,7 @@ class WatchCache(ObjectStore[T]):
                     await self._list()
                 await self._follow()
             except Gone:
-                logger.info("watch of %s is too old, listing anew", self._what)
+                logger.info("watch of %s is too old, listing again", self._what)
                 self._version = ""
             except (ApiError, msgspec.MsgspecError) as error:
                 expected = self._optional and isinstance(error, NotFound)
@@ -180,10 +180,10 @@ class WatchCache(ObjectStore[T]):
                 attempt += 1
 
     async def catch_up(self) -> None:
-        """Wait until the picture shows at least what the server knew when this was called.
+        """Wait until the cache has at least the state that the server had at the call.
 
-        A list of one object tells the version to wait for. A kind that nothing happens to would not reach it by
-        events: a small one is listed anew; the watch of a larger one is renewed for a few seconds, because API
+        A list of one object gives the version to wait for. Without changes, events would not reach that version. So a
+        small collection is listed again, and the watch of a larger one is renewed for a few seconds, because API
         servers send a bookmark before a watch ends.
         """
         version = await self._server_version()
@@ -216,7 +216,7 @@ class WatchCache(ObjectStore[T]):
             attempt += 1
 
     def _advance(self, version: str) -> None:
-        """Note the version that the picture shows now."""
+        """Record the version of the cached state."""
         self._version = version
         if not self._awaited:
             return
@@ -255,7 +255,7 @@ class WatchCache(ObjectStore[T]):
         self.synced.set()
 
     async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, Read[T]] | None]]:
-        """The whole collection as it is at one resourceVersion; None for what is as it was."""
+        """Read the whole collection at one resourceVersion; unchanged objects are None."""
         found: dict[Key, tuple[str, Read[T]] | None] = {}
         version = ""
         pages = self._client.pages(self.kind, self._namespace, limit=limit, **self._selectors)
@@ -280,7 +280,7 @@ class WatchCache(ObjectStore[T]):
             found[key] = head.resource_version, read
 
     async def _follow(self) -> None:
-        """Watch until the server ends the watch; catch up whenever that is asked for."""
+        """Watch until the server ends the watch; catch up when requested."""
         while True:
             while self._awaited:  # more may be asked for meanwhile
                 await self._reach_awaited()
@@ -320,13 +320,13 @@ class WatchCache(ObjectStore[T]):
 
 
 async def wait_synced(*caches: WatchCache[Any]) -> None:
-    """Wait until all caches have taken in their first list."""
+    """Wait until all caches have added their first list."""
     for cache in caches:
         await cache.synced.wait()
 
 
 async def wait_settled(*caches: WatchCache[Any]) -> None:
-    """Wait until none of the caches is taking in a list."""
+    """Wait until none of the caches is adding a list."""
     while not all(cache.settled.is_set() for cache in caches):
         for cache in caches:
             await cache.settled.wait()

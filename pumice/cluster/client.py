@@ -1,9 +1,9 @@
 """REST with an API server: JSON out, JSON in, every failure an `ApiError`.
 
-Objects are plain dicts (or msgspec structs, or bytes, on the way out). The hot readers take bytes:
-`pages` and `watch` hand over what arrived, so that the caches decode straight into their structs.
+Objects are plain dicts (or msgspec structs, or bytes, on the way out). `pages` and `watch` return bytes, so that caches
+decode directly into their structs.
 
-The file is long because each verb of the API is a method here; what a request is and how it fails is shared by all.
+The file is long because each verb of the API is a method here; `transport` has what all requests share.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -33,20 +33,20 @@ METADATA_ONLY = {
     # The second form is for servers, and answers, that do not know the first.
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 }
-"""Header of a request whose answer may leave out everything but the metadata."""
+"""Header of a request whose response may contain only the metadata."""
 
 PAGE_SIZE = 500
-"""Objects asked for at once in a list; what client-go uses."""
+"""Number of objects in a page of a list, as in client-go."""
 
 WATCH_GRACE_SECONDS = 30.0
-"""How much longer than the server promised a watch may stay silent before it counts as dead."""
+"""How much longer than requested a watch may stay silent before its connection counts as broken."""
 
 Object = dict[str, Any]
 """An object as JSON gives it."""
 
 
 class Client:
-    """A session with one API server. Make one with `connect`; it is safe to share between tasks."""
+    """A session with one API server. Create it with `connect`; tasks may share it."""
 
     def __init__(
         self,
@@ -59,11 +59,10 @@ class Client:
         """Open a session. Call it inside a running event loop, and `close` it.
 
         Args:
-            connection: Where and as whom.
+            connection: The server and the credentials.
             clock: Waits between repeated reads.
-            backoff: How long these waits are.
-            fail_fast: Report a server from which no answer has ever come without a second attempt,
-                for a user who waits.
+            backoff: Delays between attempts.
+            fail_fast: Whether a server that has never answered is reported after one attempt, for commands of users.
         """
         self._transport = Transport(connection, clock=clock, backoff=backoff, fail_fast=fail_fast)
 
@@ -97,7 +96,7 @@ class Client:
 
     @property
     def connection(self) -> Connection:
-        """Where this client is connected to."""
+        """The connection of this client."""
         return self._transport.connection
 
     # Reading
@@ -128,7 +127,7 @@ class Client:
         """Read a whole collection, page by page, as one list object.
 
         Raises:
-            Gone: When it changed so much while paging that the list must be started anew.
+            Gone: When the continue token has expired, so that the list must be started again.
         """
         whole: Object = {}
         items: list[Object] = []
@@ -150,10 +149,10 @@ class Client:
         field_selector: str | None = None,
         limit: int = PAGE_SIZE,
     ) -> AsyncGenerator[bytes, None]:
-        """Read a collection as the bytes of each page; 0 as limit asks for a single one.
+        """Read a collection as the bytes of each page; limit 0 requests one page with everything.
 
         Raises:
-            Gone: When a continue token has expired; earlier pages are then worthless.
+            Gone: When a continue token has expired; earlier pages are then invalid.
         """
         query = _query(
             limit=str(limit) if limit else None,
@@ -180,14 +179,14 @@ class Client:
     ) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
         """Follow changes after a resourceVersion, bookmarks included.
 
-        Ends when the server ends it, at the latest after about `timeout` seconds; go on from the
-        last resourceVersion seen.
+        It ends when the server ends it, after about `timeout` seconds at the latest. Continue from the last
+        resourceVersion.
 
         Yields:
             Event type (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object's JSON.
 
         Raises:
-            Gone: When the resourceVersion is too old; list anew.
+            Gone: When the resourceVersion is too old; list again.
             Unavailable: When the connection breaks.
         """
         query = _query(
@@ -224,9 +223,9 @@ class Client:
             kind: Its kind.
             obj: The object.
             namespace: Its namespace, if it does not name one itself.
-            dry_run: Check it only.
+            dry_run: Whether the object is only checked.
             field_manager: Name under which the fields are set.
-            metadata_only: Answer with the metadata, which spares sending the object back.
+            metadata_only: Whether the response may contain only the metadata.
 
         Raises:
             AlreadyExists: When the name is taken.
@@ -241,7 +240,7 @@ class Client:
     async def update(
         self, kind: Kind, obj: Object, *, dry_run: bool = False, field_manager: str = "pumice"
     ) -> Object:
-        """Replace an object by what is given; its resourceVersion guards against lost updates.
+        """Replace an object; its resourceVersion guards against lost updates.
 
         Raises:
             Conflict: When it changed meanwhile.
@@ -294,7 +293,7 @@ class Client:
         *,
         dry_run: bool = False,
     ) -> Object:
-        """Server-side apply: create it, or own and set the fields given.
+        """Server-side apply: create the object, or set and own the given fields.
 
         Raises:
             Conflict: When another manager owns a field and `force` is off.
@@ -329,13 +328,13 @@ class Client:
             uid: Delete only this incarnation.
             grace: Seconds between the signal and the end of a pod's processes.
             resource_version: Delete only this state.
-            metadata_only: Of an object that stays, answer with the metadata.
+            metadata_only: Whether the response for an object that stays may contain only the metadata.
 
         Returns:
-            A Status, or the object when finalizers keep it for a while.
+            A Status, or the object if finalizers delay the deletion.
 
         Raises:
-            NotFound: When there is none.
+            NotFound: When it does not exist.
             Conflict: When it is not the incarnation or state expected.
         """
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -361,7 +360,7 @@ class Client:
     async def evict(
         self, namespace: str, pod: str, *, uid: str | None = None, grace: int | None = None
     ) -> None:
-        """Ask for a pod's eviction.
+        """Request a pod's eviction.
 
         Raises:
             TooManyRequests: When a disruption budget forbids it for now.
@@ -379,7 +378,7 @@ class Client:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Send any request; for paths that are no kind of ours (`/readyz`, `/openapi/v3`)."""
+        """Send any request, for paths without a kind (`/readyz`, `/openapi/v3`)."""
         return await self._transport.request(method, path, body, query=query, headers=headers)
 
     async def _object(

@@ -1,7 +1,6 @@
-"""Time as an argument: the one place of this package that asks the machine what time it is.
+"""Time as an argument: the only module of this package that reads the system clock.
 
-Leases, refresh intervals and ages are decided against a `Clock`, so that tests move the time instead
-of waiting for it.
+Leases, refresh intervals and ages are decided against a `Clock`, so that tests set the time instead of waiting.
 """
 
 import asyncio
@@ -12,14 +11,14 @@ __all__ = ["Clock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """What code that waits or measures may ask."""
+    """Interface for code that waits or measures time."""
 
     def wall(self) -> float:
-        """The moment, in UNIX seconds; may jump when the machine's clock is set."""
+        """The current time in UNIX seconds; it jumps when the system clock is set."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never goes back. For intervals only."""
+        """Seconds since an arbitrary point; never goes back. For intervals only."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -31,11 +30,11 @@ class SystemClock:
     """The machine's clock."""
 
     def wall(self) -> float:
-        """The moment, in UNIX seconds."""
+        """The current time in UNIX seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point."""
+        """Seconds since an arbitrary point."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How one API server is reached: its address, how its certificate is checked, who we are to it."""
+"""The connection to one API server: address, verification of its certificate, credentials."""
 
 import ssl
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ __all__ = ["ConfigurationError", "Connection"]
 
 
 class ConfigurationError(Exception):
-    """No usable description of an API server; the text says what is missing and how to give it."""
+    """The configuration of an API server cannot be used; the text says what is missing and how to set it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Everything that a client needs to reach one API server.
+    """All parameters for the connection to one API server.
 
     Attributes:
         server: Base URL without a trailing slash; it may have a path.
         credentials: Source of authentication headers.
-        tls: Checks the server and presents our certificate; None for plain HTTP.
-        server_name: Name that the server's certificate must bear, where it is not the host's.
+        tls: TLS context, which verifies the server and presents the client certificate; None for plain HTTP.
+        server_name: Name in the server's certificate, if it is not the host's.
         proxy: URL of an HTTP proxy.
         namespace: Namespace of the context or of the pod.
     """

@@ -1,7 +1,7 @@
-"""Who we are to an API server: the headers that sign a request in.
+"""Credentials for an API server: authentication headers.
 
-`headers()` is asked before every request and must be cheap; `refused()` is called after a 401 and says
-whether other credentials may be had, so that the request is worth one more try.
+`headers()` is called before every request and must be cheap. `refused()` is called after a 401 and returns whether
+other credentials may be available, so that the request is sent once more.
 """
 
 import base64
@@ -18,8 +18,7 @@ __all__ = ["Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
 REFRESH_SECONDS = 60.0
 """How long a token read from a file is used before the file is read again.
 
-The kubelet replaces a service account's token at 80 % of its life, at least two minutes before it
-ends.
+The kubelet replaces a service account's token at 80 % of its validity, at least two minutes before it expires.
 """
 
 
@@ -31,7 +30,7 @@ class Credentials(Protocol):
         ...
 
     async def refused(self) -> bool:
-        """Tell that the server answered 401; True when the next `headers()` may differ."""
+        """Report that the server answered 401; True if the next `headers()` may differ."""
         ...
 
 
@@ -55,7 +54,7 @@ def _joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
 
 
 class StaticCredentials:
-    """Headers that never change; none at all when a client certificate signs in."""
+    """Headers that never change; none with a client certificate."""
 
     def __init__(self, *headers: Mapping[str, str]) -> None:
         self._headers = _joined(*headers)
@@ -65,12 +64,12 @@ class StaticCredentials:
         return self._headers
 
     async def refused(self) -> bool:
-        """Nothing else to offer."""
+        """False: there are no other credentials."""
         return False
 
 
 class TokenFile:
-    """A bearer token in a file that is kept fresh from outside, as in a pod."""
+    """A bearer token in a file that another process renews, as in a pod."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""A component of which any number of processes may run, and one works at a time.
+"""A component with any number of processes, of which one works at a time.
 
-The controller and the scheduler are such components, and differ in their term: the work of a process
-from the moment it leads until it ends or leads no longer. The rest is here: watches that run from the
-start, so that a process that waits is ready to take over; events; the election; and what is shown of it.
+The controller and the scheduler are such components, and differ in their term: the work of a process while it leads.
+The rest is here: watches, which run from the start so that a candidate is ready to take over; events; the election;
+health and metrics.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from pumice.cluster.transport import may_write
 __all__ = ["Check", "ElectedMetrics", "ElectedWorker", "ElectionSettings", "run_elected"]
 
 Check = Callable[[], str | None]
-"""Says why a process cannot do its work, or None when it can."""
+"""Returns why a process cannot work, or None if it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionSettings:
-    """How a process comes to work.
+    """Settings of leader election.
 
     Attributes:
         lease_name: Name of the Lease.
@@ -54,7 +54,7 @@ async def run_elected(
     work: Callable[[], Awaitable[None]],
     clock: Clock | None = None,
 ) -> None:
-    """Work until cancelled: at once, or where an election is asked for, while this process leads."""
+    """Work until cancelled: immediately, or with an election while this process leads."""
     if not election_settings.leader_elect:
         await work()
         return
@@ -66,7 +66,7 @@ async def run_elected(
 async def _standing(
     client: Client, election_settings: ElectionSettings, clock: Clock | None
 ) -> AsyncIterator[LeaderElection]:
-    """A candidate with a session of its own, so that no other request delays a renewal."""
+    """A candidate with its own session, so that other requests do not delay a renewal."""
     own = Client(client.connection, clock=clock)
     try:
         async with LeaderElection(
@@ -83,7 +83,7 @@ async def _standing(
 
 
 class ElectedMetrics(Protocol):
-    """Counters of an elected component.
+    """Metrics of an elected component.
 
     Attributes:
         registry: Where they are registered.
@@ -99,19 +99,19 @@ M = TypeVar("M", bound=ElectedMetrics)
 
 
 class ElectedWorker(ABC, Generic[S, M]):
-    """One process of such a component; its `tasks` must run.
+    """One process of an elected component; its `tasks` must run.
 
     Attributes:
         client: Session with the API server.
-        settings: How to work.
-        metrics: What it counts.
+        settings: The settings of the election.
+        metrics: The metrics.
         clock: Tells the time and waits.
         recorder: Records events in the component's name.
-        started: Set while this process works: it leads, and its caches are current.
+        started: Set while this process works: it leads, and its caches are synced.
     """
 
     component: str
-    """Name of the component, under which it records events: `pumice-controller`."""
+    """Name of the component in events: `pumice-controller`."""
 
     def __init__(
         self,
@@ -122,13 +122,13 @@ class ElectedWorker(ABC, Generic[S, M]):
         *,
         clock: Clock | None = None,
     ) -> None:
-        """Describe a process.
+        """Create a process.
 
         Args:
             client: Session with the API server.
-            settings: How to work.
-            metrics: What to count in.
-            caches: What must be current before this process is ready, and before it works.
+            settings: The settings of the election.
+            metrics: The metrics to update.
+            caches: Caches that must be synced before this process is ready and works.
             clock: Tells the time and waits.
         """
         self.client = client
@@ -144,36 +144,36 @@ class ElectedWorker(ABC, Generic[S, M]):
 
     @abstractmethod
     async def term(self) -> None:
-        """Work until cancelled; called whenever this process leads and its caches are current."""
+        """Work until cancelled; called each time this process leads and its caches are synced."""
 
     @property
     def checks(self) -> Mapping[str, Check]:
-        """What must hold for this process to be ready; one that waits to lead is ready, too."""
+        """Conditions for readiness; a candidate is ready, too."""
         return {"caches": self._stale_caches}
 
     @property
     def ready(self) -> bool:
-        """Whether all checks hold."""
+        """True if all checks pass."""
         return all(check() is None for check in self.checks.values())
 
     @property
     def lease(self) -> Reference | None:
-        """The Lease that candidates hold in turn; None without an election."""
+        """The Lease of the election; None without an election."""
         if not self.settings.leader_elect:
             return None
         return Reference(LEASE, self.settings.lease_name, self.settings.lease_namespace)
 
     def leads(self) -> bool:
-        """Whether this process may write as the leader, by its own clock; always without an election."""
+        """True if this process may write as the leader, by its own clock; always True without an election."""
         return self._election is None or self._election.leading
 
     @property
     def notes(self) -> Mapping[str, Check]:
-        """What `/readyz?verbose` shows although the process is ready, by name; nothing unless a component adds to it."""
+        """Remarks in `/readyz?verbose` of a ready process, by name; components may add to them."""
         return {}
 
     def tasks(self) -> tuple[SupervisedTask, ...]:
-        """Everything that must run, for `run_until_stopped`."""
+        """All tasks that must run, for `run_until_stopped`."""
         watches = (
             SupervisedTask(f"watch of {each.kind.resource}", each.run) for each in self._caches
         )
@@ -185,7 +185,7 @@ class ElectedWorker(ABC, Generic[S, M]):
         )
 
     async def run(self) -> None:
-        """Work until cancelled, once this process leads."""
+        """Work until cancelled, while this process leads."""
         if not self.settings.leader_elect:
             await self._lead()
             return

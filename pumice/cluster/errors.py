@@ -1,8 +1,8 @@
-"""What an API server answers when it does not do as asked.
+"""Errors of an API server.
 
-One class for each reaction of a caller: `Conflict` means to read again and repeat, `AlreadyExists` to adopt,
-`Gone` to list anew, and so on. Everything else is a plain `ApiError`. The text names the verb, the path
-and the server's own words, so that a log line suffices.
+There is one class for each reaction of callers: after `Conflict` they read again and repeat, after `AlreadyExists` they
+adopt the object, after `Gone` they list again. Other errors are a plain `ApiError`. The text has the verb, the path and
+the server's message, so that one log line is enough.
 """
 
 # ruff: noqa: N818 - the classes bear the names that Kubernetes gives these answers
@@ -35,9 +35,9 @@ class ApiError(Exception):
     """A request that failed.
 
     Attributes:
-        status: HTTP status; 0 when no answer came.
+        status: HTTP status; 0 without a response.
         reason: Kubernetes' machine-readable reason, for example `AlreadyExists`.
-        message: The server's sentence.
+        message: The server's message.
         details: `Status.details`, with `causes` where the server gives them.
         context: Verb and path of the request.
         retry_after: Seconds after which the server asks to be tried again, if it said so.
@@ -87,7 +87,7 @@ class AlreadyExists(ApiError):
 
 
 class Gone(ApiError):
-    """410: the resourceVersion or continue token is too old; list anew."""
+    """410: the resourceVersion or continue token is too old; list again."""
 
 
 class Invalid(ApiError):
@@ -103,13 +103,13 @@ class TooManyRequests(ApiError):
 
     @property
     def patience(self) -> float:
-        """Seconds until the server may be asked again: what it asks for, within bounds, or one second."""
+        """Seconds until the next attempt: what the server asked for, within limits, or one second."""
         asked = 1.0 if self.retry_after is None else self.retry_after
         return min(LONGEST_RETRY_AFTER, max(SHORTEST_RETRY_AFTER, asked))
 
 
 class Unavailable(ApiError):
-    """No answer, or one that says the server cannot answer now (500, 502, 503, 504)."""
+    """No response, or one that says that the server cannot answer now (500, 502, 503, 504)."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {
@@ -133,7 +133,7 @@ _BY_REASON: dict[str, type[ApiError]] = {
 
 
 class _Status(msgspec.Struct, rename="camel"):
-    """The parts of `metav1.Status` that make an error."""
+    """The fields of `metav1.Status` that an error needs."""
 
     kind: str = ""
     message: str = ""
@@ -148,11 +148,11 @@ _decoder = msgspec.json.Decoder(_Status)
 def error_of(
     status: int, body: bytes | msgspec.Raw, context: str, retry_after: float | None = None
 ) -> ApiError:
-    """Turn an answer into the error it means.
+    """Create the error for a response.
 
     Args:
         status: HTTP status, or 0 to take the one in the body (a watch's ERROR event).
-        body: A `metav1.Status`, or anything else that a proxy may have put there.
+        body: A `metav1.Status`, or other content, for example of a proxy.
         context: Verb and path.
         retry_after: The Retry-After header, in seconds.
     """

@@ -1,10 +1,9 @@
-"""Telling users what happened to their objects, as `kubectl describe` shows it.
+"""Kubernetes events about objects, as `kubectl describe` shows them.
 
-`record` returns at once and cannot fail: what it is told waits in memory for `run` to write it. The
-same event again is the same Event object with a higher count, so a fault that repeats every second
-is one line that says how often. Writing is bounded in rate and memory in size; what is too much is
-dropped and counted, because an event is never worth the work that it tells of. A server that has too many
-requests gets none for as long as it asks, and then the same event again, a few times.
+`record` returns immediately and cannot fail: the event is queued in memory, and `run` writes it. A repeated event is
+the same Event object with a higher count, so an error that repeats every second is one line. The write rate and the
+queue are limited; events above the limits are dropped and counted. After a 429 nothing is sent for the time that the
+server asked for; then the same event is sent again, a few times.
 """
 
 import asyncio
@@ -28,10 +27,10 @@ MESSAGE_LIMIT = 1024
 """Characters that the API server accepts in an event's message."""
 
 REMEMBERED = 4096
-"""Events whose repetitions are counted, and events that may wait to be written."""
+"""Maximum number of events whose repetitions are counted, and of queued events."""
 
 ATTEMPTS = 3
-"""How often an event is sent to a server that has too many requests."""
+"""Attempts to send an event to an overloaded server (429)."""
 
 FORGOTTEN_AFTER = 3000.0
 """Seconds after which a repetition is a new Event; the API server keeps them for an hour."""
@@ -58,7 +57,7 @@ _Key = tuple[Kind, str, str, str, str, str, str]
 
 @dataclass(slots=True)
 class _Series:
-    """One Event object: what happened, how often, and what the server knows of it."""
+    """One Event object: its content, its count, and the state on the server."""
 
     about: Reference
     type: str
@@ -73,10 +72,10 @@ class _Series:
 
 
 class EventRecorder:
-    """Records events for one component. `run` must run for anything to be written.
+    """Records events for one component. Events are written while `run` runs.
 
     Attributes:
-        dropped: Events that were never written, because there were too many or the server refused.
+        dropped: Number of events that were not written, because of limits or a refusal.
     """
 
     def __init__(
@@ -89,15 +88,15 @@ class EventRecorder:
         rate: float = 20.0,
         burst: int = 100,
     ) -> None:
-        """Make a recorder.
+        """Create a recorder.
 
         Args:
             client: Session with the API server.
-            component: Who reports, for example `pumice-scheduler`.
-            instance: Which of its processes.
+            component: Reporting component, for example `pumice-scheduler`.
+            instance: Name of the process.
             clock: Tells the time and waits.
-            rate: Writes a second in the long run.
-            burst: Writes at once after a quiet time.
+            rate: Average writes per second.
+            burst: Maximum number of writes in a burst.
         """
         self.dropped = 0
         self._client = client
@@ -118,13 +117,13 @@ class EventRecorder:
         reason: str,
         message: str,
     ) -> None:
-        """Tell of an event.
+        """Record an event.
 
         Args:
-            about: The object that it happened to.
-            type: Whether it calls for attention.
-            reason: CamelCase word for machines.
-            message: Sentence for people; cut at 1,024 characters.
+            about: The object of the event.
+            type: `Normal` or `Warning`.
+            reason: Reason as a CamelCase word.
+            message: Message; cut at 1,024 characters.
         """
         if len(message) > MESSAGE_LIMIT:
             message = f"{message[: MESSAGE_LIMIT - 1]}…"
@@ -147,13 +146,13 @@ class EventRecorder:
         self._news.set()
 
     async def run(self) -> None:
-        """Write what is recorded until cancelled."""
+        """Write queued events until cancelled."""
         while True:
             await self._news.wait()
             await self.flush()
 
     async def flush(self) -> None:
-        """Write everything that waits."""
+        """Write all queued events."""
         self._news.clear()
         while self._pending:
             await self._turn()
@@ -243,7 +242,7 @@ class EventRecorder:
         }
 
     def _name_of(self, key: _Key, moment: float) -> str:
-        """A name that no other event has: of the object, of what happened, when and to whom."""
+        """A unique name of an Event, computed from object, content, time and component."""
         kind, *words = key
         text = "\0".join((self._component, self._instance, kind.resource, *words, repr(moment)))
         return f"{key[2][:236]}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"

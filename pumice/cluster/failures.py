@@ -1,4 +1,4 @@
-"""Why no answer came from an API server, in the words that users of kubectl know.
+"""Errors of requests without a response, in the words of kubectl.
 
 Messages name the address and the cause; the names of classes and functions of the HTTP library are left out.
 """
@@ -15,20 +15,20 @@ from pumice.cluster.errors import Unavailable
 __all__ = ["CONNECTION_FAILED", "NOT_TRUSTED", "failure"]
 
 CONNECTION_FAILED = "ConnectionFailed"
-"""Reason of an error when the server did not answer."""
+"""Reason of an error if the server did not answer."""
 
 NOT_TRUSTED = "CertificateNotTrusted"
-"""Reason of an error when the server answered, but its certificate is not accepted."""
+"""Reason of an error if the server's certificate is not accepted."""
 
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
-"""Where several addresses of one name were tried, the numbers of their errors are only in the text."""
+"""Finds error numbers in a text: if several addresses of a name were tried, they are only there."""
 
 
 def failure(error: Exception, server: str, context: str) -> Unavailable:
-    """The error of a request without an answer.
+    """The error of a request without a response.
 
     Args:
-        error: What the HTTP library or the system raised.
+        error: The exception of the HTTP library or of the system.
         server: Base URL of the API server.
         context: Verb and path of the request.
     """
@@ -61,7 +61,7 @@ def _cause(error: Exception) -> str:
 
 
 def _system(error: OSError) -> str:
-    """The system's words for an error."""
+    """The system's message for an error."""
     if isinstance(error, ssl.SSLError):
         return _tls(error)
     if isinstance(error, socket.gaierror):
@@ -72,6 +72,6 @@ def _system(error: OSError) -> str:
 
 
 def _tls(error: Exception) -> str:
-    """OpenSSL's words, without the library and its line number."""
+    """OpenSSL's message, without the name of the library and its line number."""
     text = re.sub(r" \(_ssl\.c:\d+\)$", "", str(getattr(error, "strerror", "") or error))
     return re.sub(r"^\[SSL(: (\w+))?\] ", "TLS: ", text)

@@ -1,7 +1,8 @@
-"""A file that is followed: what it says last that can be used is in force.
+"""A file that is read repeatedly: its last valid content is in effect.
 
-kubelet swaps whole folders under a mounted ConfigMap, an editor may rename or write in place, and a file may come long
-after the process. So it is read every half second and compared; it is small. A file that cannot be used changes nothing.
+kubelet swaps whole folders under a mounted ConfigMap, an editor may rename or write in place, and a file may be created
+long after the process starts. So the file, which is small, is read and compared every half second. An invalid file has
+no effect.
 """
 
 import asyncio
@@ -19,29 +20,29 @@ _POLL_SECONDS = 0.5
 
 
 class UnusableFileError(Exception):
-    """What a file says cannot be used; the text says why, in one line."""
+    """The content of a file is invalid; the text says why, in one line."""
 
 
 class FollowedFile(ABC):
-    """A file that is read again and again.
+    """A file that is read at intervals.
 
     Attributes:
-        path: Where it is.
-        problem: Why the file is not what is in force, or None when it is.
-        kept: What to say of a file that cannot be used, while what it said before is in force.
-        none: What to say of one that has never said anything usable.
+        path: Path of the file.
+        problem: Why the content of the file is not in effect, or None if it is.
+        kept: Log message about an invalid file while its previous content is in effect.
+        none: Log message about a file that was never valid.
     """
 
     kept: str
     none: str
 
     def __init__(self, path: Path, *, is_loaded: bool = False, clock: Clock | None = None) -> None:
-        """Follow a file that need not be there yet; `look` and `run` read it.
+        """Follow a file that need not exist yet; `look` and `run` read it.
 
         Args:
-            path: Where it is.
-            is_loaded: Whether something is in force before the first look.
-            clock: Waits between two looks.
+            path: Path of the file.
+            is_loaded: Whether a content is in effect before the first read.
+            clock: Waits between two reads.
         """
         self.path = path
         self.problem: str | None = None
@@ -50,27 +51,27 @@ class FollowedFile(ABC):
         self._is_loaded = is_loaded
 
     def began_with(self, raw: bytes) -> None:
-        """Note what the file said when it was read before it was followed."""
+        """Set the content that was read before the file was followed."""
         self._seen = raw
 
     @abstractmethod
     def take(self, raw: bytes) -> None:
-        """Put into force what the file says; may run in a thread of its own.
+        """Put the content into effect; may run in a thread.
 
         Raises:
-            UnusableFileError: It cannot be used; what was in force before stays.
+            UnusableFileError: The content is invalid; the previous one stays in effect.
         """
 
     def changed(self) -> None:
-        """Called in the event loop when something else is in force, or when the problem is another one."""
+        """Called in the event loop when another content is in effect, or when the problem has changed."""
         logger.debug("%s: %s", self.path, self.problem or "in force")
 
     def hold(self, why: str) -> None:
-        """Note that what is in force is not what the file says."""
+        """Record that the content of the file is not in effect."""
         self.problem = f"{why}; {self.kept if self._is_loaded else self.none}"
 
     def look(self) -> bool:
-        """Read the file once; True if it says something else than before and that is in force now."""
+        """Read the file once; True if a changed content is in effect now."""
         try:
             raw = self.path.read_bytes()
         except OSError as error:
@@ -94,7 +95,7 @@ class FollowedFile(ABC):
         return True
 
     async def run(self) -> None:
-        """Look again and again until cancelled."""
+        """Read the file at intervals until cancelled."""
         while True:
             await self._clock.sleep(_POLL_SECONDS)
             before = self.problem

@@ -1,7 +1,6 @@
-"""A watch's answer: one JSON object a line, cut from whatever chunks the network delivers.
+"""The response of a watch: one JSON object on each line, split from network chunks.
 
-The object inside an event stays undecoded (`msgspec.Raw`), so that its reader decodes it once, into
-the struct that it wants.
+The object inside an event stays undecoded (`msgspec.Raw`), so that the reader decodes it once, into its own struct.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable
@@ -24,14 +23,14 @@ async def frames(
 ) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
     """Split chunks into events.
 
-    A last line without its end is dropped: the connection broke in the middle of it, and the
-    watch goes on from the event before.
+    A last line without a line end is dropped: the connection broke there, and the watch continues after the event
+    before.
 
     Yields:
         Event type and the object's JSON.
 
     Raises:
-        msgspec.DecodeError: When a whole line is no watch event.
+        msgspec.DecodeError: When a complete line is not a watch event.
     """
     rest: list[bytes] = []
     async for chunk in chunks:

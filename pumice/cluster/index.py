@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class Index(Generic[T]):
-    """From keys computed of objects to the identities of these objects."""
+    """Maps keys that are computed from objects to the identities of these objects."""
 
     def __init__(self, keys: Callable[[T], Iterable[Hashable]]) -> None:
-        """Make an empty index.
+        """Create an empty index.
 
         Args:
-            keys: Computes under which keys an object is filed; may be none or several.
+            keys: Computes the keys of an object: none, one or several.
         """
         self._keys = keys
         # Dicts instead of sets: they keep the order of arrival, so that results are the same twice.
@@ -23,7 +23,7 @@ class Index(Generic[T]):
         self._under: dict[tuple[str, str], tuple[Hashable, ...]] = {}
 
     def put(self, identity: tuple[str, str], obj: T) -> None:
-        """File an object, or file it elsewhere after it changed."""
+        """Add an object, or update its keys after a change."""
         keys = tuple(self._keys(obj))
         if self._under.get(identity) == keys:
             return
@@ -33,7 +33,7 @@ class Index(Generic[T]):
             self._filed.setdefault(key, {})[identity] = None
 
     def remove(self, identity: tuple[str, str]) -> None:
-        """Forget an object."""
+        """Remove an object."""
         for key in self._under.pop(identity, ()):
             filed = self._filed[key]
             del filed[identity]
@@ -41,5 +41,5 @@ class Index(Generic[T]):
                 del self._filed[key]
 
     def find(self, key: Hashable) -> list[tuple[str, str]]:
-        """Identities filed under a key."""
+        """Identities of the objects with a key."""
         return list(self._filed.get(key, ()))

@@ -1,10 +1,9 @@
 """Kubeconfig files.
 
-Two readers. The plain one knows what a file can say outright: address, CA, token, client
-certificate, name and password, impersonation. Whatever has to be run or asked for (`exec` plugins,
-`auth-provider`, several files merged) goes to the official package, `kubernetes.aio.config`. The
-official package could read the plain files as well, but importing it costs 0.8 s of CPU and 25 MiB,
-which is more than a webhook may take to be ready.
+There are two readers. The one here supports static fields: address, CA, token, client certificate, name and password,
+impersonation. For `exec` plugins, `auth-provider` and several merged files the official package `kubernetes.aio.config`
+is used. It could read the static fields, too, but importing it takes 0.8 s of CPU and 25 MiB, which is too much for the
+start of a webhook.
 """
 
 import base64
@@ -70,7 +69,7 @@ async def _official(paths: str, server: str | None, context: str | None) -> Conn
 
 
 def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
-    """A context, the current one by default, its cluster and its user."""
+    """A context (the current one by default) with its cluster and its user."""
     try:
         text = file.read_text()
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -1,19 +1,18 @@
-"""One of several processes leads, by holding a Lease.
+"""Leader election: one of several processes leads by holding a Lease.
 
-The rules are client-go's. A candidate takes a Lease that has no holder, or whose holder has not renewed
-it for a lease duration *as seen by the candidate's own clock* (clocks of machines differ, so the
-times written in the Lease are for people). The holder renews every retry period; when it has not
-managed to for the renew deadline it stops leading, while others still believe in its lease:
+The rules are client-go's. A candidate takes a Lease that has no holder, or whose holder has not renewed it for a lease
+duration *as seen by the candidate's own clock* (clocks of machines differ, so the times written in the Lease are for
+people). The holder renews every retry period; if it could not renew within the renew deadline, it stops leading while
+its lease is still valid for others:
 
     retry period (2 s)  <  renew deadline (10 s)  <  lease duration (15 s)
 
-The difference of the last two is the time that the work has to end after its cancellation. On the
-way out the Lease is given up; a candidate looks at it every half second, or every retry period if that is
-shorter, so that it takes over soon.
+The difference of the last two is the time that the work has to end after its cancellation. At shutdown the Lease is
+released. A candidate reads it every half second, or every retry period if that is shorter, so it takes over soon.
 
-The official package has `kubernetes.aio.leaderelection`; it is not used because it neither gives up
-the Lease nor ends when its work ends, dies of a broken connection, writes local time as if it were
-UTC, does not count transitions, and needs the generated models.
+The official package has `kubernetes.aio.leaderelection`; it is not used because it neither releases the Lease nor ends
+when its work ends, fails on a broken connection, writes local time as if it were UTC, does not count transitions, and
+needs the generated models.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ __all__ = ["DEFAULT_TIMES", "LeaderElection", "LeaseTimes"]
 logger = logging.getLogger(__name__)
 
 _CANDIDATE_PERIOD = 0.5
-"""Longest time between two looks at the Lease of another holder, in seconds."""
+"""Maximum time between two reads of another holder's Lease, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ class LeaseTimes:
         retry_period: Time between two renewals.
 
     Raises:
-        ValueError: The times are not in their order.
+        ValueError: The order of the times is wrong.
     """
 
     lease_duration: float = 15.0
@@ -63,13 +62,13 @@ class LeaseTimes:
 
 
 DEFAULT_TIMES = LeaseTimes()
-"""Those of client-go."""
+"""The times of client-go."""
 
 
 class LeaderElection:
     """A candidate.
 
-    Use it as a context manager, so that the Lease is given up whatever happens:
+    Use it as a context manager, so that the Lease is released in any case:
 
         async with LeaderElection(client, "pumice-scheduler", "pumice-system", identity) as election:
             await election.run(schedule)
@@ -85,7 +84,7 @@ class LeaderElection:
         times: LeaseTimes = DEFAULT_TIMES,
         clock: Clock | None = None,
     ) -> None:
-        """Describe a candidate; `run` takes part in the election.
+        """Create a candidate; `run` takes part in the election.
 
         Args:
             client: Session with the API server.
@@ -106,19 +105,19 @@ class LeaderElection:
         self._renewed_at: float | None = None
 
     async def __aenter__(self) -> "LeaderElection":
-        """Nothing yet; `run` takes part in the election."""
+        """Do nothing; `run` takes part in the election."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Give the Lease up if it is held."""
+        """Release the Lease if it is held."""
         await self.release()
 
     @property
     def leading(self) -> bool:
-        """Whether this process leads, and has renewed the Lease within the renew deadline by its own clock.
+        """True if this process leads and has renewed the Lease within the renew deadline, by its own clock.
 
-        After a standstill of the process (SIGSTOP, a suspended machine) this is False at once, before the work
-        is cancelled: ask before a write that only the leader may send.
+        After the process was stopped (SIGSTOP, a suspended machine) this is False immediately, before the work is
+        cancelled. Check it before a write that only the leader may send.
         """
         if self._renewed_at is None:
             return False
@@ -126,11 +125,11 @@ class LeaderElection:
 
     @property
     def leader(self) -> str:
-        """Holder of the Lease when it was last seen; empty if there was none."""
+        """The last known holder of the Lease; empty if there was none."""
         return _holder(self._lease)
 
     async def run(self, while_leading: Callable[[], Awaitable[None]]) -> None:
-        """Take part in the election forever, and do the work while elected.
+        """Take part in the election forever, and work while leading.
 
         Returns when the work returns. When leadership is lost the work is cancelled and awaited,
         and this process is a candidate again.
@@ -139,7 +138,7 @@ class LeaderElection:
             while_leading: Starts the work.
 
         Raises:
-            Exception: Whatever the work raises.
+            Exception: The exception of the work.
         """
         while True:
             while not await self._try():
@@ -150,7 +149,7 @@ class LeaderElection:
             logger.warning("%s no longer leads %s", self.identity, self._name)
 
     async def release(self) -> None:
-        """Give the Lease up, if it is held; a failure only costs the successor a lease duration."""
+        """Release the Lease if it is held; after a failure the successor waits for the lease duration."""
         if self._renewed_at is None or self._lease is None:
             return
         self._renewed_at = None
@@ -188,7 +187,7 @@ class LeaderElection:
             await self.release()
 
     async def _stop(self, work: asyncio.Future[None]) -> None:
-        """Cancel the work and wait for its end, saying so if that takes until others may lead."""
+        """Cancel the work and wait for its end; log if that takes until others may lead."""
         if work.done():
             return
         work.cancel()
@@ -258,20 +257,20 @@ class LeaderElection:
         return await self._client.update(LEASE, self._with_holder(lease, self.identity))
 
     def _observe(self, lease: Object) -> None:
-        """Remember a Lease, and when it was first seen to be as it is."""
+        """Store a Lease with the time since when it is unchanged."""
         if self._lease is None or self._lease.get("spec") != lease.get("spec"):
             self._seen_at = self._clock.monotonic()
         self._lease = lease
 
     def _expired(self, lease: Object) -> bool:
-        """Whether a Lease has not changed for as long as its holder said it would be good."""
+        """True if a Lease has not changed for its lease duration."""
         duration = (lease.get("spec") or {}).get(
             "leaseDurationSeconds"
         ) or self._times.lease_duration
         return self._clock.monotonic() >= self._seen_at + float(duration)
 
     def _with_holder(self, lease: Object | None, holder: str) -> Object:
-        """The Lease as it is to be written."""
+        """The Lease to write."""
         now = datetime.fromtimestamp(self._clock.wall(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         if lease is None:
             lease = {

@@ -1,12 +1,12 @@
-"""A process made of tasks that should never end.
+"""A process of tasks that must not end.
 
-A component is a handful of background tasks (a cache, a server, a worker). Each is meant to run
-until the process is told to stop; one that ends earlier, however quietly, leaves a process that looks
-alive and does nothing. So an end is a fault: it is logged with the task's name, everything else is
-stopped, and the process ends for its supervisor to start anew.
+A component has a few background tasks (a cache, a server, a worker). Each must run until the process gets a signal to
+stop. If a task ends earlier, even without an error, the process would seem to run and do nothing. So the end is an
+error: it is logged with the task's name, all other tasks are stopped, and the process exits so that its supervisor
+restarts it.
 
-Told to stop (SIGTERM, SIGINT or the event), tasks are cancelled one after the other, the last
-started first, so that a server drains while the caches that it reads from are still current.
+At a stop (SIGTERM, SIGINT or the event) tasks are cancelled one after the other, the last started first, so that a
+server drains while its caches are still current.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ class SupervisedTask:
     """One background task.
 
     Attributes:
-        name: Stands in logs.
-        run: Called once; what it returns runs until it is cancelled.
+        name: Name in logs.
+        run: Called once; its coroutine runs until it is cancelled.
         grace: Seconds that it may take to end after being cancelled.
     """
 
@@ -45,7 +45,7 @@ def stop_on_signals(
     stop: asyncio.Event,
     signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> Iterator[None]:
-    """Set an event when a signal arrives; the second one has its usual effect.
+    """Set an event when a signal arrives; the second signal has its default effect.
 
     Call it in the main thread, inside the event loop.
     """
@@ -78,13 +78,13 @@ async def run_until_stopped(
     """Run tasks until the process gets a signal to stop or one of them ends.
 
     Args:
-        tasks: In the order of starting; they are stopped in the reverse order.
+        tasks: The tasks in the order of starting; they are stopped in reverse order.
         stop: Stops everything when set; signals set it too.
-        signals: Which signals stop; none where the caller handles them.
+        signals: Signals that stop; none if the caller handles them.
 
     Raises:
         TaskEndedError: When a task returned.
-        Exception: Whatever a task raised first; later ones are logged.
+        Exception: The first exception of a task; later ones are logged.
     """
     stop = stop or asyncio.Event()
     stopping = asyncio.create_task(stop.wait(), name="stop")
@@ -110,7 +110,7 @@ async def _as_coroutine(each: SupervisedTask) -> None:
 
 
 def _fault(each: SupervisedTask, task: asyncio.Task[None]) -> Exception | None:
-    """Why a task that should be running is not."""
+    """Why a task is not running."""
     if not task.done():
         return None
     if task.cancelled():
@@ -127,7 +127,7 @@ def _fault(each: SupervisedTask, task: asyncio.Task[None]) -> Exception | None:
 
 
 async def _end(each: SupervisedTask, task: asyncio.Task[None]) -> None:
-    """Cancel a task and wait for it, as long as its grace allows."""
+    """Cancel a task and wait for it during its grace period."""
     if task.done():
         return
     task.cancel()

@@ -1,8 +1,8 @@
-"""Kubeconfigs that need more than reading: `exec` plugins, OIDC, Google, several files merged.
+"""Kubeconfigs that need more than parsing: `exec` plugins, OIDC, Google, several merged files.
 
-All of it is done by the official package, `kubernetes.aio.config`, into a `Configuration` that this
-module then asks for its headers. The package loads credentials once and leaves their renewal to the
-caller, so it is loaded anew shortly before a plugin's credentials expire and after a 401.
+The official package `kubernetes.aio.config` reads them into a `Configuration`, which has the headers. The package loads
+credentials once and does not renew them, so the files are loaded again shortly before a plugin's credentials expire and
+after a 401.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["OfficialCredentials", "load"]
 
 EXPIRY_MARGIN = 60.0
-"""Seconds before the end of a plugin's credentials at which new ones are asked for."""
+"""Seconds before the expiry of a plugin's credentials at which they are renewed."""
 
 RETRY_SECONDS = 10.0
-"""Least time between two attempts to renew, so that a broken plugin is not run for each request."""
+"""Minimum time between two renewals, so that a failing plugin is not run for each request."""
 
 
 async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
-    """Let the official package read kubeconfigs.
+    """Read kubeconfigs with the official package.
 
     Args:
         paths: One path, or several, joined by the system's path separator.
@@ -83,7 +83,7 @@ def _tls(configuration: "Configuration") -> ssl.SSLContext:
 
 
 class OfficialCredentials:
-    """Headers from the official package's configuration, renewed in time."""
+    """Headers from the official package's configuration, renewed before they expire."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class OfficialCredentials:
         self._renewed_at = self._clock.monotonic()
 
     async def headers(self) -> Mapping[str, str]:
-        """The configuration's headers, after renewing what is about to expire."""
+        """The configuration's headers, after renewing credentials that are about to expire."""
         expiry = getattr(self._loader, "exec_plugin_expiry", None)
         now = self._clock.wall()
         if isinstance(expiry, datetime) and now >= expiry.timestamp() - EXPIRY_MARGIN:
@@ -115,7 +115,7 @@ class OfficialCredentials:
         return {found["key"]: found["value"]} if found and found["value"] else {}
 
     async def refused(self) -> bool:
-        """Load the files anew and run what they say to run."""
+        """Load the files again, and run the plugins that they name."""
         async with self._lock:
             if self._clock.monotonic() - self._renewed_at < RETRY_SECONDS:
                 return True  # another request has just renewed them

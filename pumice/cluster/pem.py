@@ -1,7 +1,7 @@
-"""Giving OpenSSL a certificate and key that are in memory.
+"""Load a certificate and key from memory into OpenSSL.
 
-Python's `ssl` loads them from paths only. An anonymous in-memory file has one, needs no writable file
-system, and leaves no key behind on a disk.
+Python's `ssl` loads them from paths only. An anonymous in-memory file has a path, needs no writable file system, and
+leaves no key on a disk.
 """
 
 import os
@@ -15,7 +15,7 @@ __all__ = ["load_pair"]
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a certificate chain and its key into a context.
 
-    On a live server context this is a hot reload: connections made from now on see the new one.
+    On the context of a running server, new connections use the new pair.
 
     Args:
         context: The context.
@@ -23,7 +23,7 @@ def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         key: Its key as PEM.
 
     Raises:
-        ssl.SSLError: When they are unreadable or do not belong together.
+        ssl.SSLError: When they are invalid or do not match.
     """
     content = certificate.rstrip() + b"\n" + key
     if hasattr(os, "memfd_create"):

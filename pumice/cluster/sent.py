@@ -1,8 +1,7 @@
 """Requests that were sent, and the wait for their responses at shutdown.
 
-A request that is cut off has reached the API server or has not. The next leader sees the difference only
-when its watch shows it, and until then may do the same again or stumble over it. Answers take
-milliseconds, so that it is better to wait for them.
+A request that is aborted may have reached the API server. The next leader sees its effect only when its watch shows it,
+and until then it may repeat the request or get a conflict. Responses take milliseconds, so waiting for them is better.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ANSWER_SECONDS = 1.0
-"""How long answers are waited for; the hand-over to another process waits as well."""
+"""How long responses are awaited; the hand-over to another process waits as well."""
 
 
 class SentRequests:
@@ -27,14 +26,14 @@ class SentRequests:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def send(self, request: Coroutine[Any, Any, T]) -> T:
-        """Send a request that goes on when the caller is cancelled, until `answered` gives it up."""
+        """Send a request that continues if the caller is cancelled, until `answered` stops waiting."""
         task = asyncio.create_task(request)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
     async def answered(self) -> None:
-        """Wait until everything that was sent is answered, for a bounded time; call it once no more is sent."""
+        """Wait for all responses for a limited time. Call it after the last request."""
         if not self._tasks:
             return
         done, late = await asyncio.wait(tuple(self._tasks), timeout=ANSWER_SECONDS)

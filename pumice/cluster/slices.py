@@ -1,11 +1,12 @@
-"""Many objects are taken in a slice at a time; between two slices the event loop turns.
+"""Processing of many objects in slices, between which the event loop runs other tasks.
 
-A list of 140,000 pods takes seconds to decode and to report. In slices, the renewal of a Lease, an answer or a health probe waits
-for a few milliseconds at most. A slice is counted in objects and not in time, so that a test can check it.
+A list of 140,000 pods takes seconds to decode and to report. With slices, a Lease renewal, a response or a health probe
+waits a few milliseconds at most. The size of a slice is a number of objects and not a time, so that a test can check
+it.
 
-Objects that arrive in such numbers stay for long. Python's garbage collector would look at all of them again and again, for a
-second each time. They are frozen instead: `gc.freeze` takes what exists out of the collector's sight, in constant time. An
-object that is frozen is still freed with its last reference.
+Such objects live long, and Python's garbage collector would scan all of them repeatedly, for a second each time. So
+they are frozen: `gc.freeze` excludes all existing objects from collection, in constant time. A frozen object is still
+freed with its last reference.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ SLICE_OBJECTS = 50
 
 
 async def in_slices(objects: Iterable[T]) -> AsyncIterator[T]:
-    """Yield objects; after each slice what exists is frozen and the event loop turns."""
+    """Yield objects; after each slice freeze existing objects and let the event loop run."""
     for number, each in enumerate(objects, 1):
         yield each
         if number % SLICE_OBJECTS == 0:

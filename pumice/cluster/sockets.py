@@ -1,11 +1,10 @@
-"""Sockets that notice when the other side has silently gone, and that a session can close at once.
+"""Sockets that detect a lost peer, and that a session can close immediately.
 
-A watch may be silent for minutes while all is well, so silence says nothing. When the machine of the
-API server dies, or a firewall forgets the connection, no packet tells either; kernel probes do, within
-about a minute.
+A watch may be silent for minutes in normal operation. If the machine of the API server fails, or a firewall drops the
+connection, no packet arrives either; keep-alive probes of the kernel detect that within about a minute.
 
-A response that is not read to its end (each watch) closes its connection, and a TLS connection closes when the other
-side has answered. Nothing in aiohttp waits for that, so a session knows its sockets.
+A response that is not read to its end (each watch) closes its connection, and a TLS connection closes after an answer
+of the peer. aiohttp does not wait for that, so a session keeps a list of its sockets.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ INTERVAL_SECONDS = 10
 PROBES = 3
 
 CLOSE_SECONDS = 1.0
-"""How long the event loop has to close sockets that are shut down; it takes a few rounds of the loop."""
+"""How long to wait for the event loop to close sockets that were shut down; it takes a few iterations."""
 
 _OPTIONS = (
     ("TCP_KEEPIDLE", IDLE_SECONDS),
@@ -33,7 +32,7 @@ _OPTIONS = (
 
 
 def probing_socket(address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
-    """Make a socket for one of `getaddrinfo`'s addresses, with keep-alive probes on."""
+    """Create a socket for one address of `getaddrinfo`, with keep-alive probes."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -50,13 +49,13 @@ class Sockets:
         self._made: WeakSet[socket.socket] = WeakSet()
 
     def make(self, address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
-        """Make a socket for one of `getaddrinfo`'s addresses."""
+        """Create a socket for one address of `getaddrinfo`."""
         made = probing_socket(address)
         self._made.add(made)
         return made
 
     async def close(self) -> None:
-        """Shut down the sockets that are still open, and wait until their transports have closed them."""
+        """Shut down the open sockets, and wait until their transports have closed them."""
         for each in self._open():
             with suppress(OSError):  # it was never connected, or is not any more
                 each.shutdown(socket.SHUT_RDWR)

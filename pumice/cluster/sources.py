@@ -1,6 +1,6 @@
-"""Where the API server is looked for.
+"""Sources of the API server's address and credentials.
 
-Sources, first that applies: an explicit kubeconfig, an explicit server (for loopback servers without
+The first one that exists is used: an explicit kubeconfig, an explicit server (for loopback servers without
 authentication), `$KUBECONFIG`, the pod's service account, `~/.kube/config`.
 """
 
@@ -15,7 +15,7 @@ from pumice.cluster.credentials import StaticCredentials, TokenFile
 __all__ = ["SERVICE_ACCOUNT", "in_cluster", "load"]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet mounts a pod's token, CA and namespace."""
+"""Directory in which the kubelet mounts a pod's token, CA and namespace."""
 
 
 async def load(
@@ -30,15 +30,14 @@ async def load(
 
     Args:
         kubeconfig: Path of a kubeconfig file.
-        server: Base URL; alone it means no authentication, with a kubeconfig it replaces the
-            file's address.
+        server: Base URL. Without a kubeconfig there is no authentication; with one it replaces the file's address.
         context: Name of a context of the kubeconfig; its current one by default. The pod's service
             account is then not considered.
         environ: Environment variables; the process's own by default.
         service_account: Folder of the pod's token.
 
     Raises:
-        ConfigurationError: When there is none, or it cannot be read.
+        ConfigurationError: When no source exists, or it cannot be read.
     """
     environ = os.environ if environ is None else environ
     if kubeconfig is not None:

@@ -1,10 +1,10 @@
 """The objects of one kind that a watch cache knows, found by name or index, and the subscribers that follow them.
 
-Objects are decoded once, straight from the bytes into `type`. One that does not decode is logged and counted, and
-leaves what was known of it before; it never stops the rest.
+Objects are decoded once, straight from the bytes into `type`. An object that cannot be decoded is logged and counted,
+and its previous state is kept.
 
-A subscriber that comes late gets what is known in slices (see `slices`), while the watch goes on: an object that changes
-before its turn is reported at once, as it is then, and has no other turn.
+A late subscriber gets existing objects in slices (see `slices`) while the watch continues. An object that changes
+before it was reported is reported immediately in its new state, and only once.
 """
 
 import enum
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Change(enum.StrEnum):
-    """What happened to an object."""
+    """Type of a change."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -42,7 +42,7 @@ Key = tuple[str, str]
 
 
 Read: TypeAlias = T | msgspec.MsgspecError
-"""An object, or why it could not be read."""
+"""An object, or the error of reading it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +51,7 @@ class _Subscription(Generic[T]):
 
     Attributes:
         callback: Called with every change.
-        unreported: Objects that were known at the start and have not been reported yet.
+        unreported: Objects that existed at the start and have not been reported yet.
     """
 
     callback: Subscriber[T]
@@ -72,11 +72,11 @@ class ObjectStore(Generic[T]):
         type: type[T],  # noqa: A002 - the word that msgspec's decoders use
         keep: Callable[[T], bool] | None = None,
     ) -> None:
-        """Make an empty store.
+        """Create an empty store.
 
         Args:
             kind: Kind of the objects.
-            type: msgspec struct (or `dict`) that they become.
+            type: msgspec struct (or `dict`) into which they are decoded.
             keep: Whether an object is kept; all are when None.
         """
         self.kind = kind
@@ -96,30 +96,30 @@ class ObjectStore(Generic[T]):
         return self._objects.get((namespace, name))
 
     def values(self) -> Iterable[T]:
-        """All objects, in the order in which they became known. Do not hold it over an await."""
+        """All objects in the order of their arrival. Do not hold it over an await."""
         return self._objects.values()
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def index(self, name: str, keys: Callable[[T], Iterable[Hashable]]) -> None:
-        """Keep objects findable under the keys that a function computes from them."""
+        """Add an index with the keys that a function computes from objects."""
         index = self._indexes[name] = Index(keys)
         for key, obj in self._objects.items():
             index.put(key, obj)
 
     def indexed(self, name: str, key: Hashable) -> list[T]:
-        """Objects that an index files under a key, in the order in which they became known."""
+        """Objects with a key of an index, in the order of their arrival."""
         return [self._objects[each] for each in self._indexes[name].find(key)]
 
     def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
-        """Report every change to a callback; what is known already is reported at once, as ADDED.
+        """Report every change to a callback; existing objects are reported immediately, as ADDED.
 
-        Callbacks run inside the cache's task, one after the other: they must be quick. One that
-        raises is logged and stays subscribed. Where much may be known, use `replay`.
+        Callbacks run inside the cache's task, one after the other: they must be quick. One that raises is logged and
+        stays subscribed. If there may be many objects, use `replay`.
 
         Returns:
-            Ends the subscription.
+            A function that ends the subscription.
         """
         subscription, end = self._enter(callback)
         for key in list(subscription.unreported):
@@ -127,12 +127,12 @@ class ObjectStore(Generic[T]):
         return end
 
     async def replay(self, callback: Subscriber[T]) -> Callable[[], None]:
-        """Subscribe, and wait until everything that is known has been reported, in slices.
+        """Subscribe, and wait until all existing objects have been reported, in slices.
 
         Changes are reported meanwhile. The first report of an object is always ADDED.
 
         Returns:
-            Ends the subscription.
+            A function that ends the subscription.
         """
         subscription, end = self._enter(callback)
         try:
@@ -156,7 +156,7 @@ class ObjectStore(Generic[T]):
     # Changes
 
     def _read(self, raw: msgspec.Raw) -> Read[T]:
-        """An object, or why it cannot be read."""
+        """Decode an object; an error is returned, not raised."""
         try:
             read = self._decoder.decode(raw)
         except msgspec.MsgspecError as error:

@@ -1,4 +1,4 @@
-"""What is sent to a pod's subresources: bindings and evictions, as JSON."""
+"""Bodies for a pod's subresources: bindings and evictions, as JSON."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ __all__ = ["binding", "eviction"]
 
 
 def binding(namespace: str, pod: str, node: str, uid: str | None = None) -> dict[str, Any]:
-    """A `v1` Binding of a pod to a node; with a uid, of this incarnation only."""
+    """A `v1` Binding of a pod to a node; with a uid, of that incarnation only."""
     return {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -18,7 +18,7 @@ def binding(namespace: str, pod: str, node: str, uid: str | None = None) -> dict
 def eviction(
     namespace: str, pod: str, uid: str | None = None, grace: int | None = None
 ) -> dict[str, Any]:
-    """A `policy/v1` Eviction of a pod, with the seconds that its processes get to end."""
+    """A `policy/v1` Eviction of a pod with a grace period in seconds."""
     options: dict[str, Any] = {}
     if uid:
         options["preconditions"] = {"uid": uid}

@@ -1,12 +1,10 @@
-"""HTTP with one API server: a session of kept connections, credentials, time limits, repetition.
+"""HTTP with one API server: a session with persistent connections, credentials, timeouts and retries.
 
-Reads are repeated when the connection breaks or the server asks for patience (429, 500 to 504).
-Writes are not: only the caller knows whether sending one twice is harmless. Every failure is an
-`ApiError`, chained to what caused it.
+Reads are repeated if the connection breaks or the server is overloaded (429, 500 to 504). Writes are not: only the
+caller knows whether repeating them is safe. Every failure is an `ApiError`, chained to its cause.
 
-Writes that only a leader may send are asked about at the last moment, by `may_write`. A request may wait for a
-connection, and a process may be stopped (SIGSTOP) for longer than its lease meanwhile: a check before the request is made
-would let every request pass that waits.
+For writes that only a leader may send, `may_write` is called just before sending. A request may wait for a connection,
+and the process may be stopped (SIGSTOP) for longer than its lease meanwhile, so an earlier check would not be enough.
 """
 
 import ssl
@@ -39,28 +37,28 @@ __all__ = ["Body", "Transport", "may_write"]
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 65.0
-"""Longest a request may take; kube-apiserver itself gives up after 60 s and says so."""
+"""Maximum duration of a request; kube-apiserver itself gives up after 60 s and reports it."""
 
 CONNECTIONS = 128
-"""Open connections at most; each watch occupies one."""
+"""Maximum number of open connections; each watch uses one."""
 
 IDLE_SECONDS = 60.0
 """How long an unused connection is kept; less than the 90 s of kube-apiserver and the 75 s of many
 others, because a write on a connection that the server is closing cannot be repeated safely."""
 
 READ_ATTEMPTS = 5
-"""How often a read is tried before its error is raised."""
+"""Attempts to read before the error is raised."""
 
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
-"""What may be sent: anything msgspec encodes, or bytes as they are."""
+"""Request bodies: values that msgspec encodes, or bytes."""
 
 
 may_write: ContextVar[Callable[[], bool]] = ContextVar("may_write", default=lambda: True)
-"""Whether a task, and those that it starts, may write now; asked once the request has a connection."""
+"""Whether a task and its child tasks may write now; called when the request has a connection."""
 
 
 class _Request(aiohttp.ClientRequest):
-    """A request that is not sent if its task may no longer write."""
+    """A request that is not sent if its task may not write any more."""
 
     async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
         """Send the request over a connection that is open."""
@@ -71,7 +69,7 @@ class _Request(aiohttp.ClientRequest):
 
 
 class Transport:
-    """A session. Make it inside a running event loop, and `close` it."""
+    """A session. Create it inside a running event loop, and `close` it."""
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class Transport:
     ) -> None:
         self.connection = connection
         self._fail_fast = fail_fast
-        """Whether a server from which no answer has ever come is reported without a second attempt."""
+        """Whether a server that has never answered is reported after one attempt."""
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(cap=10.0)
         self._sockets = Sockets()
@@ -120,10 +118,10 @@ class Transport:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Send a request and read its whole answer, repeating a GET that may yet succeed.
+        """Send a request and read the whole response; a failed GET is repeated.
 
         Raises:
-            ApiError: When the answer is none, or no success; the subclass tells which.
+            ApiError: When there is no response, or an error response; the subclass depends on the status.
         """
         attempt = 0
         while True:
@@ -163,12 +161,12 @@ class Transport:
     async def stream(
         self, path: str, *, query: Mapping[str, str], silence: float
     ) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
-        """Open an endless answer as chunks.
+        """Open a long-running response as chunks.
 
         Args:
-            path: What to GET.
-            query: With these parameters.
-            silence: Seconds without a byte after which the connection counts as dead.
+            path: Path of the GET request.
+            query: Its parameters.
+            silence: Seconds without a byte after which the connection counts as broken.
 
         Raises:
             ApiError: When the server refuses, or the connection breaks while reading.
@@ -226,9 +224,9 @@ _encode = msgspec.json.encode
 
 
 def _tls(connection: Connection) -> ssl.SSLContext | bool:
-    """The context of a connection; over plain HTTP only a proxy may want one.
+    """The TLS context of a connection; for a plain HTTP server only a proxy may need one.
 
-    aiohttp's default context is not used, because servers do without the authorities in it (`pumice.cli.lean`).
+    aiohttp's default context is not used, because servers do not load its authorities (`pumice.cli.processes.lean`).
     """
     if connection.tls is None and (connection.proxy or "").startswith("https:"):
         return ssl.create_default_context()

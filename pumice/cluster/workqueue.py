@@ -1,9 +1,8 @@
-"""Keys that need work, each at most once at a time.
+"""A queue of keys that need work; each key is handled at most once at a time.
 
-The queue of a controller: events say *that* an object needs a look, not what happened to it, so a key
-that is added again before its turn is one turn, and a key that is added during its turn gets another
-one afterwards. One key is never worked on twice at once. A key whose work failed comes back after a
-delay that doubles from failure to failure, until it is forgotten.
+This is the queue of a controller. An event says only *that* an object needs a pass, so a key that is added twice before
+its pass gets one pass. A key that is added during its pass gets another one afterwards. A key is never handled twice at
+the same time. A failed key is added again after a delay that doubles with each failure until `forget`.
 """
 
 import asyncio
@@ -24,14 +23,14 @@ class WorkQueue(Generic[K]):
     """A queue of keys for one event loop.
 
     Attributes:
-        retries: How many failures have been put back so far, for metrics.
+        retries: Number of retries so far, for metrics.
     """
 
     def __init__(self, name: str, *, backoff: Backoff | None = None) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            name: Stands in logs.
+            name: Name in logs.
             backoff: Delays of failed keys; 5 ms doubling to 1000 s in controllers written in Go,
                 here from 100 ms to 5 minutes.
         """
@@ -49,12 +48,12 @@ class WorkQueue(Generic[K]):
         self._idle.set()
 
     def __len__(self) -> int:
-        """Keys that could be worked on now."""
+        """Number of keys that are ready."""
         return len(self._ready)
 
     @property
     def delayed(self) -> int:
-        """Keys that wait for a moment."""
+        """Number of keys that are delayed."""
         return len(self._timers)
 
     def failures(self, key: K) -> int:
@@ -64,7 +63,7 @@ class WorkQueue(Generic[K]):
     # Putting in
 
     def add(self, key: K) -> None:
-        """Have a key worked on as soon as possible."""
+        """Add a key for a pass as soon as possible."""
         if key in self._working:
             self._again.add(key)
         elif key not in self._ready:
@@ -73,7 +72,7 @@ class WorkQueue(Generic[K]):
             self._wake()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Have a key worked on later; of several moments the earliest counts."""
+        """Add a key for a later pass; of several times the earliest counts."""
         if seconds <= 0:
             self._cancel(key)
             self.add(key)
@@ -88,7 +87,7 @@ class WorkQueue(Generic[K]):
         self._timers[key] = due, loop.call_later(seconds, self._due, key)
 
     def retry(self, key: K) -> float:
-        """Have a failed key worked on after its delay.
+        """Add a failed key again after its delay.
 
         Returns:
             The delay in seconds.
@@ -101,13 +100,13 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Count a key's failures from zero again: its work succeeded."""
+        """Reset the failures of a key after success."""
         self._failures.pop(key, None)
 
     # Taking out
 
     async def get(self) -> K:
-        """Wait for a key and take it; give it back with `done`."""
+        """Wait for a key and take it; return it with `done`."""
         while not self._ready:
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
@@ -127,7 +126,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Give a key back; it is worked on again if it was added meanwhile."""
+        """Return a key; it is added again if it was added meanwhile."""
         self._working.discard(key)
         if key in self._again:
             self._again.discard(key)
@@ -136,14 +135,14 @@ class WorkQueue(Generic[K]):
             self._idle.set()
 
     async def work(self, handler: Callable[[K], Awaitable[float | None]], workers: int = 1) -> None:
-        """Work until cancelled.
+        """Handle keys until cancelled.
 
-        A handler that raises is logged and its key comes back after its delay, also one that is cancelled from
-        inside; one that returns a number of seconds has its key looked at again after these.
+        If a handler raises, or is cancelled from inside, the error is logged and the key is added again after its
+        delay. If it returns a number of seconds, the key is added again after that time.
 
         Args:
-            handler: Does the work of one key.
-            workers: How many keys are worked on at once.
+            handler: Handles one key.
+            workers: Number of keys that are handled concurrently.
         """
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):

@@ -1,4 +1,4 @@
-"""Commands: what users ask of a Job or a queue, `vcctl job suspend` for example.
+"""Commands: actions that users request for a Job or a queue, for example with `vcctl job suspend`.
 
 They are taken one at a time, oldest first: by creation time, which has whole seconds, then by resourceVersion.
 """
@@ -13,7 +13,7 @@ __all__ = ["misdirected", "oldest", "targets"]
 
 
 def targets(command: Command, kind: Kind = JOB) -> str | None:
-    """Name of the object of a kind that a Command is for; None when it is for something else."""
+    """Name of the object of a kind that a Command is for; None if it is for another kind."""
     target = command.target
     if target is None or target.kind != kind.kind or not target.name:
         return None
@@ -22,12 +22,12 @@ def targets(command: Command, kind: Kind = JOB) -> str | None:
 
 
 def oldest(commands: Iterable[Command]) -> Command | None:
-    """The Command that comes first; None when there are none."""
+    """The Command that is carried out first; None if there are none."""
     return min(commands, key=lambda each: _age(each.metadata), default=None)
 
 
 def misdirected(command: Command, kind: Kind, meta: ObjectMeta) -> str:
-    """Why a Command is not for the object that has the name of its target now; empty when it is.
+    """Why a Command is not for the object that now has the name of its target; empty if it is for it.
 
     Args:
         command: The Command.

@@ -1,8 +1,7 @@
-"""Secrets with key pairs: made once, and then the same for as long as pods may hold the keys.
+"""Secrets with key pairs. They are created once and keep their keys as long as pods may use them.
 
-A Secret that is missing is created with a new pair; one that is there keeps its keys, and only the
-rest of it is kept current. One without usable keys is replaced when no pod of the Job is left that may
-have mounted it, and left alone until then.
+A Secret that is missing is created with a new pair; an existing one keeps its keys, and only other fields are updated.
+A Secret without usable keys is replaced after all pods that may have mounted it are gone.
 """
 
 import base64
@@ -33,7 +32,7 @@ def manifests(job: ObjectMeta, secrets: Iterable[KeySecret], kind: Kind = JOB) -
 
 
 def with_placeholders(manifest: Raw, secret: KeySecret) -> Raw:
-    """The Secret with a placeholder for each key, for where no key pair is made."""
+    """The Secret with a placeholder for each key, for uses without a key pair."""
     names = (secret.private_key, *secret.public_keys)
     later = encoded((name, MADE_LATER) for name in names)
     return manifest | {"data": later | manifest["data"]}
@@ -47,17 +46,17 @@ def settle_keys(
     pods: bool,
     kind: Kind = JOB,
 ) -> tuple[Settled, list[DeleteObject]]:
-    """Compare what is wanted with what is there.
+    """Compare the wanted Secrets with the present ones.
 
     Args:
         job: The Job's metadata.
-        secrets: What is wanted.
+        secrets: The wanted Secrets.
         present: Objects of the Job's namespace, of any owner.
         pods: Whether the Job has pods, which may hold the keys.
         kind: The Job's kind.
 
     Returns:
-        What it takes, and Secrets without usable keys that are to be made anew.
+        The differences, and Secrets without usable keys that must be created again.
     """
     creates: list[CreateObject] = []
     conflicts: list[NameConflict] = []
@@ -95,7 +94,7 @@ def _manifest(secret: KeySecret) -> Raw:
 
 
 def _readable(value: object) -> bool:
-    """Whether something stands under a key, encoded as a Secret's data is."""
+    """True if a key has a value in valid base64."""
     if not isinstance(value, str) or not value:
         return False
     try:

@@ -1,8 +1,8 @@
-"""What plugins want beside the pods of other controllers: Services, ConfigMaps, Secrets, policies.
+"""Objects that plugins want for the pods of other controllers: Services, ConfigMaps, Secrets, policies.
 
-The pods are wired on their way in, by admission; their names and numbers are their own controller's. All that
-is left to do here is to keep these objects as wanted while their owner lives. They go with it, by
-their owner references; and those of a group that is gone, as soon as it is.
+Admission wires the pods; their own controllers set their names and numbers. This module keeps the objects up to date
+while the owner exists. They are collected with the owner by their owner references. Objects of a group that is gone are
+deleted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ from pumice.plugins.native.units import kind_of
 __all__ = ["plan_native"]
 
 _MOST_EVENTS = 10
-"""Events of one sort about one owner: a thousand groups may be wrong in the same way."""
+"""Maximum number of events of one kind about an owner: a thousand groups may have the same problem."""
 
 
 def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) -> Plan:
-    """The plan that brings the objects of an owner to what its plugins want.
+    """The plan for the objects that plugins want for an owner.
 
     Args:
         owner: The owner.
@@ -69,7 +69,7 @@ def _objects(units: Iterable[Wired]) -> list[Raw]:
 def _events(
     units: Sequence[Wired], conflicts: Sequence[NameConflict], *, new: bool
 ) -> list[RecordEvent]:
-    """What the owner's user should know, the first of each sort; what is merely doubtful, once."""
+    """Events about an owner, the first of each kind; warnings are recorded once."""
     found = {
         "PluginError": [error for each in units for error in each.errors],
         "PluginArgument": [doubt for each in units for doubt in each.doubts] if new else [],
@@ -83,7 +83,7 @@ def _events(
 
 
 def _surplus(meta: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
-    """The owner's objects that no unit wants any more."""
+    """Objects of the owner that no unit wants any more."""
     names = {(each["kind"], each["metadata"]["name"]) for each in wanted}
     deletes = []
     for each in present:

@@ -1,8 +1,7 @@
-"""Objects that a Job's plugins and volumes want, next to its pods: Services, ConfigMaps, claims.
+"""Objects that a Job's plugins and volumes want: Services, ConfigMaps, claims.
 
-They are kept as wanted on every pass while the Job lives, survive restarts, and go when the Job has
-ended. An object of the same name that is not the Job's is never changed, never
-removed, and the Job waits and says so.
+Each pass keeps them up to date while the Job runs. They are kept in restarts and removed when the Job has ended. An
+object of the same name with another owner is never changed or removed; the Job waits and reports the conflict.
 """
 
 import base64
@@ -24,12 +23,12 @@ _SECTIONS = ("spec", *_WHOLE)
 
 
 class UnknownKindError(ValueError):
-    """A manifest of a kind that the controller cannot write; the message names it."""
+    """A manifest of a kind that the controller cannot write; the message has the kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameConflict:
-    """A name that the Job needs and that an object of another owner has.
+    """A name that the Job needs and that an object with another owner has.
 
     Attributes:
         kind: Kind of the object.
@@ -43,7 +42,7 @@ class NameConflict:
 
     @property
     def message(self) -> str:
-        """What is wrong and how to mend it."""
+        """The problem and how to fix it."""
         return (
             f"{self.kind} {self.name} exists and does not belong to this Job"
             f" (it is controlled by {self.owner}); delete it or give the Job another name"
@@ -52,7 +51,7 @@ class NameConflict:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What it takes to bring objects to what is wanted.
+    """Writes that bring objects to their wanted state.
 
     Attributes:
         creates: Objects that are missing.
@@ -66,12 +65,12 @@ class Settled:
 
 
 def owned(job: ObjectMeta, manifests: Iterable[Raw], kind: Kind = JOB) -> list[Raw]:
-    """Manifests as the Job's own: with its owner reference, and with its name for those who look.
+    """Manifests with the Job's owner reference and with its name in a label.
 
     Args:
         job: The owner's metadata.
-        manifests: What it is to own.
-        kind: The owner's kind; what belongs to another than a Volcano Job does not carry its name.
+        manifests: The objects.
+        kind: The owner's kind; objects of other owners than Volcano Jobs do not get the label.
 
     Raises:
         UnknownKindError: One is of a kind that Pumice does not know.
@@ -97,7 +96,7 @@ def _owned(job: ObjectMeta, manifest: Raw, kind: Kind) -> Raw:
 
 
 def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Settled:
-    """Compare what is wanted with what is there.
+    """Compare wanted with present objects.
 
     Args:
         job: The Job's metadata.
@@ -121,7 +120,7 @@ def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Se
 
 
 def remove(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
-    """Delete those of the wanted objects that are there and the Job's; claims keep their data."""
+    """Delete those wanted objects that exist and belong to the Job; claims keep their data."""
     found = _by_identity(present)
     kept = (_identity(each) for each in wanted)
     there = (found[each] for each in kept if each in found and each[0] != PERSISTENT_VOLUME_CLAIM)
@@ -129,9 +128,9 @@ def remove(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> li
 
 
 def spare(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
-    """Delete those of the Job's ConfigMaps over which files were spread that are needed no more.
+    """Delete those of the Job's ConfigMaps with parts of files that are no longer needed.
 
-    A Job that shrinks needs fewer of them, and what is left in the others would be old.
+    A Job that shrinks needs fewer of them; the others would hold outdated content.
     """
     names = {name for kind, name in map(_identity, wanted) if kind == CONFIG_MAP}
     return _deletes(
@@ -147,7 +146,7 @@ def spare(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> lis
 
 
 def _deletes(job: ObjectMeta, present: Iterable[Raw]) -> list[DeleteObject]:
-    """Delete those objects that are the Job's and are not on their way already."""
+    """Delete the given objects that belong to the Job and are not being deleted."""
     return [
         DeleteObject(_kind(each), job.namespace, meta["name"], meta.get("uid", ""))
         for each in present
@@ -173,7 +172,7 @@ def _patch(kind: Kind, stored: Raw, manifest: Raw) -> Raw:
 
 
 def _as_stored(manifest: Raw, kind: Kind) -> Raw:
-    """The manifest as the API server will hold it: a Secret's texts are stored encoded."""
+    """The manifest as the API server will store it: texts of a Secret are encoded."""
     texts = manifest.get("stringData") if kind == SECRET else None
     if not texts:
         return manifest

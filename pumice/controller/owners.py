@@ -1,8 +1,8 @@
-"""Whose an object is.
+"""Ownership of objects.
 
-The controller changes and removes what its Job controls, and nothing else. A name is no proof of
-that: names follow from the Job's name, and a user, another controller or an earlier Job of the same
-name may have got there first. The uid in the controller's owner reference is.
+The controller changes and removes what its Job controls, and nothing else. A name does not prove ownership: a user,
+another controller or an earlier Job of the same name may have created an object with it. The uid in the controller's
+owner reference does.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["controller_raw", "controller_reference", "controls", "controls_raw",
 
 
 def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
-    """The owner reference that makes an object a Job's, so that it is collected with the Job.
+    """The owner reference of a Job's object, so that the object is collected with the Job.
 
     Args:
         job: The owner's metadata.
@@ -37,12 +37,12 @@ def controls(job: ObjectMeta, meta: ObjectMeta) -> bool:
 
 
 def controls_raw(job: ObjectMeta, obj: Raw) -> bool:
-    """The same for an object that is raw JSON."""
+    """`controls` for an object as raw JSON."""
     return bool(job.uid) and controller_raw(obj).get("uid") == job.uid
 
 
 def described(obj: Raw) -> str:
-    """Who controls an object, for a message: `Deployment web`, or `no controller`."""
+    """The controller of an object as text for a message: `Deployment web`, or `no controller`."""
     owner = controller_raw(obj)
     return f"{owner.get('kind')} {owner.get('name')}" if owner else "no controller"
 

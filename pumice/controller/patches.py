@@ -1,8 +1,8 @@
-"""Merge patches that bring an object to what is wanted, and are empty when it is there already.
+"""Merge patches that bring an object to the wanted state; empty if nothing differs.
 
-An API server adds defaults to what it stores, and other controllers add fields of their own. So what
-is wanted need not equal what is stored; it must be *contained* in it. Only maps that are wholly ours
-(a ConfigMap's `data`) also lose the keys that are no longer wanted.
+An API server adds defaults to what it stores, and other controllers add fields of their own. So the stored object must
+*contain* the wanted one, and need not equal it. Only from maps that belong to Pumice as a whole (a ConfigMap's `data`)
+are unwanted keys removed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ __all__ = ["changes", "contains", "difference"]
 
 
 def contains(stored: Any, wanted: Any) -> bool:
-    """Whether everything wanted is stored; in lists, item by item."""
+    """True if a stored value contains all that is wanted; lists are compared item by item."""
     if stored is None:
         return not wanted  # servers do not store empty values
     if isinstance(wanted, Mapping):
@@ -35,11 +35,11 @@ def difference(stored: Raw, wanted: Raw, whole: Iterable[str] = ()) -> Raw:
 
     Args:
         stored: The object, or a part of it.
-        wanted: What must be contained in it.
+        wanted: Values that it must contain.
         whole: Fields at this level whose maps must equal, not only contain, what is wanted.
 
     Returns:
-        An empty patch when nothing is to be done.
+        The patch; empty if nothing differs.
     """
     patch: Raw = {}
     whole = frozenset(whole)

@@ -1,9 +1,9 @@
-"""What the controller wants done: small steps, in stages.
+"""Writes that the controller wants: small steps, in stages.
 
-Stages are carried out one after the other, the steps of a stage side by side. A step that fails ends
-its stage and the plan; the next pass makes a new plan from what is then observed. So a stage must be
-harmless without the ones after it. A pod that a quota refuses is the exception: other pods may fit. A Job
-that is refused ends the plan, but not its stage: the other Jobs have other templates.
+Stages are carried out one after the other, the steps of a stage side by side. A step that fails ends its stage and the
+plan; the next pass makes a new plan from what is then observed. So each stage must be safe without the later ones.
+There are two exceptions. If a quota refuses a pod, other pods are still tried. If a Job is refused, the other Jobs of
+its stage are still created, and then the plan ends.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,12 +32,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CreateObject:
-    """Create an object; an object of that name may exist by then.
+    """Create an object. An object of that name may already exist.
 
     Attributes:
         kind: Its kind.
-        manifest: All of it, but for a key pair.
-        keys: The key pair that is to be made for it; none when None.
+        manifest: The object, without its key pair.
+        keys: The key pair to create for it; None for none.
     """
 
     kind: Kind
@@ -90,13 +90,13 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True)
 class RequireObject:
-    """Go on only if an object exists that is needed and that others make.
+    """Continue only if an object exists that the Job needs and others create.
 
     Attributes:
         kind: Its kind.
         namespace: Its namespace; empty for kinds that have none.
         name: Its name.
-        reason: One word to tell the user when it does not exist.
+        reason: One word for the user if it does not exist.
         message: One sentence.
     """
 
@@ -109,9 +109,9 @@ class RequireObject:
 
 @dataclass(frozen=True, slots=True)
 class RequireAbsent:
-    """Go on only if an owned object, which the caches do not show, does not exist.
+    """Continue only if an owned object that the caches do not show does not exist.
 
-    A cache that was filled a moment ago may be older than the owner.
+    A cache may be older than the owner.
 
     Attributes:
         kind: Its kind.
@@ -126,9 +126,9 @@ class RequireAbsent:
 
 @dataclass(frozen=True, slots=True)
 class PatchStatus:
-    """Replace the status of the object that the plan is for, unless that changed since it was observed.
+    """Replace the status of the object that the plan is for, unless the object has changed.
 
-    A merge patch of what differs is sent, with the resourceVersion.
+    The request is a merge patch of the differences, with the resourceVersion.
 
     Attributes:
         status: All of the new status.
@@ -154,10 +154,10 @@ class RecordEvent:
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """Look at the object that the plan is for again, even if nothing changes.
+    """Run another pass for the object, even if nothing changes.
 
     Attributes:
-        seconds: When.
+        seconds: Seconds until then.
     """
 
     seconds: float
@@ -176,7 +176,7 @@ Step = (
 
 
 class Stage(Protocol):
-    """Steps that may be carried out side by side; a stage may make each step when it is asked for."""
+    """Steps that may be carried out concurrently; a stage may build each step when it is needed."""
 
     def __len__(self) -> int:
         """Number of steps."""
@@ -186,13 +186,13 @@ class Stage(Protocol):
         """The steps, in order.
 
         Raises:
-            UnbuildableError: The next step cannot be made.
+            UnbuildableError: The next step cannot be built.
         """
         ...
 
 
 class UnbuildableError(Exception):
-    """A step that cannot be made; the message says why."""
+    """A step that cannot be built; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Plan:
 
     @property
     def wake(self) -> float | None:
-        """Seconds until something is due at a moment of its own, also if a step before it is refused."""
+        """Seconds until the earliest `RequeueAfter`, also if a step before it is refused."""
         return min(
             (
                 step.seconds

@@ -1,10 +1,10 @@
-"""PodGroups: how a stored one is brought up to date, and what it says.
+"""PodGroups: updates of stored ones, and what their status means.
 
-Only fields that follow from the owner are kept current; everything else of a group belongs to the scheduler. A restart of a Job
-keeps the group, its age and so its place in the line, but it must enqueue anew. So that this happens once for each
-incarnation, the group carries the version that it was last reset for, written together with the phase.
+Only fields that follow from the owner are kept current; everything else of a group belongs to the scheduler. A restart
+of a Job keeps the group, its age and so its position in the queue, but the group must enqueue again. The group has the
+version for which it was last reset, written together with the phase, so the reset happens once for each incarnation.
 
-Admission sends a group in queue `default` into the queue that its namespace names, if that names one. It stays there.
+If its namespace names a queue, admission moves a group from queue `default` to that queue. It stays there.
 
 Labels and annotations of the owner are copied to the group. The annotation `pumice.dev/copied` lists their keys, so that a
 key that the owner no longer has is removed while keys that others added stay.
@@ -29,22 +29,22 @@ __all__ = [
 ]
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of the manifest: of the Job, so of no meaning on the group."""
+"""kubectl's copy of the manifest of the Job; it has no meaning for the group."""
 
 ADMITTED = frozenset({"Inqueue", "Running", "Unknown", "Completed"})
-"""Phases in which the scheduler has let the group's pods come into being."""
+"""Phases in which the scheduler allows the creation of the group's pods."""
 
 COPIED = "pumice.dev/copied"
-"""Annotation of a group: keys of the labels, then of the annotations, that it has from its Job."""
+"""Annotation of a group: keys of the labels, then of the annotations, that were copied from its Job."""
 
 _WHOLE = ("minTaskMember", "minResources")
 _HEAD = ("labels", "annotations")
 
 
 def update(stored: Raw, target: Raw) -> Raw:
-    """The merge patch that brings a stored group to its target; empty when there is nothing to do.
+    """The merge patch that updates a stored group; empty if nothing differs.
 
-    The status is touched only to send a group of an earlier incarnation back to `Pending`.
+    The status is changed only to reset a group of an earlier incarnation to `Pending`.
     """
     meta = stored["metadata"]
     patch: Raw = {}
@@ -65,7 +65,7 @@ def update(stored: Raw, target: Raw) -> Raw:
 
 
 def note_of_copies(labels: Iterable[str], annotations: Iterable[str]) -> dict[str, str]:
-    """The annotation that lists what a group has from its owner; none when that is nothing."""
+    """The annotation that lists the copied keys; none if there are none."""
     listed = f"{','.join(sorted(labels))};{','.join(sorted(annotations))}"
     return {COPIED: listed} if listed != ";" else {}
 
@@ -76,7 +76,7 @@ def is_current(stored: Raw, target: Raw) -> bool:
 
 
 def queue_of(chosen: str | None, group: Raw | None) -> str:
-    """The queue that a Job is in: the one it names, or else the one that its group was given.
+    """The queue of a Job: the one that it names, or else the one of its group.
 
     Args:
         chosen: The Job's queue; `default` or nothing means that it chose none.
@@ -89,12 +89,12 @@ def queue_of(chosen: str | None, group: Raw | None) -> str:
 
 
 def phase_of(group: Raw) -> str:
-    """Phase of a group; `Pending` when the scheduler has not seen it yet."""
+    """Phase of a group; `Pending` if the scheduler has not set one."""
     return str((group.get("status") or {}).get("phase") or "Pending")
 
 
 def condition_of(group: Raw) -> tuple[str, str] | None:
-    """Reason and message of the newest condition, when it says that the group does not fit."""
+    """Reason and message of the newest condition, if it says that the group cannot be placed."""
     conditions = (group.get("status") or {}).get("conditions") or ()
     standing = [each for each in conditions if each.get("status") == "True"]
     if not standing:
@@ -107,7 +107,7 @@ def condition_of(group: Raw) -> tuple[str, str] | None:
 
 
 def _no_longer_copied(stored: Raw, target: Raw) -> Iterator[tuple[str, list[str]]]:
-    """Keys that a group has from its Job and that the Job no longer has, by section of the metadata."""
+    """Copied keys that the Job no longer has, by section of the metadata."""
     noted = str((stored.get("annotations") or {}).get(COPIED, "")).partition(";")
     for section, text in zip(_HEAD, (noted[0], noted[2]), strict=True):
         had = {*text.split(","), COPIED} if section == "annotations" else set(text.split(","))

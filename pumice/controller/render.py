@@ -1,4 +1,4 @@
-"""Everything that the controller would create for a Job, without a cluster."""
+"""All objects that the controller would create for a Job, without a cluster."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from pumice.plugins.settings import DEFAULT
 __all__ = ["NO_UID", "render", "without_keys"]
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
-"""Stands for the uid of an object that has none yet."""
+"""Placeholder for the uid of an object that has none yet."""
 
 
 def render(
@@ -24,10 +24,10 @@ def render(
     priorities: Mapping[str, int] | None = None,
     settings: PluginSettings = DEFAULT,
 ) -> list[Raw]:
-    """The Job's PodGroup, claims, objects of plugins and pods, in the order in which they are made.
+    """The Job's PodGroup, claims, objects of plugins and pods, in the order of their creation.
 
     Args:
-        job: The Job after admission. Without a uid, one of zeros stands in names and references.
+        job: The Job after admission. If it has no uid, names and references have one of zeros.
         registry: The job plugins.
         priorities: PriorityClass values by name.
         settings: What the cluster's operator has decided about plugins.
@@ -54,6 +54,6 @@ def render(
 
 
 def without_keys(job: ObjectMeta, secret: KeySecret, kind: Kind = JOB) -> Raw:
-    """The Secret with something in the place of the keys, which only a controller makes."""
+    """The Secret with placeholders for the keys, which only a controller creates."""
     (manifest,) = manifests(job, [secret], kind)
     return with_placeholders(manifest, secret)

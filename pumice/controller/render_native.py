@@ -1,4 +1,4 @@
-"""Everything that plugins make of an object of another controller, without a cluster: objects, and wired pods."""
+"""All objects and wired pods that plugins produce for an object of another controller, without a cluster."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,11 +22,11 @@ def render_native(
 ) -> list[Raw]:
     """The objects that the plugins want, and the pods as they would be stored; none for a template without plugins.
 
-    A pod has its hostname for its name: what its controller makes of that is not known.
+    A pod's name is its hostname, because the names that its controller gives are not known.
 
     Args:
         kind: Kind of the owner, one of those that plugins can wire.
-        manifest: The owner. Without a uid, one of zeros stands in references.
+        manifest: The owner. If it has no uid, references have one of zeros.
         registry: The job plugins.
         settings: What the cluster's operator has decided about plugins.
 

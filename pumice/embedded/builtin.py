@@ -11,6 +11,7 @@ from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.embedded.naming import path_segment_problem
 from pumice.embedded.resources import STATUS, Resource, Subresource
+from pumice.embedded.scales import SCALE
 from pumice.embedded.strategies import Strategy
 from pumice.embedded.strategies_core import (
     ConfigMapStrategy,
@@ -62,6 +63,8 @@ PORT_FORWARD = Subresource(
 )
 EPHEMERAL = Subresource("ephemeralcontainers")
 FINALIZE = Subresource("finalize", verbs=("update",))
+_SCALE = Subresource("scale", kind=SCALE.kind, group=SCALE.group, version=SCALE.version)
+_SCALED = ("ReplicationController", "Deployment", "ReplicaSet", "StatefulSet")
 _NO_PODS = (
     "this cluster makes no pods of a {}: no controller acts on it; "
     "it makes pods of ReplicaSets, batch Jobs and Volcano's Jobs"
@@ -107,11 +110,12 @@ def _plain(
         return _row(row, Strategy(name_problem=path_segment_problem), categories=categories)
     strategy = Strategy(has_status=status, has_generation=status)
     warning = "" if makes_pods else _NO_PODS.format(kind)
-    return _row(row, strategy, categories=categories, warning=warning)
+    below = (_SCALE,) if kind in _SCALED else ()
+    return _row(row, strategy, categories=categories, subresources=below, warning=warning)
 
 
 def builtin_resources() -> list[Resource]:
-    """All rows; made anew for each server."""
+    """All rows; made again for each server."""
     return [*_ruled(), *_kept(), *_access()]
 
 

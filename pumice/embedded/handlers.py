@@ -1,7 +1,7 @@
 """Requests for objects: from a method, a path, a query and a body to an answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -13,7 +13,8 @@ from pumice.embedded.calls import Call, FieldValidation
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Continue, Renderer
-from pumice.embedded.storage import Version, encode
+from pumice.embedded.scales import scale_of, scaled
+from pumice.embedded.storage import Obj, Version, encode
 from pumice.embedded.strategies import field_required
 from pumice.embedded.targets import Target
 from pumice.embedded.watching import WatchRequest
@@ -107,6 +108,8 @@ class Handlers:
         if verb is None or (subresource is not None and verb not in subresource.verbs):
             raise statuses.method_not_allowed()
         match verb:
+            case "update" | "patch" if target.subresource == "scale":
+                return self._scale(ask, call)
             case "create" if target.subresource:
                 return self._create_below(ask, call)
             case "create" if not target.name:
@@ -144,6 +147,8 @@ class Handlers:
             return HttpResponse(text.encode(), media_type="text/plain")
         if target.subresource in _STREAMS:
             raise statuses.bad_request(f"{_SIMULATED}, so pods have no {target.subresource}")
+        if target.subresource == "scale":
+            return HttpResponse(encode(scale_of(version.obj)))
         return self._one(ask, call, version)
 
     def _create(self, ask: HttpRequest, call: Call) -> HttpResponse:
@@ -188,6 +193,21 @@ class Handlers:
             call, lambda current: patches.patched(kind, current.copy(), patch)
         )
         return self._one(ask, call, version)
+
+    def _scale(self, ask: HttpRequest, call: Call) -> HttpResponse:
+        kind = ask.headers.get("Content-Type", "").partition(";")[0].strip()
+        body = ask.decoded()
+        is_patch = ask.method == "PATCH"
+        if is_patch and kind not in (patches.MERGE_PATCH, patches.JSON_PATCH):
+            raise statuses.unsupported_media_type((patches.JSON_PATCH, patches.MERGE_PATCH))
+
+        def change(current: Version) -> Obj:
+            scale = patches.patched(kind, scale_of(current.obj), body) if is_patch else body
+            return scaled(call, current.copy(), _object(scale))
+
+        workload = replace(call, subresource="")  # it is the object that is validated and stored
+        version = self._objects.change(workload, change)
+        return HttpResponse(encode(scale_of(version.obj)), 200, call.warnings)
 
     def _delete(self, ask: HttpRequest, call: Call) -> HttpResponse:
         deleted = self._deletion.delete(call, self._options(ask, call))

@@ -24,6 +24,7 @@ __all__ = [
     "POD",
     "PRIORITY_CLASS",
     "RUNTIME_CLASS",
+    "SCALE",
     "SECRET",
     "SERVICE",
     "check",
@@ -226,6 +227,14 @@ BINDING = Structural(
         {
             "metadata": {**_texts("name", "uid", "resourceVersion"), "annotations": _TEXTS},
             "target": _texts("kind", "name"),
+        }
+    )
+)
+SCALE = Structural(
+    _schema(
+        {
+            "metadata": _texts("name", "uid", "resourceVersion"),
+            "spec": {"replicas": "integer"},
         }
     )
 )

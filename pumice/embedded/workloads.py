@@ -1,7 +1,7 @@
 """Simulated workloads: the part of the controllers that make pods of ReplicaSets and batch Jobs.
 
 Examples of other owners run with them where no controller manager runs. Each owner is looked at after something about it or its pods has
-changed: what it wants is computed anew from what there is (see `pod_makers`), so that no change can be missed. Pods go through admission,
+changed: what it wants is computed again from what there is (see `pod_makers`), so that no change can be missed. Pods go through admission,
 as in a cluster. What a controller manager does beyond that (adoption, time limits, pod failure policies) is not simulated.
 """
 

@@ -1,8 +1,7 @@
 """Job plugins: a Job and one of its pods in, edits and wanted objects out.
 
-The plugins stand one a file, `registry` lists them, `wiring` applies them and `findings` judges a Job
-by them. All of it is pure: nothing reads a cluster, a clock or a file, but for `reference`, which
-writes the plugins' documentation pages.
+Each plugin has a file, `registry` lists them, `wiring` applies them, and `findings` checks Jobs. All of it is pure:
+only `reference`, which writes the plugins' documentation pages, reads files.
 """
 
 from pumice.plugins.addresses import address, addresses

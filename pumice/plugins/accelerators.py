@@ -1,4 +1,4 @@
-"""Accelerators: which resources are GPUs and their like, and how many a pod asks for."""
+"""Accelerators: which resources are GPUs or similar devices, and how many a pod requests."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -33,7 +33,7 @@ _SHARES = ("memory", "vcore", "cores")
 
 
 def is_accelerator(resource: str) -> bool:
-    """Whether a resource counts accelerators, each of which wants a process of its own."""
+    """True if a resource counts accelerators, each of which needs a process of its own."""
     name = resource.lower()
     if name in _KNOWN or name.endswith("/gpu"):
         return True
@@ -41,9 +41,9 @@ def is_accelerator(resource: str) -> bool:
 
 
 def accelerators(task: Task) -> int:
-    """Accelerators that one pod of a task asks for: all containers together, those beside them (sidecars) too.
+    """Number of accelerators that one pod of a task requests, over all containers including sidecars.
 
-    Devices of resource claims are not among them, since a claim says elsewhere what it is for.
+    Devices of resource claims are not counted, because the claim is another object.
     """
     spec = task.pod_spec()
     everywhere = [
@@ -59,9 +59,9 @@ def accelerators(task: Task) -> int:
 
 
 def cpus(task: Task) -> int:
-    """Whole CPUs that one pod of a task asks for: those of the pod where it says so, or of its containers together.
+    """Whole CPUs that one pod of a task requests: of the pod as a whole, or of its containers together.
 
-    A rest does not count, nor do sidecars, which need theirs for themselves.
+    Fractions are dropped, and sidecars do not count.
     """
     spec = task.pod_spec()
     of_pod = dict(_amounts(spec)).get("cpu")
@@ -72,7 +72,7 @@ def cpus(task: Task) -> int:
 
 
 def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[FieldError]:
-    """Warn about pods that get devices by resource claims alone, of which nothing here knows the number.
+    """Warn about pods that get devices only by resource claims, whose number is not known here.
 
     Args:
         job: The Job.

@@ -1,8 +1,8 @@
-"""Where the pods of a Job can be reached: `<hostname>.<subdomain>`, relative to the namespace.
+"""Addresses of the pods of a Job: `<hostname>.<subdomain>`, relative to the namespace.
 
-A template that sets `hostname` gives it to every pod of its task, so such a task has one address, whatever
-its replicas; a template's `subdomain` replaces the Job's name, and Pumice makes no Service for it. Pods that
-another controller makes are named by it.
+A template that sets `hostname` gives it to every pod of its task, so such a task has one address for all replicas. A
+template's `subdomain` replaces the Job's name, and Pumice creates no Service for it. Pods of other controllers have the
+names that these give them.
 """
 
 from pumice.api import keys, names
@@ -40,7 +40,7 @@ def hostname(job: Job, task: Task, index: int) -> str:
 
 
 def hostnames(job: Job, task: Task) -> list[str]:
-    """Hostnames of a task's pods by index; exactly one where the template fixes it."""
+    """Hostnames of a task's pods by index; exactly one if the template sets it."""
     if isinstance(task, ForeignTask):
         return [task.hostnames.at(index) for index in range(task.size)]
     if fixed := fixed_hostname(task):
@@ -50,7 +50,7 @@ def hostnames(job: Job, task: Task) -> list[str]:
 
 
 def hostname_pattern(job: Job, task: Task) -> str:
-    """What the hostnames of a task's pods look like, also of those that come later; empty for a fixed one."""
+    """Pattern of the hostnames of a task's pods, including later ones; empty for a fixed hostname."""
     if isinstance(task, ForeignTask):
         stem = task.hostnames.stem
         return f"{stem} {stem}-*" if task.hostnames.leader else f"{stem}-*"
@@ -58,24 +58,24 @@ def hostname_pattern(job: Job, task: Task) -> str:
 
 
 def domain(job: Job) -> str:
-    """The subdomain in which the pods of a Job are, unless their template names another: the Job's name."""
+    """The subdomain of the pods of a Job, unless their template sets another: the Job's name."""
     return job.subdomain if isinstance(job, ForeignJob) else job.metadata.name
 
 
 def subdomain(job: Job, task: Task) -> str:
-    """`template.spec.subdomain`, or else the Job's own, for which plugin `svc` makes a Service."""
+    """`template.spec.subdomain`, or else the Job's own, for which plugin `svc` creates a Service."""
     return _text(task, "subdomain") or domain(job)
 
 
 def labels_of_job(job: Job) -> dict[str, str]:
-    """Labels that all pods of a Job have and no others."""
+    """Labels that select exactly the pods of a Job."""
     if isinstance(job, ForeignJob):
         return dict(job.labels or {})
     return {keys.JOB_NAME: job.metadata.name, keys.JOB_NAMESPACE: job.metadata.namespace}
 
 
 def labels_of_task(job: Job, name: str) -> dict[str, str]:
-    """Labels that all pods of a task have and no others; those of the Job where nothing tells its tasks apart."""
+    """Labels that select exactly the pods of a task; those of the Job if its tasks cannot be distinguished."""
     task = job.task(name)
     if isinstance(task, ForeignTask):
         return labels_of_job(job) | (task.labels or {})
@@ -88,24 +88,24 @@ def address(job: Job, task: Task, index: int) -> str:
 
 
 def addresses(job: Job, task: Task) -> list[str]:
-    """Addresses of a task's pods by index; exactly one where the template fixes the hostname."""
+    """Addresses of a task's pods by index; exactly one if the template sets the hostname."""
     suffix = f".{subdomain(job, task)}"
     return [f"{each}{suffix}" for each in hostnames(job, task)]
 
 
 def is_small(job: Job) -> bool:
-    """Whether the addresses of all pods are far from every limit, without looking at them.
+    """True if the addresses of all pods are surely far below every limit; they are not computed.
 
-    Hostnames and subdomains have at most 63 characters each, or are refused as such; 128 addresses of
-    that length are 16 KiB. Nearly every Job is small, and every review asks.
+    Hostnames and subdomains have at most 63 characters each, and 128 addresses of that length are 16 KiB. Nearly every
+    Job is small, and every review calls this.
     """
     return job.replicas <= _FEW_PODS
 
 
 def joined_size(job: Job, task: Task) -> int:
-    """Bytes of a task's addresses with one separator between two, without making them.
+    """Bytes of a task's addresses with one separator between two, without computing the addresses.
 
-    Admission asks this of every Job, whatever its size.
+    Admission calls this for Jobs of any size.
     """
     if fixed_hostname(task):
         return len(address(job, task, 0))

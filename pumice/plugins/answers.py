@@ -1,7 +1,7 @@
-"""Whether what a plugin answers is what it was asked for.
+"""Checks of the types of plugin results.
 
-Plugins may come from other packages, and nothing holds their methods to their annotations. What is wrong is said
-here, before it is far from the plugin that it came from.
+Plugins may come from other packages, and Python does not enforce the annotations of their methods. A wrong result is
+reported here, with the plugin that returned it.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ __all__ = [
 
 _NOTHING = Findings()
 _LONGEST = 60
-"""Characters of a wrong answer that are shown."""
+"""Maximum length of a wrong result in a message."""
 
 
 def fault_of_findings(found: Any) -> str:
-    """What is wrong with the answer of `check`; empty when nothing is."""
+    """What is wrong with the result of `check`; empty if it is valid."""
     if not isinstance(found, Findings):
         return f"check gives {_shown(found)}, expected Findings"
     if found == _NOTHING:
@@ -44,7 +44,7 @@ def fault_of_findings(found: Any) -> str:
 
 
 def fault_of_annotations(found: Any) -> str:
-    """What is wrong with the answer of `job_annotations`; empty when nothing is."""
+    """What is wrong with the result of `job_annotations`; empty if it is valid."""
     if not isinstance(found, Mapping):
         return f"job_annotations gives {_shown(found)}, expected a dict of texts"
     for key, value in found.items():
@@ -54,7 +54,7 @@ def fault_of_annotations(found: Any) -> str:
 
 
 def fault_of_objects(found: list[Any]) -> str:
-    """What is wrong with the answer of `objects`; empty when nothing is."""
+    """What is wrong with the result of `objects`; empty if it is valid."""
     for each in found:
         metadata = each.get("metadata") if isinstance(each, dict) else None
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
@@ -66,7 +66,7 @@ def fault_of_objects(found: list[Any]) -> str:
 
 
 def fault_of_secrets(found: list[Any]) -> str:
-    """What is wrong with the answer of `secrets`; empty when nothing is."""
+    """What is wrong with the result of `secrets`; empty if it is valid."""
     for each in found:
         if not isinstance(each, KeySecret):
             return f"secrets gives {_shown(each)}, expected KeySecret"
@@ -74,16 +74,16 @@ def fault_of_secrets(found: list[Any]) -> str:
 
 
 def fault_of_editor(found: Any) -> str:
-    """What is wrong with the answer of `for_job`; empty when nothing is."""
+    """What is wrong with the result of `for_job`; empty if it is valid."""
     if callable(found):
         return ""
     return f"for_job gives {_shown(found)}, expected a function of a task and an index"
 
 
 def fault_of_edits(found: Any) -> str:
-    """What is wrong with edits in a way that a pod would carry on; empty when nothing is.
+    """What is wrong with edits that could be applied and would make an invalid pod; empty if they are valid.
 
-    Everything else of edits that is not as it should be makes applying them fail.
+    Other invalid edits fail when they are applied.
     """
     if not isinstance(found, PodEdits):
         return f"pod_edits gives {_shown(found)}, expected PodEdits"

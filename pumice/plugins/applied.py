@@ -1,7 +1,7 @@
-"""The plugins that a Job names, found, with their arguments read, and asked with care.
+"""The plugins of a Job, with parsed arguments and with error handling.
 
-Plugins may come from other packages, and one that fails must neither take its process along nor let others look
-guilty: whatever it raises, `SystemExit` too, becomes a `PluginError` that names it and its package.
+Plugins may come from other packages. A failing plugin must not end the process, and the error must name it: each
+exception, also `SystemExit`, becomes a `PluginError` with the plugin and its package.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,16 +25,16 @@ from pumice.plugins.upstream_arguments import parse_upstream
 __all__ = ["FAILURES", "Applied", "applied", "read_arguments"]
 
 FAILURES = (Exception, SystemExit)
-"""What a plugin may raise without meaning it."""
+"""Exceptions that a plugin may raise by mistake."""
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A plugin of a Job. Each of its answers may raise `PluginError`.
+    """A plugin of a Job. Each of its methods may raise `PluginError`.
 
     Attributes:
         plugin: The plugin.
         parsed: Its arguments in this Job.
-        origin: Where it comes from, as the registry says.
+        origin: Its origin, as in the registry.
     """
 
     plugin: JobPlugin
@@ -42,13 +42,13 @@ class Applied(msgspec.Struct, frozen=True):
     origin: str
 
     def problems(self, job: Job) -> tuple[ArgumentProblem, ...]:
-        """What is wrong with its arguments, with what is used instead in this Job."""
+        """Problems of its arguments, with the values that are used instead in this Job."""
         if type(self.plugin).in_effect is JobPlugin.in_effect:
             return self.parsed.problems
         return tuple(self._in_effect(job, each) for each in self.parsed.problems)
 
     def check(self, job: Job) -> Findings:
-        """What it has against the Job."""
+        """Errors and warnings of the plugin about the Job."""
         found: Findings = self._ask(self.plugin.check, job, answers.fault_of_findings)
         return found
 
@@ -78,17 +78,17 @@ class Applied(msgspec.Struct, frozen=True):
         return found
 
     def editor(self, job: Job) -> PodEditor:
-        """The function that gives its edits to a pod; `edits` calls it with care."""
+        """The function that computes its edits to a pod; call it through `edits`."""
         found: PodEditor = self._ask(self.plugin.for_job, job, answers.fault_of_editor)
         return found
 
     def edits(self, edit: PodEditor, task: Task, index: int) -> PodEdits:
-        """Its edits to the pod of a task at an index, given by its editor."""
+        """Its edits to the pod of a task at an index, computed by its editor."""
         found: PodEdits = self._ask(lambda task, _: edit(task, index), task, answers.fault_of_edits)
         return found
 
     def failed(self, error: BaseException) -> PluginError:
-        """What to say of something that it has raised."""
+        """The error for an exception of the plugin."""
         if isinstance(error, PluginError):
             return PluginError(f"{_named(self.plugin, self.origin)}: {error}")
         return PluginError(f"{_named(self.plugin, self.origin)} failed with {_told(error)}")
@@ -139,7 +139,7 @@ def read_arguments(
     strict_upstream: bool,
     settings: PluginSettings = DEFAULT,
 ) -> Parsed:
-    """Read a plugin's words by Pumice's rule or by Volcano's."""
+    """Read a plugin's words by Pumice's rules or by Volcano's."""
     read = parse_upstream if strict_upstream else parse
     parsed = read(spec, vector or ())
     if settings is DEFAULT:
@@ -150,7 +150,7 @@ def read_arguments(
 def _read(
     entry: Registered, vector: Sequence[str] | None, strict_upstream: bool, settings: PluginSettings
 ) -> Parsed:
-    """A plugin's words; where reading them fails, none of them counts."""
+    """Read a plugin's words; if reading them fails, none of them has an effect."""
     spec = entry.plugin.arguments
     try:
         return read_arguments(spec, vector, strict_upstream=strict_upstream, settings=settings)
@@ -166,7 +166,7 @@ def _named(plugin: JobPlugin, origin: str) -> str:
 
 
 def _told(error: BaseException) -> str:
-    """The error and where it was raised, for the plugin's author."""
+    """The exception and where it was raised, for the plugin's author."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

@@ -1,14 +1,13 @@
-"""The arguments of a job plugin: what it declares, and how a Job's words are read.
+"""The arguments of a job plugin: their declaration, and how the words of a Job are parsed.
 
-`spec.plugins` gives each plugin a list of words (`["--port=5000", "--ps", "server"]`). A plugin
-declares its flags as data (`ArgumentSpec`); `parse` reads the words into `Values` and a list of
-problems. A word that cannot be read never stops anything: the argument keeps what it had, the
-words after it still count, and a problem says what was found and what is used instead.
+`spec.plugins` gives each plugin a list of words (`["--port=5000", "--ps", "server"]`). A plugin declares its flags as
+data (`ArgumentSpec`); `parse` reads the words into `Values` and a list of problems. A word that cannot be read does not
+stop the parser: the argument keeps its value, later words are still read, and a problem says what was found and what is
+used instead.
 
-Volcano stops at the first word that it cannot read, sets a bad boolean to false and a bad integer
-to 0, without a message. `strict_upstream` reproduces that to the letter (`upstream_arguments`), for
-those who depend on it; the problems are listed all the same. Both readings are in this file, because they share types and
-problems.
+Volcano stops at the first word that it cannot read, sets a bad boolean to false and a bad integer to 0, without a
+message. `strict_upstream` reproduces this exactly (`upstream_arguments`), for users who depend on it; problems are
+still listed. Both parsers use the types and problems of this file.
 """
 
 import re
@@ -41,18 +40,18 @@ __all__ = [
 ]
 
 _SHORT = 64
-"""Characters of words that are remembered; keys are longer."""
+"""Maximum length of words that are cached; keys are longer."""
 
 _IS = "--{name} is {used}"
 _FLAG = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
 
 
 class BadValueError(ValueError):
-    """A word is not of the kind that its argument wants.
+    """A word has the wrong type for its argument.
 
     Attributes:
-        expected: What would be right, for example `an integer`.
-        upstream: What Volcano uses instead.
+        expected: The expected type, for example `an integer`.
+        upstream: The value that Volcano uses instead.
         accepted_upstream: Whether Volcano takes the value without complaint.
     """
 
@@ -67,10 +66,10 @@ class BadValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What an argument's value may be.
+    """Type of an argument's value.
 
     Attributes:
-        name: Shown in the documentation.
+        name: Name in the documentation.
         read: Turns a word into the value; raises `BadValueError` or any `ValueError` whose text says
             what was expected.
     """
@@ -97,13 +96,13 @@ def _read_boolean(word: str) -> bool:
 
 
 def between(name: str, noun: str, least: int, most: int) -> ValueType:
-    """Kind of an argument that is an integer of a range, which Volcano does not look at.
+    """Type of an argument that is an integer in a range; Volcano does not check the range.
 
     Args:
-        name: Of the kind.
-        noun: What the integer is, with its article: `a port`.
-        least: The smallest that will do.
-        most: The largest.
+        name: Name of the type.
+        noun: Description of the integer, with its article: `a port`.
+        least: The minimum.
+        most: The maximum.
     """
     expected = f"{noun} from {least} to {most}"
 
@@ -126,7 +125,7 @@ BOOLEAN = ValueType("boolean", _read_boolean)
 
 
 def one_of(name: str, choices: Iterable[str]) -> ValueType:
-    """Kind of an argument that is one of a few words."""
+    """Type of an argument with a fixed set of words."""
     known = tuple(choices)
 
     def read(word: str) -> str:
@@ -146,7 +145,7 @@ class Argument:
         kind: Type of the value. A boolean may have no value and never uses the next argument as its value.
         default: Value when the Job does not set it.
         help: One line for the documentation, without a full stop.
-        ours: The flag exists in Pumice only, although Volcano has the plugin too.
+        ours: Whether the flag exists only in Pumice, although Volcano has the plugin, too.
     """
 
     name: str
@@ -188,9 +187,9 @@ class Values:
 
     Attributes:
         of: The values; every declared argument has one.
-        given: Names that the Job set, as against those that have their default.
-        strict_upstream: Whether Volcano's result is wanted where Pumice's would be better.
-        settings: What the cluster's operator has decided.
+        given: Names of the arguments that the Job sets; others have their default.
+        strict_upstream: Whether to give Volcano's result where Pumice's differs.
+        settings: Settings of the cluster's operator.
     """
 
     of: Mapping[str, Any]
@@ -204,16 +203,16 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentProblem:
-    """A word that could not be used.
+    """A word that cannot be used.
 
     Attributes:
         position: Index of the word in the plugin's list.
-        argument: Name of the flag that it was about, empty for a stray word.
+        argument: Name of its flag; empty for a word without one.
         found: The word or value.
-        used: What is used instead, as a word; empty when there is nothing to use.
-        message: All of that in one sentence.
-        kept: Name of the flag whose value that is; empty where it is not known which one was meant.
-        keeps: How the message's end says so, with `{used}` and the flag's `{name}`.
+        used: The value that is used instead, as a word; empty if there is none.
+        message: The problem as one sentence.
+        kept: Name of the flag with that value; empty if the flag is unknown.
+        keeps: Last part of the message, with `{used}` and the flag's `{name}`.
     """
 
     position: int
@@ -225,7 +224,7 @@ class ArgumentProblem:
     keeps: str = ""
 
     def with_used(self, used: str) -> "ArgumentProblem":
-        """The same problem where the rest of the Job decides what is used instead."""
+        """The same problem, if the rest of the Job determines the value that is used instead."""
         old, new = (_outcome(self.keeps, self.kept, each) for each in (self.used, used))
         return replace(self, used=used, message=self.message.removesuffix(old) + new)
 
@@ -247,13 +246,13 @@ def shown(value: Any) -> str:
 
 
 def split_flag(word: str) -> tuple[str, str | None] | None:
-    """Name and value (None without `=`) of a flag; None when the word is not written as one."""
+    """Name and value (None without `=`) of a flag; None if the word does not have the form of a flag."""
     match = _FLAG.fullmatch(word)
     return (match[1], match[2]) if match else None
 
 
 def parse(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
-    """Read a plugin's words: all of them, whatever is wrong with some."""
+    """Parse all words of a plugin, also after invalid ones."""
     if sum(map(len, vector)) <= _SHORT:
         return _parsed(spec, tuple(vector))
     return _read(spec, vector)
@@ -281,7 +280,7 @@ class _Fault:
 
     Attributes:
         position: Index of the word.
-        argument: Flag that keeps its value; None where it is not known which one was meant.
+        argument: Flag that keeps its value; None if the flag is unknown.
         name: Name of the flag as it was written.
         found: The word or value.
         text: What is wrong.
@@ -308,7 +307,7 @@ class _Fault:
 
 
 def _outcome(keeps: str, name: str, used: str) -> str:
-    """How a message says what is used instead."""
+    """The end of a message, about the value that is used instead."""
     return (keeps if used else "--{name} stays empty").format(used=used, name=name)
 
 
@@ -359,7 +358,7 @@ class _ArgumentReader:
             self.faults.append(_Fault(self.position, argument, argument.name, found, text))
 
     def _stray(self, word: str, bare: Argument | None) -> None:
-        """A word that is no flag; behind a boolean it is meant as that one's value."""
+        """A word that is not a flag; after a boolean it was probably meant as its value."""
         if len(self.faults) >= _MOST_FAULTS:
             return
         hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"

@@ -1,22 +1,21 @@
-"""Edits to a pod as data, and how they are applied.
+"""Edits of a pod as data, and their application.
 
 Rules for every edit:
 
-- What the user wrote stays. A variable, volume, mount, port, init container, label or annotation that
-  the pod has already is kept; only what is missing is added. (With `user_wins=False` a plugin's
-  variable replaces the user's where it stands, which is what Volcano's second entry of the same name
-  amounts to in a running container.)
+- Existing values are kept. A variable, volume, mount, port, init container, label or annotation that the pod already
+  has stays; only missing ones are added. (With `user_wins=False` a plugin's variable replaces the user's in place. In
+  Volcano a second entry of the same name has this effect in a running container.)
 - Injected variables stand before the user's, so that the user's can refer to them: `$(VC_TASK_INDEX)`.
-- Nothing is ever there twice: variables and volumes by name, mounts by path, ports by number, init
-  containers by name. Applying the same edits again therefore changes nothing.
-- What Kubernetes would refuse beside what is there is left out: an init container of a container's name, and
-  a mount where a container has a block device, or of a volume that it uses as one.
-- In a pod of the host's network a port is declared by one container alone: there every port is one of the
-  node, and Kubernetes refuses a pod that asks for one twice.
-- Fields that Pumice does not know stay. The pod given is not changed; the one returned shares the
-  parts that need no edit with it, so pods may be built from a template by shallow copies.
+- There are no duplicates: variables and volumes are identified by name, mounts by path, ports by number, init
+  containers by name. So applying the same edits again changes nothing.
+- Edits that Kubernetes would refuse in this pod are left out: an init container with the name of a container, and a
+  mount at the path of a block device, or of a volume that is used as one.
+- In a pod with `hostNetwork` only one container declares a port: each port is one of the node, and Kubernetes refuses
+  duplicates.
+- Fields that Pumice does not know are kept. The given pod is not changed; the result shares its unchanged parts, so
+  pods may be built from a template by shallow copies.
 
-An init container that runs beside the others (`restartPolicy: Always`) is a container like them.
+A sidecar (an init container with `restartPolicy: Always`) counts as a container.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,13 +55,13 @@ class EnvVar:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A volume in all containers, or in some; of two at one path a container gets the first.
+    """A volume mount for all containers, or for some; of two mounts at one path a container gets the first.
 
     Attributes:
         volume: Name of the volume.
         path: Where it is mounted.
         init_containers: Whether init containers get it too.
-        sub_path: What of the volume is mounted; all of it when empty.
+        sub_path: Path in the volume that is mounted; empty for the whole volume.
         containers: Names of the containers that get it; None for all.
     """
 
@@ -95,13 +94,13 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class ContainerEdits:
-    """What is wanted of one container, which is no init container.
+    """Edits of one container that is not an init container.
 
     Attributes:
-        name: Its name. The only container of a pod is meant whatever its name.
-        command: Its command, which replaces the one that it has.
+        name: Its name. If the pod has one container, it is edited under any name.
+        command: Its command, which replaces the existing one.
         ports: Ports to declare.
-        by_name_only: An only container of another name is not meant.
+        by_name_only: Whether a single container with another name is not edited.
     """
 
     name: str
@@ -112,7 +111,7 @@ class ContainerEdits:
 
 @dataclass(frozen=True, slots=True)
 class PodEdits:
-    """What one or several plugins want of a pod.
+    """Edits of a pod by one or several plugins.
 
     Attributes:
         hostname: `spec.hostname` where the template sets none.
@@ -121,7 +120,7 @@ class PodEdits:
         volumes: Entries of `spec.volumes`.
         mounts: Mounts of those volumes.
         ports: Ports to declare.
-        containers: What is wanted of single containers.
+        containers: Edits of single containers.
         init_containers: Entries to append to `spec.initContainers`.
         labels: Labels of the pod.
         annotations: Annotations of the pod.
@@ -143,7 +142,7 @@ _FIELDS = tuple(each.name for each in fields(PodEdits))
 
 
 def merge(edits: Iterable[PodEdits]) -> PodEdits:
-    """All edits as one, in the order given; where two want the same thing, the earlier one wins."""
+    """All edits as one, in the given order; of two edits of the same thing the earlier one wins."""
     merged: dict[str, Any] = {}
     for each in edits:
         for name in _FIELDS:
@@ -161,11 +160,11 @@ def merge(edits: Iterable[PodEdits]) -> PodEdits:
 
 
 def apply(pod: Raw, edits: PodEdits, *, user_wins: bool = True) -> Raw:
-    """Return the pod with the edits; the very same object where nothing is missing.
+    """Apply edits to a pod; returns the same object if nothing is missing.
 
     Args:
         pod: A pod as raw JSON.
-        edits: What is wanted.
+        edits: The edits.
         user_wins: Whether a variable that the pod sets itself keeps its value.
     """
     spec = _spec(_object(pod.get("spec")), edits, user_wins)
@@ -205,7 +204,7 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
 
 
 class _NodePorts:
-    """Ports that a pod of the host's network has declared, whichever of its containers did."""
+    """Ports that the containers of a pod with `hostNetwork` have declared."""
 
     def __init__(self, spec: Raw) -> None:
         self._numbers = {
@@ -217,7 +216,7 @@ class _NodePorts:
         }
 
     def free(self, wanted: Iterable[Port]) -> list[Port]:
-        """Those of the ports that are not declared yet; they count as declared from now on."""
+        """The ports that are not declared yet; they count as declared afterwards."""
         found = [each for each in wanted if _int32(each.number) not in self._numbers]
         self._numbers.update(_int32(each.number) for each in found)
         return found
@@ -245,7 +244,7 @@ def _single_containers(
 
 
 def meant(containers: Sequence[Any], name: str, *, by_name_only: bool = False) -> int | None:
-    """Position of the container that a name means: the one of that name, or the only one."""
+    """Position of the container with a name, or of the only container."""
     for position, container in enumerate(containers):
         if isinstance(container, dict) and container.get("name") == name:
             return position
@@ -320,7 +319,7 @@ def _with_ports(container: Raw, wanted: Sequence[Port]) -> Raw:
 
 
 def _int32(number: int) -> int:
-    """What 32 bits hold of a number, which is what Volcano declares of an impossible port."""
+    """A number cut to 32 bits, which is what Volcano declares for an invalid port."""
     return number if 0 <= number <= _MAX_PORT else (number + 2**31) % 2**32 - 2**31
 
 
@@ -331,7 +330,7 @@ def _with_items(
     identity: Callable[[Any], str],
     manifest: Callable[[T], Any],
 ) -> Raw:
-    """The owner with every wanted item appended to a list, unless one of that identity is there."""
+    """The owner with every wanted item appended to a list, without duplicates."""
     if not wanted:
         return owner
     present = _list(owner, key)

@@ -1,4 +1,4 @@
-"""How many pods an elastic group may have: `--elastic=2:8` of plugin `pytorch`."""
+"""The range of pods of an elastic group: `--elastic=2:8` of plugin `pytorch`."""
 
 import re
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class Nodes:
     """A range of pods.
 
     Attributes:
-        least: With how many the group starts.
-        most: How many it takes.
+        least: Number with which the group starts.
+        most: Maximum number.
     """
 
     least: int
@@ -33,7 +33,7 @@ def read_nodes(word: str) -> Nodes:
     """Read a range.
 
     Raises:
-        ValueError: It is none; the message says what was expected.
+        ValueError: The text is not a range; the message says what was expected.
     """
     match = _RANGE.fullmatch(word)
     if match and 0 < (least := int(match[1])) <= (most := int(match[2])):
@@ -42,11 +42,11 @@ def read_nodes(word: str) -> Nodes:
 
 
 def elastic_warnings(job: Job, members: RoleMembers, nodes: Nodes) -> list[FieldError]:
-    """Warn about a range for which the Job has too few pods, or of which its gang leaves nothing.
+    """Warn about a range for which the Job has too few pods, or whose minimum the gang always exceeds.
 
     Args:
         job: The Job.
-        members: Who plays which role.
+        members: Members of the roles.
         nodes: The range.
     """
     warnings = []

@@ -1,4 +1,4 @@
-"""Plugin `env`: each container knows the index of its pod within the task."""
+"""Plugin `env`: gives each container the index of its pod within the task."""
 
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import Values
@@ -9,7 +9,7 @@ from pumice.plugins.kept import kept_warnings
 __all__ = ["VARIABLES", "Env"]
 
 VARIABLES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
-"""The variables, both with the index: that of Volcano, after an older name of it."""
+"""The variables with the index: Volcano's, and an older name of it."""
 
 
 class Env(JobPlugin):
@@ -20,10 +20,10 @@ class Env(JobPlugin):
     after = ("svc", "ssh")
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn where a template sets an index itself."""
+        """Warn about templates that set an index themselves."""
         return Findings(warnings=tuple(kept_warnings(job, values, VARIABLES)))
 
     def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:  # noqa: ARG002
-        """Two variables with the index; the user's own win."""
+        """Two variables with the index; the user's own take precedence."""
         text = str(index)
         return PodEdits(env=tuple(EnvVar(name, text) for name in VARIABLES))

@@ -1,4 +1,4 @@
-"""The one error of this package that callers catch."""
+"""The error of this package that callers catch."""
 
 __all__ = ["PluginError"]
 

@@ -1,8 +1,8 @@
-"""Everything that is wrong or doubtful about the plugins of a Job.
+"""All errors and warnings about the plugins of a Job.
 
-A bad argument never refuses a Job: manifests that Volcano accepts must pass, and the plugin works on
-with what it had. A name that is no plugin does refuse it, and so does what a plugin knows to fail later,
-and a plugin that fails itself.
+An invalid argument does not refuse a Job: manifests that Volcano accepts must pass, and the plugin uses the previous
+value. A Job is refused for an unknown plugin, for a problem that would make it fail later, and if a plugin itself
+fails.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ __all__ = ["problems"]
 
 
 def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> Findings:
-    """Judge the plugins of a Job, in a stable order; never raises, whatever the Job holds."""
+    """Check the plugins of a Job, in a stable order; never raises."""
     errors = _unknown(job, registry)
     warnings: list[FieldError] = []
     for each in applied(job, registry, strict_upstream=strict_upstream):

@@ -1,7 +1,7 @@
-"""Jobs whose pods another controller makes: it has named and labelled them, and plugins must go by that.
+"""Jobs whose pods another controller creates, with its own names and labels.
 
-Pumice's own pods are `<job>-<task>-<index>` and carry Volcano's labels. Those of an Indexed Job, a JobSet
-or a LeaderWorkerSet are named and labelled otherwise; in all else a plugin sees a Job like any other.
+Pumice's own pods are `<job>-<task>-<index>` and carry Volcano's labels. Those of an Indexed Job, a JobSet or a
+LeaderWorkerSet have other names and labels; otherwise a plugin sees a normal Job.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ __all__ = ["ForeignJob", "ForeignTask", "Hostnames", "digits"]
 
 @dataclass(frozen=True, slots=True)
 class Hostnames:
-    """How the pods of a task are called.
+    """Naming scheme of the pods of a task.
 
     Attributes:
-        stem: What comes before the numbers.
-        first: Position of the task's first pod among all of that stem.
-        per_job: Pods of each Job where two numbers count, that of the Job and that of the pod in it; 0 for
-            one number.
-        leader: Whether position 0 has the stem alone for its name.
+        stem: Text before the numbers.
+        first: Position of the task's first pod among all pods with that stem.
+        per_job: Pods of each Job if names have two numbers, that of the Job and that of the pod in it; 0 for one
+            number.
+        leader: Whether the name at position 0 is the stem alone.
     """
 
     stem: str
@@ -38,7 +38,7 @@ class Hostnames:
         return f"{self.stem}-{position}"
 
     def joined_size(self, count: int) -> int:
-        """Bytes of the first hostnames of the task together, without making them."""
+        """Bytes of the first hostnames of the task together, without computing them."""
         return self._bytes_below(self.first + count) - self._bytes_below(self.first)
 
     def _bytes_below(self, end: int) -> int:
@@ -53,11 +53,11 @@ class Hostnames:
 
 
 class ForeignTask(Task, frozen=True):
-    """A task whose pods another controller makes.
+    """A task whose pods another controller creates.
 
     Attributes:
-        hostnames: How they are called.
-        labels: Labels that its pods have and no others of the Job; empty where nothing tells them apart.
+        hostnames: Their naming scheme.
+        labels: Labels that select exactly its pods in the Job; empty if there are none.
     """
 
     hostnames: Hostnames = Hostnames("")
@@ -65,12 +65,12 @@ class ForeignTask(Task, frozen=True):
 
 
 class ForeignJob(Job, frozen=True):
-    """A Job whose pods another controller makes.
+    """A Job whose pods another controller creates.
 
     Attributes:
-        labels: Labels that its pods have and no others.
+        labels: Labels that select exactly its pods.
         subdomain: Subdomain of its pods.
-        has_service: Whether the other controller makes the headless Service of that name.
+        has_service: Whether the other controller creates the headless Service of that name.
     """
 
     labels: dict[str, str] | None = None
@@ -79,7 +79,7 @@ class ForeignJob(Job, frozen=True):
 
 
 def digits(count: int) -> int:
-    """Digits of all numbers from 0 below a count."""
+    """Total number of digits of the integers from 0 below a count."""
     total, first, width = 0, 0, 1
     while first < count:
         following = min(count, 10**width)

@@ -14,7 +14,7 @@ _VARIABLE = "RANK"
 
 
 class HcclRank(JobPlugin):
-    """Pods of master and workers carry their rank in `hccl/rankIndex`."""
+    """Pods of master and workers have their rank in annotation `hccl/rankIndex`."""
 
     name = "hcclrank"
     summary = "Writes each pod's rank where Ascend's device plugin looks for it."
@@ -29,7 +29,7 @@ class HcclRank(JobPlugin):
         return Findings(warnings=role_warnings(job, self.name, values, ("master", "worker")))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """The annotation: variable RANK of the pod if it has one, else its place among the roles."""
+        """The annotation: variable RANK of the pod if it has one, or else its number among the roles."""
         members = RoleMembers(job, {"master": values["master"], "worker": values["worker"]})
         written = pytorch_ranks(job, strict_upstream=values.strict_upstream)
 
@@ -44,7 +44,7 @@ class HcclRank(JobPlugin):
 
 
 def _own(task: Task, written: str) -> str:
-    """RANK of the pod's first container that will have one, the user's before plugin pytorch's."""
+    """RANK of the first container that will have it; the user's takes precedence over plugin pytorch's."""
     containers = task.pod_spec().get("containers")
     for container in containers if isinstance(containers, list) else ():
         env = container.get("env") if isinstance(container, dict) else None

@@ -1,13 +1,12 @@
-"""What a job plugin is.
+"""The interface of a job plugin.
 
-A plugin looks at a Job and says, as data, what it wants: annotations on the Job, objects beside it
-and edits to each of its pods. It reads no cluster, writes nothing, keeps nothing between calls and
-decides by its arguments alone; the controller makes the objects and admission writes the
-annotations. So one plugin serves the controller, the pod webhook, `pumice render` and a table test
-alike, and applying it twice equals applying it once.
+A plugin reads a Job and returns data: annotations for the Job, objects for it, and edits of each of its pods. It is
+pure: it reads no cluster, writes nothing, has no state between calls, and depends only on its arguments. The controller
+creates the objects, and admission writes the annotations. So the controller, the pod webhook, `pumice render` and tests
+use the same plugin, and applying it twice equals applying it once.
 
-Subclass `JobPlugin`, set `name` and `summary`, and override what the plugin needs: every method has
-a default that wants nothing.
+Subclass `JobPlugin`, set `name` and `summary`, and override what the plugin needs: the default of every method returns
+nothing.
 """
 
 # ruff: noqa: ARG002 (the defaults want nothing, so they look at nothing)
@@ -27,11 +26,11 @@ Raw = dict[str, Any]
 """A JSON object as a manifest gives it."""
 
 PodEditor = Callable[[Task, int], PodEdits]
-"""Edits for the pod of a task at an index, with everything about the Job known already."""
+"""Returns the edits for the pod of a task at an index, for a prepared Job."""
 
 
 class Findings(NamedTuple):
-    """What is wrong with a Job (it is refused) and what is doubtful (it is warned about)."""
+    """Errors, for which a Job is refused, and warnings."""
 
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[FieldError, ...] = ()
@@ -44,9 +43,9 @@ class JobPlugin:
         name: Name in `spec.plugins`.
         summary: One sentence for the documentation.
         requires: Plugins that admission adds to a Job that names this one.
-        after: Plugins that are applied before this one where a Job names both. Variables of a pod
-            stand in this order, so a later plugin's can refer to an earlier one's.
-        arguments: The flags that it takes.
+        after: Plugins that are applied before this one if a Job names both. Variables of a pod have this order, so a
+            later plugin's can refer to an earlier one's.
+        arguments: Its flags.
     """
 
     name: str = ""
@@ -56,37 +55,37 @@ class JobPlugin:
     arguments: ArgumentSpec = ArgumentSpec()
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Judge the Job, for example whether its tasks play the roles that the plugin needs.
+        """Check the Job, for example whether its tasks have the roles that the plugin needs.
 
-        Must not raise, whatever the Job holds.
+        It must not raise for any Job.
         """
         return Findings()
 
     def in_effect(self, job: Job, values: Values, name: str) -> Any:
-        """What an argument comes to in a Job, for those that the rest of the Job decides unless they are given.
+        """The value of an argument whose default depends on the rest of the Job.
 
-        Warnings about an argument that cannot be read name it as what is used instead.
+        Warnings about an invalid argument name it as the value that is used instead.
         """
         return values[name]
 
     def job_annotations(self, job: Job, values: Values) -> dict[str, str]:
-        """Annotations that the Job should carry; those that it carries already are kept."""
+        """Annotations for the Job; existing annotations are kept."""
         return {}
 
     def objects(self, job: Job, values: Values) -> Iterable[Raw]:
-        """Objects wanted beside the Job, as manifests without owner references."""
+        """Objects that the plugin wants for the Job, as manifests without owner references."""
         return ()
 
     def secrets(self, job: Job, values: Values) -> Iterable[KeySecret]:
-        """Secrets wanted beside the Job that hold a key pair, which is made once and then kept."""
+        """Secrets with a key pair, which is created once and then kept."""
         return ()
 
     def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:
-        """Edits to the pod of a task at an index (from 0)."""
+        """Edits of the pod of a task at an index (from 0)."""
         return PodEdits()
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """Prepare what all pods of a Job share and return the function that edits one.
+        """Prepare what all pods of a Job share, and return the function that edits one.
 
         Override this method instead of `pod_edits` if the preparation is expensive: it is called once for a
         Job, and the function that it returns once for each pod.

@@ -1,7 +1,7 @@
-"""Variables that a template sets itself and that a plugin would set too.
+"""Variables that both a template and a plugin set.
 
-The template's stay, where Volcano's second entry of the name wins in the running container. A
-warning says so, for users who come from Volcano and rely on the plugin's value.
+The template's value is kept. In Volcano the plugin's second entry takes effect in the running container, so a warning
+is given for users who rely on it.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ def kept_warnings(
 
     Args:
         job: The Job.
-        values: Arguments of the plugin; with `strict_upstream` nothing is kept.
+        values: Arguments of the plugin; with `strict_upstream` no template value is kept.
         names: Variables of the plugin.
         tasks: Tasks in which it sets them; None for all.
     """
@@ -43,7 +43,7 @@ def kept_warnings(
 
 
 def _set(spec: dict[str, object], names: frozenset[str]) -> list[tuple[str, str]]:
-    """Paths at which a pod's containers set one of the names, each with the name."""
+    """Paths at which a pod's containers set one of the names, with the name."""
     found: list[tuple[str, str]] = []
     for key in ("containers", "initContainers"):
         containers = spec.get(key)

@@ -1,7 +1,7 @@
-"""Volumes and mounts that a Job has already where a plugin would put its own.
+"""Volumes and mounts of a Job that conflict with those of a plugin.
 
-What the Job has stays, so the plugin's files are not where its variables and its documentation say. And
-nothing can be mounted inside of a volume that is read-only: such a container does not start.
+The Job's own are kept, so the plugin's files are not at the documented paths. And nothing can be mounted inside a
+read-only volume: such a container does not start.
 """
 
 from collections.abc import Collection
@@ -61,7 +61,7 @@ def kept_volume_warnings(
 
 @lru_cache(maxsize=256)
 def _places(paths: tuple[str, ...]) -> dict[str, str]:
-    """The directories around some paths, each with the first that is inside; those paths with nothing."""
+    """The parent directories of some paths, each with the first path inside; the paths themselves have none."""
     places: dict[str, str] = {}
     for path in paths:
         parts = path.split("/")
@@ -91,7 +91,7 @@ def _volumes(spec: Raw, plugin: str, volume: str) -> list[tuple[str, str]]:
 
 
 def _is_same(volume: Raw, name: str) -> bool:
-    """Whether a volume shows what the plugin's would, as in a manifest that was made of a wired pod."""
+    """True if a volume has the same content as the plugin's, as in a manifest that was made from a wired pod."""
     config_map, secret = volume.get("configMap"), volume.get("secret")
     return "projected" in volume or (
         (isinstance(config_map, dict) and config_map.get("name") == name)
@@ -122,7 +122,7 @@ def _mounts(spec: Raw, plugin: str, places: dict[str, str]) -> list[tuple[str, s
 def _devices(
     container: Raw, plugin: str, places: dict[str, str], where: str
 ) -> list[tuple[str, str]]:
-    """Block devices in a plugin's place."""
+    """Block devices at a plugin's paths."""
     return [
         (f"{where}.volumeDevices[{number}].devicePath", _stays(path, plugin))
         for number, device in enumerate(_list(container, "volumeDevices"))
@@ -140,7 +140,7 @@ def _in_the_way(inside: str, plugin: str) -> str:
 
 
 def _is_read_only(spec: Raw, mount: Raw) -> bool:
-    """Whether nothing can be made in a mounted volume."""
+    """True if nothing can be created in a mounted volume."""
     return mount.get("readOnly") is True or any(
         isinstance(each, dict)
         and each.get("name") == mount.get("name")

@@ -1,4 +1,4 @@
-"""Objects that plugins want beside a Job: their manifests, and whether a Job's name can be part of theirs."""
+"""Objects that plugins want for a Job: their manifests, and the check of names that contain the Job's name."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["Derived", "manifest", "name_errors"]
 
 
 Derived = tuple[str, str, str | None]
-"""A name that follows from the Job's: what has it, as messages call it; the name; and what is wrong with it."""
+"""A name that contains the Job's: its object in words, the name, and its problem."""
 
 
 def manifest(kind: Kind, name: str, namespace: str, **sections: Any) -> dict[str, Any]:
@@ -21,12 +21,12 @@ def manifest(kind: Kind, name: str, namespace: str, **sections: Any) -> dict[str
 
 
 def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> list[FieldError]:
-    """Refuse a Job after which something cannot be named; one that has no name yet is not judged.
+    """Refuse a Job whose name makes another name invalid; a Job without a name is not checked.
 
     Args:
         job: The Job.
         plugin: Name of the plugin.
-        derived: What it names after the Job.
+        derived: The names that contain the Job's.
     """
     if not job.metadata.name:
         return []

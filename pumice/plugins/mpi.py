@@ -1,8 +1,7 @@
-"""Plugin `mpi`: the master knows the workers, by a variable and by host files with slots.
+"""Plugin `mpi`: gives the master the addresses of the workers, by a variable and by host files with slots.
 
-The files are a ConfigMap that the controller keeps current, so that a running master sees workers come and
-go; the variables that name them are read by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is
-Hydra.
+The files are a ConfigMap that the controller keeps current, so that a running master sees added and removed workers;
+the variables that name them are read by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is Hydra.
 """
 
 from pumice.api.fields import FieldError
@@ -35,10 +34,10 @@ MOUNT_PATH = "/etc/mpi"
 """Directory in which every container of the master finds the host files."""
 
 HOST_FILE = "hostfile"
-"""File for Open MPI: `<address> slots=<n>` a line."""
+"""File for Open MPI, one line for each worker: `<address> slots=<n>`."""
 
 MACHINE_FILE = "machinefile"
-"""File for Hydra, the launcher of Intel MPI and MPICH: `<address>:<n>` a line."""
+"""File for Hydra, the launcher of Intel MPI and MPICH, one line for each worker: `<address>:<n>`."""
 
 _FILES = (
     ("OMPI_MCA_orte_default_hostfile", HOST_FILE),
@@ -75,7 +74,7 @@ class Mpi(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse a Job without a master, warn where nothing would be wired or does not fit."""
+        """Refuse a Job without a master; warn about roles without effect and about conflicting values."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         worker = job.task(values["worker"])
         if worker is not None and _too_large(job, worker):
@@ -107,7 +106,7 @@ class Mpi(JobPlugin):
         return Findings(tuple(errors), tuple(warnings))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
-        """ConfigMap `<job>-mpi` with both host files; several where one is too small."""
+        """ConfigMap `<job>-mpi` with both host files; several if one is too small."""
         worker = job.task(values["worker"])
         if values.strict_upstream or worker is None:
             return []
@@ -127,7 +126,7 @@ class Mpi(JobPlugin):
 
 
 def mpi_port(job: Job) -> int | None:
-    """Port of the ssh servers as plugin `mpi` has it; None where the Job does not name the plugin."""
+    """Port of the ssh servers in plugin `mpi`; None if the Job does not name the plugin."""
     plugins = job.spec.plugins or {}
     if Mpi.name not in plugins:
         return None
@@ -160,7 +159,7 @@ def _master(job: Job, values: Values, port: tuple[Port, ...]) -> PodEdits:
 
 
 def _kept(job: Job, worker: Task | None) -> list[str]:
-    """Variables that count where they stand in the template; the interface is the template's to choose."""
+    """Variables that a template may set itself; the network interface is always the template's choice."""
     if worker is None:
         return []
     files = [name for name, _ in _FILES]
@@ -203,7 +202,7 @@ def _config_maps(job: Job, worker: Task, values: Values) -> list[Raw]:
 
 
 def _size_error(job: Job, worker: Task | None, values: Values) -> tuple[FieldError, ...]:
-    """Refuse what one host file cannot hold: the launchers read a file, not parts of one."""
+    """Refuse host files that are too large for one ConfigMap: launchers cannot read a file in parts."""
     if worker is None or is_small(job) or values.strict_upstream:
         return ()
     line = len(f" slots={_slots(worker, values)}")

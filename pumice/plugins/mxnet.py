@@ -47,7 +47,7 @@ class MXNet(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse a Job without a scheduler, warn where a user's own variable stands in the way."""
+        """Refuse a Job without a scheduler; warn about the user's own variables."""
         if _is_single(job):
             return Findings()
         warnings = role_warnings(job, self.name, values, ("server", "worker"))

@@ -1,7 +1,7 @@
-"""What plugins write into a pod, against what an API server can store.
+"""Limits of what plugins write into a pod, given by what an API server can store.
 
-etcd takes requests of 1.5 MiB. A variable that every container of a pod gets counts once for each of them, so
-that one which any program could start with may be too much for a pod.
+etcd takes requests of 1.5 MiB. A variable of every container counts once for each container, so a variable that is
+valid for a program may be too large for a pod.
 """
 
 from collections.abc import Collection
@@ -13,10 +13,10 @@ from pumice.api.jobs import Job, Task
 __all__ = ["POD_LIMIT", "pod_size_errors"]
 
 POD_LIMIT = 1_400_000
-"""Bytes of a plugin's variables in all containers of a pod; the rest is room for the template."""
+"""Maximum number of bytes of a plugin's variables in all containers of a pod; the rest is for the template."""
 
 _FEW = 10_000
-"""Bytes of variables that fit whatever number of containers there is."""
+"""Number of bytes of variables that fit with any number of containers."""
 
 
 def pod_size_errors(
@@ -27,7 +27,7 @@ def pod_size_errors(
     Args:
         job: The Job.
         plugin: Name of the plugin.
-        size: Bytes of the variables that it gives each container.
+        size: Bytes of its variables in each container.
         tasks: Tasks whose containers get them; None for all.
     """
     if size <= _FEW:

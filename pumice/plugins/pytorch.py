@@ -1,8 +1,7 @@
-"""Plugin `pytorch`: each container finds its place in the process group.
+"""Plugin `pytorch`: gives each container its rank in the process group.
 
-`MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE` and `RANK` as Volcano sets them, counted in pods, and the
-`PET_*` variables that `torchrun` reads instead of its options: with them the command of every pod is
-`torchrun train.py`, whatever its place.
+`MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE` and `RANK` as Volcano sets them, counted in pods, and the `PET_*` variables
+that `torchrun` reads instead of its options: with them the command of every pod is `torchrun train.py`.
 
 Source: PyTorch documentation, "torchrun (Elastic Launch)": the default of each option `--name` is taken from `PET_NAME`.
 """
@@ -118,7 +117,7 @@ class PyTorch(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse a master of which there are several, warn where roles are not played or a user's variable stands."""
+        """Refuse several masters; warn about roles without tasks and about the user's own variables."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         members = _members(job, values)
         path = "spec.plugins.pytorch"
@@ -170,7 +169,7 @@ class PyTorch(JobPlugin):
 
 
 def pytorch_ranks(job: Job, *, strict_upstream: bool) -> Callable[[Task, int], str]:
-    """The variable RANK that this plugin gives each pod of a Job, empty where it gives none."""
+    """The variable RANK of each pod of a Job; empty for pods without one."""
     plugins = job.spec.plugins or {}
     if PyTorch.name not in plugins:
         return lambda _task, _index: ""
@@ -190,7 +189,7 @@ def _members(job: Job, values: Values) -> RoleMembers:
 
 
 def _variable_warnings(job: Job, members: RoleMembers, values: Values) -> list[FieldError]:
-    """Warn about variables that a template sets itself, and about devices that none of them counts."""
+    """Warn about variables that a template sets itself, and about devices that are not counted."""
     torchrun = [each.name for each in _torchrun(job, members, values)]
     if values["elastic"]:
         torchrun.append(_STORE)
@@ -203,7 +202,7 @@ def _variable_warnings(job: Job, members: RoleMembers, values: Values) -> list[F
 
 
 def _upstream_rank(variable: EnvVar, role: str, index: int) -> EnvVar:
-    """Volcano gives rank 0 to every replica of the master, and counts workers from 1."""
+    """Rank as in Volcano: every replica of the master has rank 0, and workers count from 1."""
     if variable.name != "RANK":
         return variable
     rank = 0 if role == "master" else index + 1
@@ -211,7 +210,7 @@ def _upstream_rank(variable: EnvVar, role: str, index: int) -> EnvVar:
 
 
 def _torchrun(job: Job, members: RoleMembers, values: Values) -> tuple[Variable, ...]:
-    """What torchrun wants to know of a node and of all of them."""
+    """Variables of torchrun for a node and for all nodes."""
     processes, elastic = values["nproc-per-node"], values["elastic"]
     variables = [
         *_TORCHRUN,
@@ -230,9 +229,9 @@ def _torchrun(job: Job, members: RoleMembers, values: Values) -> tuple[Variable,
 
 
 def _store(*, is_host: bool) -> EnvVar:
-    """Say which pod keeps the rendezvous.
+    """Variables with the pod that hosts the rendezvous.
 
-    Otherwise each pod resolves the master's name to find out, and the master does not know that it is the master for as
-    long as its own name does not resolve.
+    Without them each pod resolves the master's name to find out, and the master does not find out before its own name
+    resolves.
     """
     return EnvVar(_STORE, f"is_host={int(is_host)}")

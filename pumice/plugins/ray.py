@@ -1,9 +1,8 @@
 """Plugin `ray`: the head starts the cluster, the workers join it.
 
-The Service's targets are numbers, so that a port which the container declares under another name is
-reached too; and the policy of plugin `svc`,
-which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray authenticates no client
-who he is, so the exception is for the Job's namespace unless the Job says otherwise.
+The Service's target ports are numbers, so that a port with another name in the container is reached, too. The
+NetworkPolicy of plugin `svc` admits only the Job's own pods, so this plugin adds an exception for the ports of the
+Service. Ray does not authenticate clients, so the exception is limited to the Job's namespace by default.
 """
 
 from copy import deepcopy
@@ -75,7 +74,7 @@ class Ray(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse a Job without a head, warn about what is overwritten or not found."""
+        """Refuse a Job without a head; warn about overwritten commands and missing containers."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         warnings += single_warnings(job, values, "head")
         warnings += empty_warnings(job, values, "head")
@@ -89,11 +88,11 @@ class Ray(JobPlugin):
         return Findings(tuple(errors), tuple(warnings))
 
     def in_effect(self, job: Job, values: Values, name: str) -> Any:  # noqa: ARG002
-        """Either spelling of the clients' port counts for both."""
+        """Both spellings of the clients' port are accepted."""
         return _client_port(values) if name in _CLIENT_PORTS else values[name]
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
-        """Service `<job>-head-svc`, and the NetworkPolicy that lets its clients in."""
+        """Service `<job>-head-svc`, and the NetworkPolicy that admits its clients."""
         wanted = [_head_service(job, values)]
         sources = _CLIENTS[values["clients"]]
         if sources is not None and _is_closed(job) and not values.strict_upstream:
@@ -157,7 +156,7 @@ def _head_labels(job: Job, values: Values) -> dict[str, str]:
 
 
 def _is_closed(job: Job) -> bool:
-    """Whether plugin `svc` keeps others out; a policy of ours alone would keep out all but its clients."""
+    """True if plugin `svc` adds a NetworkPolicy; without it a policy of this plugin would block all pods but its clients."""
     plugins = job.spec.plugins or {}
     if Svc.name not in plugins:
         return False
@@ -178,7 +177,7 @@ def _numbers(values: Values) -> list[tuple[str, int]]:
 
 
 def _port_errors(values: Values) -> list[FieldError]:
-    """Refuse a port that is to be two things: nothing can listen on it twice, and no Service has it twice."""
+    """Refuse a port with two uses: only one process can listen on it, and a Service has it once."""
     arguments = dict(_PORTS)
     first: dict[int, str] = {}
     errors = []
@@ -196,7 +195,7 @@ def _port_errors(values: Values) -> list[FieldError]:
 
 
 def _client_port(values: Values) -> int:
-    """Volcano's guide spells the argument another way than its code; both count."""
+    """Port of clients. Volcano's guide spells the argument differently from its code; both are accepted."""
     given = "clientPort" in values.given or "clientServerPort" not in values.given
     port: int = values["clientPort" if given else "clientServerPort"]
     return port

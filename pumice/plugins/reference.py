@@ -1,18 +1,18 @@
 """Tables and outputs of the plugin pages, generated from the plugins themselves.
 
-`python -m pumice.plugins.reference --write docs/plugins` fills what stands between
+`python -m pumice.plugins.reference --write docs/plugins` fills the blocks between
 
     <!-- generated: WHAT -->
     <!-- end generated -->
 
-in every page of the folder; `--check` says which pages are out of date, and changes none. WHAT is
+in every page of the directory; `--check` only reports the pages that are out of date. WHAT is
 
 - `plugins`: all plugins with their summaries and requirements;
 - `arguments NAME`: the flags of a plugin;
-- `fields`: what may stand in braces in the variables of plugin `roles`;
+- `fields`: fields in braces for the variables of plugin `roles`;
 - `manifest PATH`: a manifest, its path relative to the page;
-- `annotations`, `objects [NAME …]` or `pod TASK INDEX`: what the plugins make of the Job in the last YAML
-  block or manifest above: annotations of the Job, objects beside it (those of the names), one of its pods;
+- `annotations`, `objects [NAME …]` or `pod TASK INDEX`: results of the plugins for the Job in the last YAML block or
+  manifest above: its annotations, its objects (those with the names), one of its pods;
 - `file PATH`: a Python file, its path relative to the page.
 """
 
@@ -43,15 +43,15 @@ _MADE = "<made when the Job starts, and kept>"
 
 
 def filled(page: str, registry: Registry, folder: Path) -> str:
-    """A page with every generated block up to date.
+    """A page with all generated blocks up to date.
 
     Args:
         page: Text of the page.
-        registry: The plugins that it is about.
-        folder: Where the page stands, for `file`.
+        registry: The job plugins.
+        folder: Directory of the page, for `file`.
 
     Raises:
-        ValueError: A block asks for something that is not there.
+        ValueError: A block refers to something that does not exist.
     """
 
     def fill(block: re.Match[str]) -> str:
@@ -63,7 +63,7 @@ def filled(page: str, registry: Registry, folder: Path) -> str:
 
 
 def _quoted(block: re.Match[str], folder: Path) -> str:
-    """What later blocks see of a generated one: a manifest, as it is now, and nothing else."""
+    """The content of a generated block for later blocks: a manifest, or nothing."""
     what, _, path = block[2].partition(" ")
     return _file(folder / path, "yaml") if what == "manifest" else ""
 
@@ -125,7 +125,7 @@ def _row(argument: Argument) -> str:
 
 
 def _wiring(above: str, registry: Registry) -> tuple[Job, Wiring]:
-    """The Job of the last manifest above, as admission completes it, with its plugins."""
+    """The Job of the last manifest above, after admission, with its plugins."""
     manifest: Raw = yaml.safe_load(_MANIFEST.findall(above)[-1])
     manifest["metadata"].setdefault("namespace", "default")
     plugins = manifest["spec"]["plugins"]
@@ -154,7 +154,7 @@ def _pod(job: Job, wiring: Wiring, task_name: str, index: int) -> Raw:
 
 
 class _ReferenceDumper(yaml.SafeDumper):
-    """Writes YAML as a person would: lists indented, several lines as several lines."""
+    """Writes readable YAML: indented lists, and block scalars for several lines."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: ARG002
         return super().increase_indent(flow, False)
@@ -174,7 +174,7 @@ def _yaml(documents: Sequence[Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the pages of a folder; 1 when a page is out of date."""
+    """Write or check the pages of a directory; 1 if a page is out of date."""
     parser = argparse.ArgumentParser(prog="python -m pumice.plugins.reference")
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--write", type=Path, metavar="FOLDER", help="bring its pages up to date")

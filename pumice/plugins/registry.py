@@ -1,8 +1,7 @@
-"""Which plugins there are: an explicit list, widened by what is installed.
+"""The registry of plugins: built-in ones, and those of installed packages.
 
-A registry is a value that is passed to its users; there is no global one, and importing a
-plugin registers nothing. Every plugin is looked over when it is registered, so that a broken one is
-reported with its origin at start-up and not with the first Job that names it.
+A registry is a value that is passed to its users; there is no global one, and importing a plugin registers nothing.
+Every plugin is checked when it is registered, so that an invalid one is reported with its origin at start-up.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,18 +31,18 @@ from pumice.plugins.tensorflow import TensorFlow
 __all__ = ["ENTRY_POINT_GROUP", "Registered", "Registry", "builtin", "dependencies"]
 
 ENTRY_POINT_GROUP = "pumice.job_plugins"
-"""Entry-point group in which a package lists its job plugins, name to class."""
+"""Entry-point group in which a package lists its job plugins: name and class."""
 
 _BUILTIN = "pumice"
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A plugin and where it comes from.
+    """A plugin and its origin.
 
     Attributes:
         plugin: The plugin.
-        origin: `pumice`, or the package and module that brought it.
+        origin: `pumice`, or its package and module.
     """
 
     plugin: JobPlugin
@@ -81,12 +80,12 @@ class Registry:
         return entry.plugin if entry is not None else None
 
     def origin(self, name: str) -> str:
-        """Where a plugin comes from; empty when there is none of that name."""
+        """Origin of a plugin; empty for an unknown name."""
         entry = self.by_name.get(name)
         return entry.origin if entry is not None else ""
 
     def requires(self, name: str) -> tuple[str, ...]:
-        """Plugins that a Job naming this one needs too; empty for an unknown name."""
+        """Plugins that this plugin requires in a Job; empty for an unknown name."""
         plugin = self.get(name)
         return plugin.requires if plugin is not None else ()
 
@@ -95,7 +94,7 @@ class Registry:
 
         Args:
             name: The name.
-            suggestions: Finds the plugin; shared where many names are looked up.
+            suggestions: Finds the plugin; shared by many lookups.
         """
         hint = (suggestions or Suggestions()).did_you_mean(name, self.names)
         return f'unable to find job plugin "{name}"{hint or "; known are " + ", ".join(self.names)}'
@@ -104,18 +103,18 @@ class Registry:
         """A registry with one more plugin.
 
         Raises:
-            PluginError: The plugin is not well formed or its name is taken.
+            PluginError: The plugin is invalid or its name is taken.
         """
         return self._with([Registered(plugin, origin)])
 
     def with_entry_points(self, found: Iterable[EntryPoint] | None = None) -> "Registry":
-        """A registry with the plugins that installed packages bring.
+        """A registry with the plugins of installed packages added.
 
         Args:
             found: Entry points to load instead of those of the running interpreter.
 
         Raises:
-            PluginError: One cannot be loaded, is not well formed or its name is taken.
+            PluginError: A plugin cannot be loaded, is invalid, or its name is taken.
         """
         if found is None:
             found = entry_points(group=ENTRY_POINT_GROUP)
@@ -140,7 +139,7 @@ class Registry:
 
 
 def builtin() -> Registry:
-    """The plugins that come with Pumice."""
+    """The built-in plugins."""
     plugins = (
         Svc(),
         Ssh(),
@@ -160,7 +159,7 @@ def builtin() -> Registry:
 def dependencies(
     plugins: Mapping[str, Sequence[str]] | None, registry: Registry
 ) -> dict[str, list[str]]:
-    """What a Job's plugins require and the Job does not name, to be added to `spec.plugins`."""
+    """Plugins that a Job's plugins require and that the Job does not name."""
     present = dict.fromkeys(plugins or ())
     added: dict[str, list[str]] = {}
     pending = list(present)
@@ -221,7 +220,7 @@ def _inspect_requires(entry: Registered, registry: Registry) -> None:
 
 
 def _ordered(entries: tuple[Registered, ...]) -> tuple[Registered, ...]:
-    """Sort by `after`; whatever that leaves open, as registered."""
+    """Sort by `after`; otherwise in the order of registration."""
     by_name = {entry.plugin.name: entry for entry in entries}
     sorter = TopologicalSorter(
         {name: [n for n in entry.plugin.after if n in by_name] for name, entry in by_name.items()}

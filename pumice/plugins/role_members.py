@@ -1,8 +1,7 @@
 """Which tasks of a Job play which roles: the master, the workers, the servers.
 
-Frameworks number their processes through: all of the first role, then all of the second. A plugin
-names its roles in that order and says which task has each; `RoleMembers` answers where the members of a
-role are and which rank a pod has.
+Frameworks number processes consecutively: all of the first role, then all of the second. A plugin names its roles in
+that order with the task of each; `RoleMembers` gives the addresses of a role and the rank of a pod.
 """
 
 from collections.abc import Mapping
@@ -19,11 +18,11 @@ class RoleMembers:
     """The pods that have each role of a Job.
 
     Attributes:
-        roles: Role to name of the task that plays it, in the order of ranks.
+        roles: Name of the task of each role, in the order of ranks.
     """
 
     def __init__(self, job: Job, roles: Mapping[str, str]) -> None:
-        """Look the tasks up.
+        """Find the tasks.
 
         Args:
             job: The Job.
@@ -46,15 +45,15 @@ class RoleMembers:
         self.size = ranks
 
     def __contains__(self, role: object) -> bool:
-        """Whether some task plays a role."""
+        """True if a task has a role."""
         return role in self._tasks
 
     def role(self, task: Task) -> str:
-        """Role of a task, empty when it plays none."""
+        """Role of a task; empty if it has none."""
         return self._role_of.get(task.name, "")
 
     def task(self, role: str) -> Task | None:
-        """Task that plays a role."""
+        """Task that has a role."""
         return self._tasks.get(role)
 
     def count(self, role: str) -> int:
@@ -73,7 +72,7 @@ class RoleMembers:
         return addresses(self._job, task) if task is not None else []
 
     def joined_size(self, role: str, more: int = 0) -> int:
-        """Bytes of a role's addresses with commas, each longer by `more`, without making them."""
+        """Bytes of a role's addresses with commas, each longer by `more`, without computing them."""
         task = self._tasks.get(role)
         if task is None:
             return 0
@@ -81,11 +80,11 @@ class RoleMembers:
         return joined_size(self._job, task) + pods * more
 
     def own_address(self, task: Task, index: int) -> str:
-        """Address of a pod, whatever it plays."""
+        """Address of a pod of any role."""
         return address(self._job, task, index)
 
     def rank(self, task: Task, index: int) -> int | None:
-        """Number of a pod among all that play a role; None for one that plays none."""
+        """Rank of a pod over all roles; None if it has no role."""
         role = self._role_of.get(task.name)
         return None if role is None else self._first[role] + index
 
@@ -98,7 +97,7 @@ def role_warnings(
     Args:
         job: The Job.
         plugin: Name of the plugin.
-        values: Its arguments, of which those named like the roles name tasks.
+        values: Its arguments; those with the names of roles have names of tasks.
         roles: The roles.
     """
     tasks = [task.name for task in job.tasks]
@@ -115,7 +114,7 @@ def role_warnings(
 
 
 def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
-    """Warn about a role with several pods if the other roles address its first pod only.
+    """Warn about a role with several pods if the other roles use only the address of its first pod.
 
     Args:
         job: The Job.
@@ -135,7 +134,7 @@ def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ..
 
 
 def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
-    """Warn about a role without which the others cannot work, and whose task has no pods.
+    """Warn about a required role whose task has no pods.
 
     Args:
         job: The Job.
@@ -154,7 +153,7 @@ def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...
 
 
 def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError:
-    """Refuse a Job that lacks a task which all others of a plugin need.
+    """Refuse a Job without a task that a plugin requires.
 
     Args:
         job: The Job.

@@ -1,7 +1,6 @@
-"""Plugin `roles`: any framework whose pods are told ranks, sizes and addresses by variables.
+"""Plugin `roles`: variables with ranks, sizes and addresses, for any framework.
 
-Which tasks play which roles, and what the variables say, is data in the Job itself, so that a
-framework without a plugin of its own needs none:
+The Job itself defines the roles of its tasks and the variables, so a framework needs no plugin of its own:
 
     roles:
     - --roles=coordinator,worker=trainer
@@ -62,7 +61,7 @@ def _read_variables(word: str) -> tuple[Variable, ...]:
 
 
 class Roles(JobPlugin):
-    """Variables by role, rank and address, as the Job's arguments spell them."""
+    """Variables with role, rank and address, as the Job's arguments define them."""
 
     name = "roles"
     summary = (
@@ -88,7 +87,7 @@ class Roles(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse variables that refer to nothing or are too large, warn about roles that no task has."""
+        """Refuse variables with invalid references or of excessive size; warn about roles without a task."""
         members = _members(job, values)
         errors = [
             error
@@ -145,7 +144,7 @@ def _variable_error(
 
 
 def _hidden_warnings(job: Job, values: Values) -> list[FieldError]:
-    """Warn about variables that are set already, by the same argument or by a plugin that comes first."""
+    """Warn about variables that the same argument or an earlier plugin already sets."""
     earlier = dict.fromkeys(variables_of(job), "plugin svc sets")
     if Env.name in (job.spec.plugins or ()):
         earlier |= dict.fromkeys(VARIABLES, "plugin env sets")

@@ -1,8 +1,7 @@
-"""Secrets that hold a key pair: what a plugin wants, without the keys themselves.
+"""Secrets with a key pair that a plugin wants, without the keys.
 
-A plugin is pure and cannot make keys. It says which pair it wants and under which names; the
-controller makes the pair when it writes the Secret, and keeps it for as long as the Secret lives, whatever else of it
-changes.
+A plugin is pure and cannot create keys. It specifies the type of the pair and the names of the keys in the Secret. The
+controller creates the pair with the Secret and keeps it as long as the Secret exists, also when other fields change.
 """
 
 from collections.abc import Mapping
@@ -22,10 +21,10 @@ class KeySecret:
     Attributes:
         name: Name of the Secret.
         namespace: Its namespace.
-        algorithm: Kind of the pair.
-        private_key: Key of `data` under which the private key stands.
-        public_keys: Keys of `data` under which the public key stands, as OpenSSH writes it on one line.
-        texts: The rest of `data`, which is kept current.
+        algorithm: Type of the pair.
+        private_key: Key of `data` for the private key.
+        public_keys: Keys of `data` for the public key, in OpenSSH's format on one line.
+        texts: The rest of `data`, which is updated.
     """
 
     name: str

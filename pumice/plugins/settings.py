@@ -1,7 +1,7 @@
-"""Settings of job plugins: what a cluster's operator decides, as against what a Job asks for.
+"""Settings of job plugins by the cluster's operator, not by a Job.
 
-Flags of `pumice controller` and the chart's values end here. Plugins are pure code, so this is a plain dataclass; pydantic
-reads it where an operator has set something.
+Flags of `pumice controller` and the chart's values set them. Plugins are pure code, so this is a plain dataclass;
+pydantic is used only if the operator has set something.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _SECURITY_CONTEXT = {
 
 
 def _setting(default: Any, description: str, **limits: Any) -> Any:
-    """A setting with what it does, and its limits as pydantic calls them."""
+    """A setting with its description, and its limits by pydantic's names."""
     metadata = {"description": description, "strict": True, **limits}
     if isinstance(default, Mapping):
         return field(default_factory=lambda: default, metadata=metadata)
@@ -39,7 +39,7 @@ def _setting(default: Any, description: str, **limits: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PluginSettings:
-    """What plugins take for granted in this cluster."""
+    """Settings of all plugins in this cluster."""
 
     __pydantic_config__: ClassVar = {
         "extra": "forbid",
@@ -67,7 +67,7 @@ class PluginSettings:
         """Read `NAME=VALUE` texts, names with dashes as on the command line.
 
         Raises:
-            SettingError: A text is no assignment, or its name or value is not known.
+            SettingError: A text is not an assignment, or its name or value is invalid.
         """
         values = {name: _value(name, value) for name, value in map(assigned, assignments)}
         if not values:
@@ -87,10 +87,10 @@ class PluginSettings:
 
 
 def _value(name: str, text: str) -> Any:
-    """A value as people and Go's flags write it; the text where it is none.
+    """A value in the spelling of people and of Go's flags; the text if it is not one.
 
     Raises:
-        SettingError: It must be JSON, and is not.
+        SettingError: The value must be JSON and is not.
     """
     if name in ("wait-resources", "wait-security-context"):
         try:

@@ -1,10 +1,9 @@
-"""Files for a Job's pods that one ConfigMap may be too small for.
+"""Files for a Job's pods that may be too large for one ConfigMap.
 
-Kubernetes takes 1 MiB a ConfigMap. What is larger is spread over several, `NAME`, `NAME-1`, `NAME-2` and so
-on, which a projected volume puts together in one directory again; a pod cannot tell the difference. Those
-after the first are optional, so that running pods follow a Job that shrinks and needs fewer. A file that
-is too large by itself comes in parts, `KEY.0001`, `KEY.0002` and so on, which end where lines end:
-`cat KEY.*` is the whole file.
+A ConfigMap has at most 1 MiB. Larger data is divided into several, `NAME`, `NAME-1`, `NAME-2` and so on, and a
+projected volume combines them in one directory. All but the first are optional, so that running pods keep working when
+a Job shrinks and needs fewer. A file that is too large for one ConfigMap is divided at line ends into `KEY.0001`,
+`KEY.0002` and so on: `cat KEY.*` is the whole file.
 """
 
 import re
@@ -17,7 +16,7 @@ from pumice.plugins.manifests import manifest
 __all__ = ["LIMIT", "config_maps", "first_of", "is_in_parts", "volume"]
 
 LIMIT = 1_000_000
-"""Bytes of keys and texts in a ConfigMap; Kubernetes takes 1 MiB, and the rest of the object needs room."""
+"""Maximum size of keys and texts in a ConfigMap; Kubernetes takes 1 MiB, and the rest of the object needs space."""
 
 Raw = dict[str, Any]
 _SUFFIX = len(".0001")
@@ -25,12 +24,12 @@ _NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
 
 
 def config_maps(name: str, namespace: str, data: Mapping[str, str]) -> list[Raw]:
-    """ConfigMaps that hold the data, in its order; one where it fits.
+    """ConfigMaps with the data in its order; one if it fits.
 
     Args:
         name: Name of the first one.
         namespace: Their namespace.
-        data: Texts by key; ASCII, one record a line.
+        data: Texts by key; ASCII, one record on each line.
     """
     return [
         manifest(CONFIG_MAP, _name(name, number), namespace, data=shard)
@@ -39,13 +38,13 @@ def config_maps(name: str, namespace: str, data: Mapping[str, str]) -> list[Raw]
 
 
 def first_of(name: str) -> str:
-    """Name of the first ConfigMap where this can be the name of one of those after it; empty where not."""
+    """Name of the first ConfigMap, if this may be the name of a later one; otherwise empty."""
     first, _, number = name.rpartition("-")
     return first if _NUMBER.fullmatch(number) else ""
 
 
 def volume(name: str, manifests: Sequence[Raw]) -> Raw:
-    """A volume of that name with everything that the ConfigMaps hold."""
+    """A volume with a name and the content of all ConfigMaps."""
     names = [each["metadata"]["name"] for each in manifests]
     if len(names) == 1:
         return {"name": name, "configMap": {"name": names[0]}}
@@ -57,7 +56,7 @@ def volume(name: str, manifests: Sequence[Raw]) -> Raw:
 
 
 def is_in_parts(key: str, size: int) -> bool:
-    """Whether a text of so many bytes is too large for a ConfigMap of its own."""
+    """True if a text with this number of bytes is too large for one ConfigMap."""
     return len(key) + _SUFFIX + size > LIMIT
 
 

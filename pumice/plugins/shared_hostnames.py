@@ -1,6 +1,7 @@
-"""Tasks whose template gives one hostname to several pods, where a plugin has to tell the pods apart.
+"""Tasks whose pods share one hostname although a plugin must address single pods.
 
-All pods of such a task have one address, and a name that resolves to any of them: fine for a service that each of them renders, useless for a rank.
+All pods of such a task have one address, and the name resolves to any of them. This works for a service, but not for
+ranks.
 """
 
 from collections.abc import Collection
@@ -14,7 +15,7 @@ __all__ = ["shared_hostname_errors"]
 
 
 def shared_hostname_errors(job: Job, plugin: str, tasks: Collection[str]) -> list[FieldError]:
-    """Refuse each task of which a plugin gives others the addresses of single pods, where those share one.
+    """Refuse tasks whose pods share one hostname if a plugin uses addresses of single pods.
 
     Args:
         job: The Job.

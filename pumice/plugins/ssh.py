@@ -1,6 +1,6 @@
 """Plugin `ssh`: the pods of a Job log in to each other without a password.
 
-The image brings the ssh server.
+The image must contain an ssh server.
 """
 
 from posixpath import normpath
@@ -35,7 +35,7 @@ __all__ = ["Ssh"]
 _SECRET_LIMIT = 1024 * 1024
 """Bytes of all values of a Secret."""
 _FEW_BYTES, _FEW_TASKS = 64 * 1024, 1000
-"""Of keys, and of a client configuration: together they are far from that limit."""
+"""Sizes of keys and of a client configuration that are surely below that limit."""
 
 _FOLDER = ".ssh"
 _AUTHORIZED = "authorized_keys"
@@ -46,7 +46,7 @@ _GIVEN_PRIVATE, _GIVEN_PUBLIC = "ssh-privatekey", "ssh-publickey"
 
 
 def _read_directory(word: str) -> str:
-    """Read where the keys are mounted; Kubernetes takes no mount path with a colon."""
+    """Read the directory of the keys; Kubernetes accepts no mount path with a colon."""
     if not word or ":" in word:
         raise BadValueError("a directory without a colon", upstream=word, accepted_upstream=True)
     return word
@@ -93,7 +93,7 @@ class Ssh(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse names that cannot be made, warn about keys that everybody can read."""
+        """Refuse invalid names; warn about keys that all users can read."""
         warnings = []
         path = "spec.plugins.ssh"
         if values["ssh-private-key"]:
@@ -116,11 +116,11 @@ class Ssh(JobPlugin):
         return Findings((*_name_errors(job, values), *_size_errors(job, values)), tuple(warnings))
 
     def in_effect(self, job: Job, values: Values, name: str) -> Any:
-        """The port of plugin `mpi` is the one of the servers, unless the Job says otherwise."""
+        """The default port is that of plugin `mpi`."""
         return _port(job, values) if name == "ssh-port" else values[name]
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
-        """Secret `<job>-ssh` where no key has to be made for it."""
+        """Secret `<job>-ssh` if it needs no new key."""
         if not (values["ssh-private-key"] or values["ssh-key-secret"]):
             return []
         texts = {_CONFIG: _config(job, values)}
@@ -131,7 +131,7 @@ class Ssh(JobPlugin):
         return [manifest(SECRET, _secret(job), job.metadata.namespace, stringData=texts)]
 
     def secrets(self, job: Job, values: Values) -> list[KeySecret]:
-        """Secret `<job>-ssh` with a key pair of the Job's own."""
+        """Secret `<job>-ssh` with a key pair for the Job."""
         if values["ssh-private-key"] or values["ssh-key-secret"]:
             return []
         algorithm: Algorithm = values["ssh-key-type"]
@@ -148,7 +148,7 @@ class Ssh(JobPlugin):
         ]
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """The files in every container; nothing else of the directory is hidden."""
+        """The files in every container; other files of the directory stay visible."""
         edits = {task.name: _edits(job, values, task.pod_spec()) for task in job.tasks}
         other = _edits(job, values, {})
         return lambda task, _index: edits.get(task.name, other)
@@ -181,7 +181,7 @@ def _mounts(volume: str, values: Values, containers: frozenset[str] | None = Non
 
 
 def _directory(values: Values) -> str:
-    """Where the keys are; Kubernetes takes a path from the root, however it begins."""
+    """Directory of the keys; Kubernetes reads a relative path as one from the root."""
     given: str = values["ssh-key-file-path"]
     return normpath("/" + given.strip("/"))
 
@@ -213,7 +213,7 @@ def _items(pairs: Any) -> list[Raw]:
 
 
 def _key_files(values: Values) -> tuple[str, str, str]:
-    """Private key, public key, and the file of those who may log in."""
+    """Private key, public key, and `authorized_keys`."""
     private = _PRIVATE[values["ssh-key-type"]]
     return private, f"{private}.pub", _AUTHORIZED
 
@@ -231,7 +231,7 @@ def _path_warnings(values: Values) -> list[FieldError]:
 
 
 def _address_warnings(job: Job) -> list[FieldError]:
-    """Warn where nothing makes the pods' names resolve."""
+    """Warn if the pods' names do not resolve."""
     plugins = job.spec.plugins or {}
     served = "svc" in plugins or (isinstance(job, ForeignJob) and job.has_service)
     if served or job.replicas < 2 or all("subdomain" in task.pod_spec() for task in job.tasks):
@@ -273,7 +273,7 @@ def _name_errors(job: Job, values: Values) -> list[FieldError]:
 
 
 def _size_errors(job: Job, values: Values) -> tuple[FieldError, ...]:
-    """Refuse keys, and the configuration of very many tasks, that no Secret can hold."""
+    """Refuse keys, and configurations of very many tasks, that are too large for a Secret."""
     texts = [values["ssh-private-key"], *(2 * [values["ssh-public-key"]])]
     if sum(map(len, texts)) < _FEW_BYTES and len(job.tasks) < _FEW_TASKS:
         return ()

@@ -1,8 +1,8 @@
 """OpenSSH's client configuration for the pods of a Job.
 
-The first part is Volcano's to the byte: one stanza a pod. What follows it matches pods by pattern, so that those which join later are found
-without a new file, and addresses as they stand in host files get the port too. OpenSSH takes the
-first value that it finds, so the patterns change nothing for pods that are listed.
+The first part equals Volcano's: one stanza for each pod. The second part matches pods by pattern, so that later pods
+are found without a new file, and addresses in host files get the port, too. OpenSSH takes the first value that it
+finds, so the patterns change nothing for pods that are listed.
 """
 
 from pumice.api import names
@@ -18,7 +18,7 @@ from pumice.plugins.addresses import (
 __all__ = ["LIST_LIMIT", "client_config"]
 
 LIST_LIMIT = 256 * 1024
-"""Bytes of stanzas above which pods are matched by pattern alone; a Secret holds 1 MiB."""
+"""Size of stanzas in bytes above which only patterns are used; a Secret has at most 1 MiB."""
 
 _HEAD = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
 _STANZA = len("Host \n  HostName \n  Port 65535\n")
@@ -30,7 +30,7 @@ def client_config(job: Job, port: int, *, strict_upstream: bool = False) -> str:
     Args:
         job: The Job.
         port: Port of the pods' ssh servers.
-        strict_upstream: Whether to write Volcano's stanzas and nothing else.
+        strict_upstream: Whether to write only Volcano's stanzas.
     """
     listed = _listed(job, port) if strict_upstream or _fits(job) else ""
     patterns = "" if strict_upstream else _patterns(job, port)

@@ -1,8 +1,8 @@
-"""Modes of the ssh key's files, by the users who read them.
+"""Modes of the ssh key files, by the users who read them.
 
-OpenSSH refuses a private key that its own user owns and others may read. Files of a Secret belong to
-root, so root needs mode 0600, another user 0644, or 0440 where the pod's fsGroup lets the group read. An
-fsGroup adds 0440 to any mode, so no mode serves root in a pod that has one.
+OpenSSH refuses a private key that its own user owns and others may read. Files of a Secret belong to root, so root
+needs mode 0600, another user 0644, or 0440 where the pod's fsGroup lets the group read. An fsGroup adds 0440 to any
+mode, so in a pod with an fsGroup no mode works for root.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ __all__ = ["ROOTS_PATH", "ROOT_MODE", "group_warnings", "mode_of_path", "modes"]
 ROOTS_PATH = "/root/.ssh"
 
 ROOT_MODE = 0o600
-"""Mode for root; it serves no one else."""
+"""Mode for root; other users cannot read it."""
 
 _OTHERS = 0o644
 _GROUP = 0o440
@@ -25,19 +25,19 @@ Raw = dict[str, Any]
 
 
 def mode_of_path(path: str) -> int:
-    """The mode by the path alone, as Volcano has it: none but root can look into root's home."""
+    """The mode by the path alone, as in Volcano: only root can read root's home directory."""
     return ROOT_MODE if path == ROOTS_PATH else _OTHERS
 
 
 def modes(spec: Raw, path: str) -> tuple[int, dict[str, int]]:
-    """The mode that most of a pod needs, that of its first container, and those which others need instead.
+    """The mode for the first container, and the modes of containers that need another one.
 
     Args:
         spec: The pod's spec.
-        path: Where the files are mounted.
+        path: Directory of the files.
 
     Returns:
-        The mode, and by the names of containers and init containers the modes that differ from it.
+        The mode, and the different modes by name of container or init container.
     """
     pod = _context(spec)
     first: int | None = None
@@ -53,7 +53,7 @@ def modes(spec: Raw, path: str) -> tuple[int, dict[str, int]]:
 
 
 def group_warnings(job: Job, path: str) -> list[FieldError]:
-    """Warn where a key of root's is opened to a group, whatever mode its volume asks for."""
+    """Warn if an fsGroup makes root's key readable for a group."""
     warnings = []
     for position, task in enumerate(job.tasks):
         spec = task.pod_spec()
@@ -83,7 +83,7 @@ def _mode(own: Raw, pod: Raw, path: str) -> int:
 
 
 def _is_roots(own: Raw, pod: Raw, path: str) -> bool:
-    """Whether root runs a container, as far as it says; where it does not, the path tells for whom the key is."""
+    """True if root runs a container, as far as its spec says; otherwise the path decides."""
     for context in (own, pod):
         user = context.get("runAsUser")
         if isinstance(user, int) and not isinstance(user, bool):

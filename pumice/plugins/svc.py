@@ -1,8 +1,7 @@
-"""Plugin `svc`: the pods of a Job find each other by name.
+"""Plugin `svc`: gives the pods of a Job addresses and a Service.
 
-Wants a headless Service and a ConfigMap with every task's addresses, and gives each pod its
-hostname, the addresses as files in `/etc/volcano` and as variables. A NetworkPolicy lets only the
-Job's own pods in.
+It wants a headless Service and a ConfigMap with the addresses of all tasks. Each pod gets its hostname, the addresses
+as files in `/etc/volcano`, and variables. A NetworkPolicy admits only the Job's own pods.
 
 Running pods see a changed ConfigMap in the files; variables keep the values of the pod's start.
 """
@@ -44,28 +43,28 @@ __all__ = [
 ]
 
 MOUNT_PATH = "/etc/volcano"
-"""Directory in which every container finds the hosts files."""
+"""Directory of the hosts files in every container."""
 
 HOSTS_VARIABLE_LIMIT = 96 * 1024
 """Bytes of addresses above which a task's hosts are a file only: Linux refuses to start a program with
 a variable of 128 KiB, name and `=` included, and the rest is room for the Job to grow."""
 
 CONFIG_MAP_LIMIT = shards.LIMIT
-"""Bytes of data above which the addresses are not held twice, and then are spread over ConfigMaps."""
+"""Data size in bytes above which addresses are stored once, and in several ConfigMaps if needed."""
 
 DATA_LIMIT = 8 * CONFIG_MAP_LIMIT
-"""Bytes of data above which a Job is refused: every pod mounts all of it, in its node's memory."""
+"""Data size in bytes above which a Job is refused: every pod mounts all of it, in its node's memory."""
 
 _FILE = ".host"
 _FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "roles")
 """Plugins whose pods talk to each other before they are ready."""
 _NOT_READY = "publish-not-ready-addresses"
 _FEW_TASKS = 50
-"""Tasks whose variables are far from every limit."""
+"""Number of tasks whose variables are surely below every limit."""
 _REFERENCE = 16
-"""Bytes of a variable that refers to a ConfigMap, but for the names."""
+"""Size in bytes of a variable that refers to a ConfigMap, without the names."""
 _PREFIX = "VC_"
-"""With which the names of the variables begin."""
+"""Prefix of the names of the variables."""
 
 
 class Svc(JobPlugin):
@@ -96,7 +95,7 @@ class Svc(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse names that cannot be made, warn about addresses that will not resolve."""
+        """Refuse invalid names; warn about addresses that will not resolve."""
         small = is_small(job)
         volume = names.hosts_config_map(job.metadata.name)
         errors = [*_name_errors(job, volume), *(() if small else _size_errors(job))]
@@ -111,7 +110,7 @@ class Svc(JobPlugin):
         return Findings(tuple(errors), (*_address_warnings(job, values, small=small), *kept))
 
     def in_effect(self, job: Job, values: Values, name: str) -> Any:
-        """Framework plugins want names to resolve early."""
+        """Whether names resolve before pods are ready: true by default with a framework plugin."""
         if name == _NOT_READY:
             return _publishes_not_ready(job, values)
         return values[name]
@@ -146,7 +145,7 @@ class Svc(JobPlugin):
 
 
 def variables_of(job: Job) -> list[str]:
-    """Names of the variables that this plugin sets; none where the Job does not name it."""
+    """Names of the variables that this plugin sets; none if the Job does not name it."""
     plugins = job.spec.plugins or {}
     if Svc.name not in plugins:
         return []
@@ -159,7 +158,7 @@ def _volume(name: str) -> Raw:
 
 
 def _variables(job: Job, config_map: str) -> tuple[EnvVar, ...]:
-    """The variables, all of them from the first ConfigMap."""
+    """The variables, all from the first ConfigMap."""
     return tuple(EnvVar(each, config_map=config_map) for each in _names_of_variables(job))
 
 
@@ -229,7 +228,7 @@ def _holds_once(job: Job) -> frozenset[str]:
 
 
 def _beyond_first(job: Job, once: frozenset[str]) -> frozenset[str]:
-    """Further tasks whose variables the first ConfigMap has no room for."""
+    """Further tasks whose variables do not fit into the first ConfigMap."""
     room = CONFIG_MAP_LIMIT
     for task in job.tasks:
         room -= len(_variable_names(task)[1]) + len(str(task.size))
@@ -244,7 +243,7 @@ def _beyond_first(job: Job, once: frozenset[str]) -> frozenset[str]:
 
 
 def _only_files(job: Job) -> frozenset[str]:
-    """Tasks whose addresses no variable holds."""
+    """Tasks whose addresses are in no variable."""
     if is_small(job):
         return frozenset()
     large = (task.name for task in job.tasks if _too_large_for_variable(job, task))
@@ -280,7 +279,7 @@ def _network_policy(job: Job) -> Raw:
 
 
 def _has_service(job: Job) -> bool:
-    """Whether another controller makes the Service."""
+    """True if another controller creates the Service."""
     return isinstance(job, ForeignJob) and job.has_service
 
 
@@ -345,7 +344,7 @@ def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldErr
 
 
 def _large_text(job: Job, task: Task, values: Values, only_files: frozenset[str]) -> str:
-    """Where a large task's addresses are to be read; empty where they are all in their usual place."""
+    """Where the addresses of a large task can be read; empty if they are at the usual places."""
     hosts, _ = _variable_names(task)
     file = f"{MOUNT_PATH}/{_file(task)}"
     if shards.is_in_parts(_file(task), joined_size(job, task)):

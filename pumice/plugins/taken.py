@@ -1,7 +1,7 @@
-"""What the templates of a Job have already: variables, volumes and paths, all tasks together.
+"""Variables, volumes and paths that the templates of a Job use, for all tasks together.
 
-Several plugins ask of every Job whether something of it is theirs, and mostly nothing is. So it is gathered
-once, as texts: to look for a few names in a text costs less than to make sets of hundreds of others.
+Several plugins check every Job for conflicts with their own names, and there are rarely any. So the names are collected
+once, as texts: searching a text for a few names costs less than building sets of hundreds.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,12 +17,12 @@ _MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath", "devicePath
 
 
 class Taken(NamedTuple):
-    """What stands in any of the templates, one a line.
+    """Names that the templates use, one on each line.
 
     Attributes:
         variables: Names of environment variables.
         volumes: Names of volumes.
-        paths: At which volumes are mounted, and block devices are, each with a slash behind it.
+        paths: Mount paths and device paths, each followed by a slash.
         addresses: Whether a template sets `hostname` or `subdomain`.
     """
 
@@ -32,7 +32,7 @@ class Taken(NamedTuple):
     addresses: bool
 
     def may_set(self, names: Iterable[str]) -> bool:
-        """Whether one of these variables may be set; if not, none is."""
+        """False only if none of these variables is set."""
         return any(f"\n{name}\n" in self.variables for name in names)
 
     def may_set_any(self, prefix: str) -> bool:
@@ -40,7 +40,7 @@ class Taken(NamedTuple):
         return f"\n{prefix}" in self.variables
 
     def may_have(self, volume: str, paths: Iterable[str]) -> bool:
-        """Whether there may be a volume of a name, or a mount at one of some paths; if not, there is none."""
+        """False only if there is no volume with a name and no mount at some paths."""
         for path in paths:
             if f"\n{path}/" in self.paths:
                 return True
@@ -48,16 +48,16 @@ class Taken(NamedTuple):
 
 
 class _Last:
-    """The Job that was asked about last; a review asks some ten times about the same one.
+    """Cache of the last Job: a review asks about ten times for the same one.
 
-    The reference is weak: a Job takes a hundred times the memory of what is gathered from it.
+    The reference is weak, because a Job takes a hundred times the memory of this data.
     """
 
     found: tuple[Callable[[], Job | None], Taken] = lambda: None, Taken("", "", "", False)
 
 
 def taken(job: Job) -> Taken:
-    """What the templates of a Job have; entries that are not as they should be are passed over."""
+    """Names that the templates of a Job use; invalid entries are skipped."""
     known, found = _Last.found
     if known() is not job:
         found = _gathered(job)
@@ -101,7 +101,7 @@ def _listed(found: Any) -> list[Any]:
 
 
 def _lines(entries: list[Any], member: str, end: str = "\n") -> str:
-    """A member of every entry that has it as a string, one a line, after an empty line."""
+    """A string member of every entry, one on each line, after an empty line."""
     try:
         found = end.join(map(_MEMBERS[member], entries))
     except (KeyError, TypeError):

@@ -1,6 +1,6 @@
-"""Lists of tasks as the arguments of `task-topology` spell them.
+"""Lists of tasks in the arguments of `task-topology`.
 
-Three spellings mean the same: JSON (`[["ps", "worker"], ["ps"]]`), lists without quotes as in
+There are three equivalent spellings: JSON (`[["ps", "worker"], ["ps"]]`), lists without quotes as in
 `docs/design/bucket.md` of Volcano (`[[ps, worker], [ps]]`), and that of Volcano's annotations (`ps,worker;ps`).
 """
 
@@ -19,8 +19,7 @@ def read_groups(text: str) -> TaskGroups:
     """Read groups of tasks; one plain list is one group, empty groups are left out.
 
     Raises:
-        ValueError: The text is none of the spellings, or names a task twice in a group; it says what
-            was expected.
+        ValueError: The text has none of the spellings, or a group has a task twice; the message says what was expected.
     """
     if text.lstrip().startswith("["):
         groups = _bracketed(text)
@@ -43,7 +42,7 @@ def read_order(text: str) -> tuple[str, ...]:
 
 
 def format_groups(groups: TaskGroups) -> str:
-    """Write groups as the scheduler's annotations hold them: `ps,worker;ps`."""
+    """Write groups in the form of the scheduler's annotations: `ps,worker;ps`."""
     return ";".join(",".join(group) for group in groups)
 
 
@@ -87,7 +86,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _names(tokens: list[str]) -> list[str]:
-    """Names of a list's inside: name, comma, name."""
+    """Names in the inside of a list: name, comma, name."""
     if not tokens:
         return []
     names, commas = tokens[::2], tokens[1::2]

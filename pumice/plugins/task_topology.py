@@ -1,9 +1,8 @@
-"""Plugin `task-topology`: which tasks want to share a node, and which do not.
+"""Plugin `task-topology`: which tasks should share a node, and which should not.
 
-The user's side of Volcano's task topology: the arguments become annotations of the Job, which its PodGroup
-inherits and which the scheduler's plugin of the same name reads. Both spellings are written: Volcano's
-three annotations, and the single one with JSON of `docs/design/bucket.md` of Volcano. An
-annotation that the Job carries already is kept.
+The user's side of Volcano's task topology: the arguments become annotations of the Job, which its PodGroup inherits and
+which the scheduler's plugin of the same name reads. Both spellings are written: Volcano's three annotations, and the
+single one with JSON of `docs/design/bucket.md` of Volcano. Existing annotations of the Job are kept.
 """
 
 import json
@@ -41,11 +40,11 @@ class TaskTopology(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn about tasks that the Job does not have and about annotations that stand in the way."""
+        """Warn about tasks that the Job does not have, and about conflicting annotations."""
         return Findings(warnings=(*_unknown_tasks(job, values), *_kept_annotations(job, values)))
 
     def job_annotations(self, job: Job, values: Values) -> dict[str, str]:
-        """The wishes, one annotation each and all of them as JSON; none for an ignored argument."""
+        """The annotations, one for each argument and one with all of them as JSON; none for an ignored argument."""
         wishes = {name: groups for name, groups in _wishes(job, values).items() if groups}
         if not wishes:
             return {}
@@ -67,10 +66,10 @@ def _groups(name: str, values: Values) -> TaskGroups:
 
 
 def _wishes(job: Job, values: Values) -> dict[str, TaskGroups]:
-    """Each argument's groups; none for an argument that names a task which the Job does not have.
+    """The groups of each argument; none for an argument that names an unknown task.
 
-    Leaving out just the unknown task could turn a wish into its opposite: `[ps, wroker]` would become
-    `[ps]`, and keep the parameter servers together.
+    Leaving out only the unknown task could reverse the meaning: `[ps, wroker]` would become `[ps]` and keep the
+    parameter servers together.
     """
     wishes = {}
     for name in _ANNOTATIONS:

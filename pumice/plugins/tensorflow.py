@@ -1,9 +1,10 @@
-"""Plugin `tensorflow`: each container finds its place in the cluster in `TF_CONFIG`, and the cluster in a file.
+"""Plugin `tensorflow`: gives each container `TF_CONFIG` with the cluster and its task, and a file with the cluster.
 
-The JSON is Volcano's to the byte: compact, roles in the order ps, worker, chief, evaluator, absent roles left out. A `TF_CONFIG` that the template sets is kept.
+The JSON equals Volcano's: compact, roles in the order ps, worker, chief, evaluator, without absent roles. A `TF_CONFIG`
+that the template sets is kept.
 
-The file is a ConfigMap that the controller keeps current, so that running pods see the cluster grow and
-shrink; and it names the pods of a Job which no variable could.
+The file is a ConfigMap that the controller updates, so that running pods see added and removed pods. It can also list
+more pods than a variable can hold.
 """
 
 import json
@@ -36,17 +37,17 @@ __all__ = [
 VARIABLE = "TF_CONFIG"
 
 MOUNT_PATH = "/etc/tensorflow"
-"""Directory in which every container finds the cluster."""
+"""Directory of the cluster file in every container."""
 
 CLUSTER_FILE = "cluster.json"
-"""File with what `TF_CONFIG` has under `cluster`."""
+"""File with the content of `cluster` in `TF_CONFIG`."""
 
 FILE_VARIABLE, TYPE_VARIABLE, INDEX_VARIABLE = (
     "PUMICE_TF_CLUSTER_FILE",
     "PUMICE_TF_TASK_TYPE",
     "PUMICE_TF_TASK_INDEX",
 )
-"""Where that file is, and what `TF_CONFIG` has under `task`."""
+"""Path of that file, and the content of `task` in `TF_CONFIG`."""
 
 # Volcano looks through the roles in one order for the lists and in another for a pod's own role;
 # it shows when two roles are given the same task.
@@ -54,7 +55,7 @@ _CLUSTER_ORDER = ("ps", "worker", "chief", "evaluator")
 _ROLE_ORDER = ("chief", "worker", "ps", "evaluator")
 
 _AROUND = 512
-"""Bytes of a configuration that are no addresses, at the most: names of variables, roles and the task."""
+"""Maximum number of bytes of a configuration without addresses: names of variables, roles and the task."""
 
 
 class TensorFlow(JobPlugin):
@@ -72,7 +73,7 @@ class TensorFlow(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn where roles are not played or a user's own variable stands, refuse what no program can read."""
+        """Warn about roles without tasks and about the user's own variables; refuse configurations that are too large."""
         if not _is_distributed(job):
             return Findings()
         size = _size(job, values)
@@ -100,7 +101,7 @@ class TensorFlow(JobPlugin):
         return _config_maps(job, _json(_cluster(job, values)))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """`TF_CONFIG` and the cluster's file on every container; Volcano has no file, and leaves init containers out."""
+        """`TF_CONFIG` and the cluster file for every container; Volcano has no file and excludes init containers."""
         if not _is_distributed(job):
             return lambda _task, _index: PodEdits()
         cluster = _json(_cluster(job, values))
@@ -189,7 +190,7 @@ def _role_warnings(job: Job, values: Values, roles: Mapping[str, str]) -> list[F
 
 
 def _variable_warnings(job: Job, values: Values, size: int) -> list[FieldError]:
-    """Warn where no variable can hold the cluster."""
+    """Warn if the cluster is too large for a variable."""
     if size < VARIABLE_LIMIT:
         return []
     text = (
@@ -208,7 +209,7 @@ def _variable_warnings(job: Job, values: Values, size: int) -> list[FieldError]:
 
 
 def _file_errors(job: Job, values: Values, size: int) -> list[FieldError]:
-    """Refuse what no file can hold either: a reader of JSON wants it whole."""
+    """Refuse a cluster that is too large for a file: JSON cannot be read in parts."""
     if values.strict_upstream or not shards.is_in_parts(CLUSTER_FILE, size):
         return []
     fitting = job.replicas * (shards.LIMIT - _AROUND) // size
@@ -220,7 +221,7 @@ def _file_errors(job: Job, values: Values, size: int) -> list[FieldError]:
 
 
 def _size(job: Job, values: Values) -> int:
-    """Bytes of the configuration of any pod at the most, without making it; 0 where it is far from every limit."""
+    """Maximum number of bytes of any pod's configuration, without computing it; 0 if it is far below every limit."""
     if is_small(job):
         return 0
     return _AROUND + sum(_list_size(job, task, values) for task in job.tasks)

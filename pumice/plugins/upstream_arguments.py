@@ -1,8 +1,8 @@
-"""Volcano's own reading of a plugin's words, for `strict-upstream`.
+"""Volcano's own parsing of a plugin's words, for `strict-upstream`.
 
-One pass that ends at the first word it cannot read: later words have no effect, a bad boolean
-becomes false, a bad integer 0 (or the nearest of 64 bits). A word that is no flag ends the pass
-without complaint, so that nothing is reported for it.
+It ends at the first word that it cannot read: later words have no effect, a bad boolean becomes false, and a bad
+integer 0 (or the nearest in 64 bits). A word that is not a flag ends it without an error, so nothing is reported for
+it.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ __all__ = ["parse_upstream"]
 
 
 def parse_upstream(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
-    """Read a plugin's words exactly as Volcano does, with the problem that ended it, if one did."""
+    """Parse a plugin's words exactly as Volcano does; also returns the problem that ended it, if any."""
     values: dict[str, Any] = {}
     problem: ArgumentProblem | None = None
     position = 0

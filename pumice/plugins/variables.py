@@ -1,8 +1,7 @@
-"""Variables of a framework as a table: a name, and a text in which roles, ranks and addresses stand.
+"""Variables of a framework as a table: names, and texts with fields for roles, ranks and addresses.
 
-`{address:master}`, `{rank}` and the like are filled in for each pod; what is the same for all pods of
-a Job is worked out once. A variable that has no value for a pod (`{rank}` where the pod plays no
-role) is left out of it.
+`{address:master}`, `{rank}` and the like are filled in for each pod; values that all pods of a Job share are computed
+once. A pod does not get a variable that has no value for it (`{rank}` if the pod has no role).
 """
 
 import re
@@ -39,10 +38,10 @@ FIELDS: dict[str, str] = {
     "addresses:ROLE": "addresses of a role, with commas",
     "endpoints:ROLE": "addresses of a role with the port, with commas",
 }
-"""What may stand in braces, and what is put in its place."""
+"""Fields in braces, and their values."""
 
 VARIABLE_LIMIT = 128 * 1024
-"""Bytes at which Linux refuses to start a program with such a variable, name and `=` included."""
+"""Size in bytes, including name and `=`, at which Linux refuses to start a program with the variable."""
 
 _FIELD = re.compile(r"\{([a-z]+)(?::([^{}]*))?\}")
 _OF_POD = ("rank", "role", "index", "processes", "self")
@@ -53,7 +52,7 @@ Value = Callable[[Task, int], str | None]
 
 
 class VariableError(ValueError):
-    """A text refers to what there is not; the message says what there is."""
+    """A text refers to an unknown field or role; the message lists the known ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,11 @@ class Variable:
 def prepared(
     variables: Sequence[Variable], members: RoleMembers, port: int, *, init_containers: bool = True
 ) -> Callable[[Task, int], tuple[EnvVar, ...]]:
-    """Fill in what all pods share and return the function that fills in the rest.
+    """Compute what all pods share, and return the function that computes the rest.
 
     Args:
         variables: The table.
-        members: Who plays which role.
+        members: Members of the roles.
         port: The plugin's port.
         init_containers: Whether init containers get the variables too.
 
@@ -97,7 +96,7 @@ def prepared(
 
 
 def fault(variable: Variable, members: RoleMembers) -> str:
-    """What is wrong with a text; empty when nothing is."""
+    """What is wrong with a text; empty if it is valid."""
     for match in _FIELD.finditer(variable.text):
         found = _fault(variable, match[1], match[2], members)
         if found:
@@ -106,7 +105,7 @@ def fault(variable: Variable, members: RoleMembers) -> str:
 
 
 def addressed(variable: Variable, members: RoleMembers) -> set[str]:
-    """Tasks of which a text gives the addresses of single pods."""
+    """Tasks of which a text uses addresses of single pods."""
     found: set[str] = set()
     for field, role in _FIELD.findall(variable.text):
         if field == "self":
@@ -117,9 +116,9 @@ def addressed(variable: Variable, members: RoleMembers) -> set[str]:
 
 
 def size(variable: Variable, members: RoleMembers, port: int) -> int:
-    """Bytes that a variable has at least, name and `=` included, without making the addresses.
+    """Minimum size of a variable in bytes, including name and `=`, without computing addresses.
 
-    Admission asks this of Jobs of any size. What differs between pods counts as nothing.
+    Admission calls this for Jobs of any size. Values that differ between pods count as empty.
     """
     total = len(variable.name) + len("=")
     end = 0
@@ -191,7 +190,7 @@ def _of_pod(field: str, members: RoleMembers) -> Value:
 
 
 def _processes() -> Value:
-    """Looks at a task's template once, not for each of its pods."""
+    """Number of processes of a task; its template is read once."""
     known: dict[str, str] = {}
 
     def of_pod(task: Task, _index: int) -> str:

@@ -1,8 +1,7 @@
-"""The wait step: an init container that holds a pod back until other pods answer.
+"""The wait step: an init container that delays a pod until other pods answer.
 
-It tries every address until each accepts a TCP connection, says what it waits for, and gives up after a
-timeout, so that a pod never waits in silence. Of its image it needs a POSIX shell and one of `nc`,
-`bash` and `python3`, and it fails at once where there is none.
+It tries every address until each accepts a TCP connection, logs what it waits for, and fails after a timeout. Its image
+needs a POSIX shell and one of `nc`, `bash` and `python3`; without them it fails immediately.
 
 Many addresses are read from a file: the script is one argument of a program, and Linux takes none of 128 KiB.
 """
@@ -59,13 +58,13 @@ done{source}
 def wait_arguments(
     peer: str, purpose: str, held: str, *, ours: bool = True
 ) -> tuple[Argument, Argument]:
-    """The arguments by which a Job asks for the wait step.
+    """The arguments with which a Job requests the wait step.
 
     Args:
-        peer: Whom it waits for; the arguments are named after it.
+        peer: Role that it waits for; the arguments contain its name.
         purpose: What the step does, for the documentation.
-        held: Who gives up after the timeout, for the documentation.
-        ours: Whether Volcano does not know them.
+        held: Pods that fail after the timeout, for the documentation.
+        ours: Whether they exist only in Pumice.
     """
     help_of_timeout = f"seconds after which {held} gives up waiting"
     return (
@@ -83,10 +82,10 @@ def wait_step(
     *,
     image: str = "",
 ) -> tuple[dict[str, Any], ...]:
-    """The wait step where a Job's `wait_arguments` ask for it and there is a pod to wait for.
+    """The wait step, if a Job's `wait_arguments` request it and there is a pod to wait for.
 
     Args:
-        peer: Whom it waits for.
+        peer: Role that it waits for.
         hosts: Their addresses, or the file in which they are the first word of each line.
         port: Port on which they answer.
         values: The plugin's arguments; Volcano's step has neither resources nor a security context.
@@ -108,12 +107,12 @@ def wait_step(
 
 
 def wait_warnings(job: Job, plugin: str, peer: str, values: Values, held: str) -> list[FieldError]:
-    """Warn where pods that are asked to wait cannot.
+    """Warn about pods that should wait and cannot.
 
     Args:
         job: The Job.
         plugin: Name of the plugin.
-        peer: Whom they wait for.
+        peer: Role that they wait for.
         values: The plugin's arguments.
         held: Name of the task whose pods wait.
     """
@@ -173,8 +172,7 @@ def wait_container(
 
     Args:
         name: Its name.
-        hosts: Addresses that must answer, one after the other, or the file in which they are the first
-            word of each line.
+        hosts: Addresses that must answer, or the file in which they are the first word of each line.
         port: TCP port on which they answer.
         settings: Image, resources and security context.
         timeout: Seconds after which it fails, and with it the pod.

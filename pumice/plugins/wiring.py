@@ -1,8 +1,8 @@
-"""A Job's plugins at work: the objects that they want and its pods wired.
+"""The plugins of a Job, applied: the objects that they want, and wired pods.
 
-`Wiring` reads the arguments once and lets every plugin prepare once, so that wiring a pod costs only
-what differs between pods. Plugins are applied in the registry's order, and their edits to a pod as one,
-so that variables stand in that order too: those of `svc`, of `env`, of the framework.
+`Wiring` parses the arguments and prepares every plugin once, so wiring a pod computes only what differs between pods.
+Plugins are applied in the registry's order, and variables have the same order: those of `svc`, of `env`, of the
+framework.
 """
 
 from pumice.api import keys, names
@@ -22,13 +22,13 @@ _UNNAMED_TASK = "default"
 
 
 class Wiring:
-    """The plugins of one Job, ready to be applied to its pods.
+    """The plugins of one Job, prepared for its pods.
 
     Args:
         job: The Job after admission, with task names and required plugins filled in.
-        registry: The plugins that there are.
-        strict_upstream: Whether to give Volcano's result where Pumice's is better.
-        settings: What the cluster's operator has decided.
+        registry: The job plugins.
+        strict_upstream: Whether to give Volcano's result where Pumice's differs.
+        settings: Settings of the cluster's operator.
 
     Raises:
         PluginError: The Job names an unknown plugin.
@@ -58,13 +58,13 @@ class Wiring:
         Args:
             task: The task, as `job.tasks` has it.
             index: Index of the pod within the task, from 0.
-            pod: The pod as raw JSON. It is not changed, nor is what it shares with a template.
+            pod: The pod as raw JSON. Neither it nor a template with which it shares parts is changed.
 
         Returns:
-            The wired pod; the very same object when there is nothing to add.
+            The wired pod; the same object if there is nothing to add.
 
         Raises:
-            PluginError: A plugin fails, or wants what no pod can have; the message names it.
+            PluginError: A plugin fails or returns invalid edits; the message names it.
         """
         if not self._applied:
             return pod
@@ -80,31 +80,31 @@ class Wiring:
             raise PluginError(f"the plugins cannot be applied together: {error!r}") from error
 
     def objects(self) -> list[Raw]:
-        """Manifests of everything that the plugins want beside the Job, without owner references.
+        """Manifests of all objects that the plugins want for the Job, without owner references.
 
         Raises:
-            PluginError: A plugin fails or gives something else; the message names it.
+            PluginError: A plugin fails or returns an invalid result; the message names it.
         """
         return [manifest for each in self._applied for manifest in each.objects(self._job)]
 
     def secrets(self) -> list[KeySecret]:
-        """Secrets with key pairs that the plugins want beside the Job.
+        """Secrets with key pairs that the plugins want for the Job.
 
         Raises:
-            PluginError: A plugin fails or gives something else; the message names it.
+            PluginError: A plugin fails or returns an invalid result; the message names it.
         """
         return [wanted for each in self._applied for wanted in each.secrets(self._job)]
 
     def job_annotations(self) -> dict[str, str]:
-        """Annotations that the plugins want on the Job and that it does not carry.
+        """Annotations that the plugins want on the Job and that it does not have.
 
         Raises:
-            PluginError: A plugin fails or gives something else; the message names it.
+            PluginError: A plugin fails or returns an invalid result; the message names it.
         """
         return _missing_annotations(self._job, self._applied)
 
     def _blame(self, task: Task, index: int, pod: Raw) -> None:
-        """Find out which plugin's edits cannot be had or applied, and raise what to say of it."""
+        """Find the plugin whose edits fail, and raise its error."""
         for each, edit in zip(self._applied, self._editors or (), strict=True):
             edits = each.edits(edit, task, index)
             try:
@@ -122,33 +122,33 @@ def wire(
     *,
     strict_upstream: bool = False,
 ) -> Raw:
-    """Wire one pod; to wire several of a Job, keep a `Wiring`."""
+    """Wire one pod. For several pods of a Job, reuse a `Wiring`."""
     return Wiring(job, registry, strict_upstream=strict_upstream).pod(task, index, pod)
 
 
 def wanted_objects(job: Job, registry: Registry, *, strict_upstream: bool = False) -> list[Raw]:
-    """Manifests of everything that the Job's plugins want beside it."""
+    """Manifests of all objects that the Job's plugins want."""
     return Wiring(job, registry, strict_upstream=strict_upstream).objects()
 
 
 def job_annotations(
     job: Job, registry: Registry, *, strict_upstream: bool = False
 ) -> dict[str, str]:
-    """Annotations that the Job's plugins want on it and that it does not carry.
+    """Annotations that the Job's plugins want on it and that it does not have.
 
-    Unknown plugins are passed over; refusing them is up to `problems`.
+    Unknown plugins are skipped; `problems` refuses them.
 
     Raises:
-        PluginError: A plugin fails or gives something else; the message names it.
+        PluginError: A plugin fails or returns an invalid result; the message names it.
     """
     return _missing_annotations(job, applied(job, registry, strict_upstream=strict_upstream))
 
 
 def task_and_index(job: Job, pod: Raw) -> tuple[Task, int]:
-    """Find which pod of a Job this is, by its task annotation and its name.
+    """The task and the index of a pod, from its task annotation and its name.
 
-    A pod without the annotation belongs to task `default`, as in Volcano; a task that the Job does not
-    have is returned with that name and nothing else.
+    A pod without the annotation belongs to task `default`, as in Volcano; for an unknown task, a task with only that
+    name is returned.
 
     Raises:
         PluginError: The pod's name does not end in an index.

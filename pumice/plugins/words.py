@@ -26,14 +26,14 @@ _INTEGERS = (
 
 
 def boolean(word: str) -> bool | None:
-    """Read a boolean; None when the word is none."""
+    """Read a boolean; None if the word is not a boolean."""
     return parse_bool(word)
 
 
 def integer(word: str) -> int | None:
-    """Read an integer, base prefix and `_` separators allowed; None when it is none.
+    """Read an integer, with optional base prefix and `_` separators; None if the word is not an integer.
 
-    Of a decimal number beyond 64 bits only that much is certain about what is returned.
+    Decimal numbers outside 64 bits are not returned exactly; they stay outside 64 bits.
     """
     for pattern, base in _INTEGERS:
         if pattern.fullmatch(word):

@@ -88,7 +88,7 @@ class PluginAnswers:
         return (*keys, task.order)
 
     def queue_line(self) -> Line[Queue]:
-        """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
+        """A line of queues; keys are taken again when an eviction or an undone placement has made a share smaller."""
         epochs, touched = self.extensions.queue_epochs, self.touched
         kept: dict[str, tuple[int, int, SortKey]] = {}
 

@@ -1,7 +1,7 @@
 """The board of a pod class: for every node how good it is, kept current while pods are placed.
 
 What no placement changes (`FixedPart`) is shared by classes that differ in their requests alone. The rest is computed
-once as a whole column. After a placement only the touched row is computed anew; because nodes tend to be filled in the same
+once as a whole column. After a placement only the touched row is computed again; because nodes tend to be filled in the same
 way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow each other onto
 a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly more than one.
 
@@ -426,9 +426,11 @@ class Board:
             shifted = np.where(verdict.codes > 0, verdict.codes + len(texts), 0)
             codes = np.where(codes > 0, codes, shifted)
             texts.extend(verdict.texts)
-        near = nearest(self._rows, self._shape.needs, self._names, codes > 0)
-        for need in self._shape.needs:
-            lacking = self._rows.future_idle(need.column) < need.amount
+        needs = self._shape.needs
+        free = {need.column: self._rows.future_idle(need.column) for need in needs}
+        near = nearest(self._rows, free, needs, self._names, codes > 0)
+        for need in needs:
+            lacking = free[need.column] < need.amount
             texts.append(f"{INSUFFICIENT}{need.name}")
             codes = np.where((codes == 0) & lacking, len(texts), codes)
         failure = histogram(codes, texts, self._names, near)

@@ -21,7 +21,7 @@ __all__ = ["Boards"]
 _KEPT = 128
 """Boards that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
 
-A board that others have been used after so often has to be computed anew anyway.
+A board that others have been used after so often has to be computed again anyway.
 """
 
 

@@ -17,7 +17,7 @@ class Line(Generic[T]):
 
     The key of a waiting element may have grown since it was put in (the share of a queue); an element that is found to
     have become bigger goes back into the line. A key that has become smaller is not found that way, so all keys are taken
-    anew when the epoch has changed. Keys end with a name, so there are no ties. An element that waits alone needs no key.
+    again when the epoch has changed. Keys end with a name, so there are no ties. An element that waits alone needs no key.
     What is put in before the first is taken out is sorted at once: it tends to come in order. What was taken out last and is put
     back is compared with the first alone, because it is often the first again.
     """

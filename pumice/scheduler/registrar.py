@@ -227,7 +227,7 @@ class Registrar:
         """Say which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
 
         Pods of one shape then share what was found out about nodes, whichever of these queues they are in. Without this a
-        filter or score is asked for each queue anew.
+        filter or score is asked for each queue again.
         """
         self._extensions.queue_kinds[self._plugin] = kind
 
@@ -287,7 +287,7 @@ class Registrar:
         self._add(self._extensions.scores, point, "enableNodeOrder")
 
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
-        """Say how good nodes are for a single pod; asked anew for every pod."""
+        """Say how good nodes are for a single pod; asked again for every pod."""
         self._add(self._extensions.task_scores, TaskScorePoint(score, ranked), "enableNodeOrder")
 
     def on_allocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:

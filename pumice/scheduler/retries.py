@@ -13,7 +13,7 @@ pod affinity, anti-affinity or topology spread, is then also tried after every c
 rules depend on.
 
 Changes of queues, priorities, claims and the configuration may help any gang. What a gang lacks is then counted
-anew on all nodes. A gang that cannot become ready whatever the nodes are is tried again when it changed itself,
+again on all nodes. A gang that cannot become ready whatever the nodes are is tried again when it changed itself,
 or after such a change. Every other gang is tried in every cycle.
 """
 
@@ -150,12 +150,12 @@ class Prospects:
 
     # -- before and after the session ----------------------------------------------------------
 
-    def to_try(self, waiting: Iterable[JobInfo], anew: Collection[str]) -> list[JobInfo]:
+    def to_try(self, waiting: Iterable[JobInfo], again: Collection[str]) -> list[JobInfo]:
         """The gangs that a session has to look at, in the order of their keys.
 
         Args:
             waiting: Gangs that wait.
-            anew: Keys of gangs to be tried whatever their prospects are.
+            again: Keys of gangs to be tried whatever their prospects are.
         """
         jobs = list(waiting)
         if not self._any_gang:
@@ -165,7 +165,7 @@ class Prospects:
                 for job in jobs
                 if (shortage := job.shortage) is None
                 or _is_enough(shortage, gained)
-                or job.key in anew
+                or job.key in again
                 or self._is_outdated(shortage)
             ]
         return sorted(jobs, key=attrgetter("key"))
@@ -188,13 +188,14 @@ class Prospects:
         if not len(self._index):
             return {}
         self._follow()
-        shortages = [job.shortage for job in jobs if job.shortage is not None]
-        needs = list(dict.fromkeys([each.needs for each in shortages if each.shapes]))
-        needs = [each for each in needs if each not in self._gains]
+        shortages = [each for job in jobs if (each := job.shortage) is not None and each.shapes]
+        missing = {each.needs: None for each in shortages if each.needs not in self._gains}
+        needs = list(missing)
         if not needs:
             return self._gains
-        now = places(needs, self._now)
-        more = np.maximum(now - places(needs, self._before), 0)
+        both = places(needs, np.concatenate((self._now, self._before)))
+        now, before = both[:, : len(self._index)], both[:, len(self._index) :]
+        more = np.maximum(now - before, 0)
         if len(self._index) <= _ROWS:
             rows = zip(now.tolist(), more.tolist(), strict=True)
             self._fits.update(zip(needs, rows, strict=True))

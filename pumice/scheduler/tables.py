@@ -228,7 +228,7 @@ class ClusterTables:
         if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
             self.quarantined.pop(key, None)
         if old is not None and old.metadata.uid != new.uid:
-            job.begin_anew()
+            job.begin_again()
             self.warned.pop(job.key, None)
         job.set_group(group, self.default_queue)
         self.jobs[key] = job
@@ -247,7 +247,7 @@ class ClusterTables:
             return False
         job.set_group(None, self.default_queue)
         self.shares.place(job)
-        job.begin_anew()
+        job.begin_again()
         self.warned.pop(job.key, None)
         self.assumed.end_status(job.key)
         self.statuses.pop(job.key, None)

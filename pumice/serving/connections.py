@@ -169,7 +169,7 @@ class HttpConnection(asyncio.Protocol):
             transport.write_eof()
 
     def _enter(self, phase: Phase, seconds: float) -> None:
-        """Begin a phase that may take so many seconds."""
+        """Begin a phase, with the seconds that it may take."""
         self.phase = phase
         self._deadline = self._loop.time() + seconds
         if self._timer is not None and self._timer.when() > self._deadline:

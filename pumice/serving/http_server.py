@@ -51,9 +51,9 @@ class HttpServer:
     ) -> None:
         """Describe a server.
 
-        An `HttpError` that the handler raises is the answer; of other errors the client learns nothing. `dropped`
-        counts connections that are closed without an answer, by reason: `crowded` (above the limit), `quiet` (no byte
-        arrived), `slow` (the head of a request did not arrive).
+        An `HttpError` that the handler raises is the answer; other errors become a status 500 without details.
+        `dropped` counts connections that are closed without an answer, by reason: `crowded` (above the limit), `quiet`
+        (no byte arrived), `slow` (the head of a request did not arrive).
         """
         self.port = 0
         self._limits = limits
@@ -103,7 +103,8 @@ class HttpServer:
         """Accept no connections, wait until all requests are answered, and close all connections.
 
         Clients may choose an idle connection until they learn that it is closed, and aiohttp ignores new requests once
-        it shuts down. So this waits until no request has come for a moment, but not longer than so many seconds.
+        it shuts down. So this waits until no request has come for a moment, but not longer than the given number of
+        seconds.
         """
         if self._http is None or self._listening is None:
             return
@@ -119,7 +120,7 @@ class HttpServer:
             await self._close_connections()
 
     async def _close_connections(self) -> None:
-        """Close all connections; those of clients that do not take part are aborted, so that none outlives the loop."""
+        """Close all connections. Those whose client does not close its side are aborted, so that none outlives the event loop."""
         self._connections.accepts = False
         for close in (HttpConnection.close, HttpConnection.abort):
             for connection in tuple(self._connections.open):

@@ -1,4 +1,4 @@
-"""What clients may take: how many connections may be open, with a log line when they are, and how long each may wait."""
+"""Limits of connections: how many may be open, and how long each may wait."""
 
 import logging
 import resource
@@ -32,7 +32,7 @@ class HttpLimits:
         connections: How many connections may be open; further ones are closed.
         first_byte_seconds: How long a TLS handshake and the first byte on a connection may take.
         head_seconds: How long the head of a request may take from its first byte.
-        idle_seconds: Closing the server ends when no request came for so long.
+        idle_seconds: How long no request must arrive before a closing server closes its connections.
     """
 
     connections: int = CONNECTIONS
@@ -77,7 +77,7 @@ class ConnectionLimit:
 
 
 def affordable(limit: int, listeners: int) -> int:
-    """The limit of connections for each of some listeners, as far as file descriptors allow it.
+    """The connection limit of each of some listeners, given the limit of file descriptors.
 
     Without a free descriptor the kernel refuses clients, and neither metrics nor logs show it.
     """

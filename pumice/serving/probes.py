@@ -1,4 +1,4 @@
-"""Whether a component is well, and what it has counted: the same three answers from all of them."""
+"""Health, readiness and metrics of a component, for all components alike."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -10,7 +10,7 @@ from pumice.serving.errors import HttpError
 __all__ = ["Check", "Probes"]
 
 Check = Callable[[], str | None]
-"""Says why the component cannot do its work, or None when it can."""
+"""Returns why the component cannot work, or None if it can."""
 
 
 _READING = ("GET", "HEAD")
@@ -20,7 +20,7 @@ class Probes:
     """`/healthz`, `/readyz` and `/metrics`.
 
     Attributes:
-        draining: Whether the component is on its way out, and so not ready.
+        draining: Whether the component is shutting down, and so not ready.
         paths: The handler of each path.
     """
 
@@ -30,7 +30,7 @@ class Probes:
         checks: Mapping[str, Check],
         notes: Mapping[str, Check] | None = None,
     ) -> None:
-        """Answer by checks.
+        """Create probes from checks.
 
         Args:
             registry: What `/metrics` shows.
@@ -72,12 +72,12 @@ class Probes:
         return await probe(request)
 
     async def healthz(self, request: web.BaseRequest) -> web.Response:
-        """The process runs: that it can answer is the proof."""
+        """Liveness: an answer means that the process runs."""
         del request
         return web.Response(text="ok\n")
 
     async def readyz(self, request: web.BaseRequest) -> web.Response:
-        """The component can do its work; with `?verbose` every check and every note is listed."""
+        """Readiness: the component can work; `?verbose` lists every check and every note."""
         problems = self.problems
         if "verbose" in request.query or problems:
             lines = [

@@ -1,6 +1,6 @@
 """Tests for your own extensions of Pumice, to be called from your test suite.
 
-A package that brings a job plugin tests the plugin with one call:
+A package with a job plugin tests the plugin with one call:
 
     from pumice.testing import check_job_plugin
 

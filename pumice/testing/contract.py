@@ -1,4 +1,4 @@
-"""The contract of job plugins: one function for each promise, which returns what is wrong in words for the author.
+"""The contract of job plugins: one function for each promise, which returns the problem in words for the plugin's author.
 
 Some promises need no check, because Pumice and not the plugin applies the edits to a pod: the template wins,
 unknown fields stay, nothing is there twice, and wiring a pod a second time changes nothing.
@@ -32,7 +32,7 @@ _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
 class TestedPlugin:
-    """A plugin under test, which has not been asked anything yet.
+    """A plugin under test that has not been called yet.
 
     Attributes:
         plugin: The plugin.
@@ -46,7 +46,7 @@ class TestedPlugin:
         self.state = _state(plugin)
 
     def job(self, manifest: Raw, suffix: str = "") -> Job:
-        """The Job after admission, with the plugins that this one requires and the suffix appended to its name."""
+        """The Job after admission, with the plugins that this one requires, and with a suffix at its name."""
         manifest = deepcopy(manifest)
         manifest["metadata"]["name"] += suffix
         plugins = manifest["spec"]["plugins"]
@@ -54,14 +54,14 @@ class TestedPlugin:
         return msgspec.convert(manifest, Job)
 
     def asked(self, job: Job, *, backwards: bool = False) -> Raw:
-        """All answers about a Job, by what was asked; those about its pods by their names in `pod_edits`.
+        """All results of the plugin for a Job, by method; `pod_edits` has those of its pods by name.
 
         Args:
             job: The Job.
-            backwards: Whether to ask about the last pod first, which must make no difference.
+            backwards: Whether to begin with the last pod, which must make no difference.
 
         Raises:
-            PluginError: The plugin fails, or an answer is of another type than expected.
+            PluginError: The plugin fails, or a result has a wrong type.
         """
         one = next(each for each in applied(job, self.registry) if each.plugin is self.plugin)
         found: Raw = {
@@ -85,8 +85,8 @@ class Requirement:
     Attributes:
         name: Its name, one word.
         text: The promise as a sentence.
-        problem: What is wrong for the manifest of one Job; empty if nothing is.
-        odd: Whether it also holds for Jobs that admission would refuse.
+        problem: Returns what is wrong for the manifest of one Job; empty if nothing is.
+        odd: Whether it must also hold for Jobs that admission would refuse.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Requirement:
 
 
 def declaration(subject: TestedPlugin) -> str:
-    """What is wrong with the plugin's attributes, beyond what registering it refuses."""
+    """Problems of the plugin's attributes that registration does not find."""
     plugin = subject.plugin
     if not re.fullmatch(r"[A-Z].*\.", plugin.summary):
         return f"summary {plugin.summary!r} is no sentence: a capital first, a full stop at the end"
@@ -270,4 +270,4 @@ PROMISES = (
     Requirement("objects", "wants objects of known kinds, each Job its own", _objects),
     Requirement("dependencies", "what it leans on is required", _dependencies),
 )
-"""What is tried on many Jobs, in this order."""
+"""Promises that are tried on many Jobs, in this order."""

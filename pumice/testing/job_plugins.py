@@ -83,15 +83,15 @@ def check_job_plugin(plugin: type[JobPlugin] | JobPlugin, *, examples: int = 100
 
 
 def job_plugin_results(plugin: type[JobPlugin] | JobPlugin, *, examples: int = 100) -> list[Result]:
-    """Try every promise of the contract on a job plugin, for callers that report on their own.
+    """Try every promise of the contract on a job plugin, and return the results.
 
     Args:
         plugin: The plugin: its class, or an object if making one needs arguments.
         examples: How many Jobs to try for each promise.
 
     Returns:
-        A result for each promise. A plugin that cannot be registered or asked is not tried further, so the
-        broken promise is then the last one.
+        A result for each promise. After a plugin cannot be registered or raises, nothing more is tried, so the broken
+        promise is the last one.
     """
     text = "registers, and describes itself properly"
     try:

@@ -1,8 +1,8 @@
-"""The core of admission: a review in, a review out, whatever came in.
+"""The core of admission: a review in, a response out, for any input.
 
-A review is decoded once, its objects straight into the structs that the rules read. Only what does
-not decode that way is taken apart in smaller steps, to say all that is wrong with it. Nothing raises:
-what cannot be answered is answered with why.
+A review is decoded once, its objects straight into the structs that the rules read. Objects that cannot be decoded are
+checked field by field, to report all problems. Nothing raises: a review that cannot be decided gets an answer with the
+reason.
 """
 
 from collections.abc import Callable
@@ -47,9 +47,9 @@ class RuleFailure:
 
     Attributes:
         path: Endpoint.
-        uid: Of the review that made it raise first.
-        code: Of the rule, or of the endpoint when it was none of the rules.
-        error: What it raised.
+        uid: Uid of the first review for which it raised.
+        code: Code of the rule, or of the endpoint if no rule raised.
+        error: The exception.
     """
 
     path: str
@@ -61,7 +61,7 @@ class RuleFailure:
 class Admission:
     """Answers reviews by the rules.
 
-    Safe to share: all it remembers is which crashes it has told, and pod templates that are in order.
+    It may be shared: its only state is the set of reported crashes, and the pod templates without problems.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Admission:
         plugin_settings: PluginSettings = DEFAULT,
         on_crash: Callable[[RuleFailure], None] | None = None,
     ) -> None:
-        """Judge by settings, with the plugins that exist, what is in the cluster of the view.
+        """Create admission from settings, job plugins and a view of the cluster.
 
         `groups` may be replaced between two reviews. `on_crash` is called once for each place where a rule raises.
         """
@@ -98,7 +98,7 @@ class Admission:
         return self.answer(path, body).body
 
     def answer(self, path: str, body: bytes, view: AdmissionView | None = None) -> Answer:
-        """Answer a review, by another view than the usual one if it is given. Never raises."""
+        """Answer a review, optionally with another view. Never raises."""
         endpoint = ENDPOINTS.get(path)
         if endpoint is None:
             known = ", ".join(ENDPOINTS)
@@ -128,7 +128,7 @@ class Admission:
         return answered(asked, response, case)
 
     def judge(self, path: str, request: Request) -> Case:
-        """Judge a request and give back the case itself: problems, warnings and changes.
+        """Check a request, and return the case: problems, warnings and changes.
 
         Raises:
             KeyError: There is no such endpoint.
@@ -179,7 +179,7 @@ class Admission:
     def _judge_rest(
         self, endpoint: Endpoint, request: Request, case: Case, error: Exception
     ) -> None:
-        """Report all unreadable fields, and of a new object what is wrong with the others."""
+        """Report all unreadable fields, and for a new object the problems of the other fields."""
         kind = endpoint.registration.kind
         problems = brought_type_problems(kind, request, error)
         case.errors.extend(problems)
@@ -233,7 +233,7 @@ class Admission:
 
 
 def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
-    """The answer to a question that is not for this endpoint."""
+    """The answer to a review for another endpoint."""
     registration = endpoint.registration
     kind = registration.kind
     if not question.is_about(kind):
@@ -251,7 +251,7 @@ def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
 
 
 def _absence(question: Question[Any], new: object, old: object) -> Response | None:
-    """The answer to a question without the objects that its operation has, which would otherwise pass."""
+    """The answer to a review that lacks the objects of its operation."""
     operation = question.operation
     if new is None and operation in ("CREATE", "UPDATE"):
         missing = "object"
@@ -265,7 +265,7 @@ def _absence(question: Question[Any], new: object, old: object) -> Response | No
 
 
 def _is_going(found: Any) -> bool:
-    """Whether an object, if there is one, is being deleted."""
+    """True if an object exists and is being deleted."""
     return bool(getattr(getattr(found, "metadata", None), "deletion_timestamp", None))
 
 

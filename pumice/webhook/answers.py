@@ -25,17 +25,17 @@ class Answer(msgspec.Struct, frozen=True):
         body: The AdmissionReview to send back.
         outcome: The result, as metrics name it.
         operation: Operation under review; empty when it could not be read.
-        uid: Of the review.
+        uid: Uid of the review.
         namespace: Of the object.
         name: Of the object.
         codes: Rules that refused, each once.
         warned: Rules that warned, each once.
-        tolerated: Those of them that refuse unless settings say otherwise.
+        tolerated: Those of them that refuse by default.
         missing_queues: Queues that were looked up and do not exist.
         missing_owners: Owners of the pod that were looked up and do not exist.
-        malformed: HTTP status when the question itself could not be understood, else 0.
-        status: Code of the answer: 200 when the object is admitted, else why it is not.
-        problem: Why the question could not be answered; empty when it was.
+        malformed: HTTP status if the review itself could not be read, otherwise 0.
+        status: Code of the response: 200 if the object is admitted, otherwise that of the refusal.
+        problem: Why the review could not be decided; empty if it was.
     """
 
     body: bytes
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def responded(kind: Kind, name: str, case: Case) -> Response:
-    """The answer to a case that has been judged."""
+    """The answer for a checked case."""
     warnings, audit = _warnings(case.warnings) if case.warnings else ((), None)
     if case.errors:
         errors = list(dict.fromkeys(case.errors))
@@ -66,7 +66,7 @@ def responded(kind: Kind, name: str, case: Case) -> Response:
 
 
 def answered(question: Question[Any], response: Response, case: Case) -> Answer:
-    """Encode a response and add what its server wants to know."""
+    """Encode a response, and add what the server needs for metrics and logs."""
     codes: tuple[str, ...] = ()
     status = response.status
     outcome: Outcome
@@ -96,7 +96,7 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
 
 
 def malformed(uid: str, status: int, problem: str, reason: str = "BadRequest") -> Answer:
-    """The answer to what is no question."""
+    """The answer to a body that is not a review."""
     response = reviews.errored(status, problem, reason=reason)
     return Answer(
         reviews.encode(uid, response),
@@ -109,16 +109,17 @@ def malformed(uid: str, status: int, problem: str, reason: str = "BadRequest") -
 
 
 def unreadable(uid: str, problem: str) -> Answer:
-    """The answer to what cannot be decoded.
+    """The answer to a body that cannot be decoded.
 
-    With a uid it is a review, which the user reads; an API server that got HTTP 400 would keep it to itself.
+    With a uid the answer is a review, whose message the user sees; the API server does not show the message of an HTTP
+    400.
     """
     answer = malformed(uid, 400, problem)
     return msgspec.structs.replace(answer, malformed=0) if uid else answer
 
 
 def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:
-    """What kubectl prints, and what the audit log notes: there stands what stricter settings would refuse."""
+    """Warnings for kubectl, and annotations for the audit log: problems that stricter settings would refuse."""
     warned = _codes(found)
     audit = {"warned": ",".join(warned)}
     if tolerated := _tolerated(warned):

@@ -1,4 +1,4 @@
-"""Endpoints: which struct an object becomes and which rules judge it, path by path."""
+"""Endpoints: for each path, the struct of its objects and the rules that check them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +29,7 @@ from pumice.webhook.rules.pods import checks as pod_checks
 from pumice.webhook.rules.pods.defaults import pod_defaults
 from pumice.webhook.rules.pods.foreign import foreign_pod, wants_plugins
 from pumice.webhook.rules.queues import checks as queue_checks
+from pumice.webhook.rules.queues import closing as queue_closing
 from pumice.webhook.rules.queues.defaults import queue_defaults
 from pumice.webhook.type_problems import type_problems
 
@@ -39,7 +40,7 @@ Judge = Callable[[Case, Question[Any], Source], None]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A path with what answers on it.
+    """A path and its handler.
 
     Attributes:
         registration: Its row in the table of endpoints.
@@ -55,7 +56,7 @@ class Endpoint:
 
     @property
     def code(self) -> str:
-        """Under which it fails should it crash outside a rule: `JOBS-MUTATE`."""
+        """Code for errors outside of rules: `JOBS-MUTATE`."""
         return self.registration.path.strip("/").replace("/", "-").upper()
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class Endpoint:
 
 
 def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
-    """Judge creations and updates by a function that takes the object and the stored one."""
+    """Check creations and updates with a function of the object and the stored one."""
 
     def judge(case: Case, question: Question[Any], _: Source) -> None:
         if question.object is not None:
@@ -105,7 +106,7 @@ def _validate_queue(case: Case, question: Question[Queue], source: Source) -> No
         old = question.old_object
         named = old or question.object
         name = question.name or (named.metadata.name if named is not None else "")
-        queue_checks.validate_delete(case, name, old)
+        queue_closing.validate_delete(case, name, old)
     else:
         _judge_queue(case, question, source)
 

@@ -20,10 +20,10 @@ _MAPS: dict[str, Callable[[dict[str, str]], Iterator[Problem]]] = {
 
 
 def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[FieldError]:
-    """Say what is wrong with the names, and which labels and annotations no object can have.
+    """Find invalid names, labels and annotations.
 
-    Those that are no texts are among them, which `volcano.sh/preemptable: true` becomes for lack of quotes. Of kinds that
-    are not namespaced the API server drops the namespace.
+    Values that are not strings are among them, such as `volcano.sh/preemptable: true` without quotes. For
+    cluster-scoped kinds the API server drops the namespace.
     """
     meta = manifest.get("metadata")
     if not isinstance(meta, dict):
@@ -33,7 +33,7 @@ def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[Fie
 
 
 def readable(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest without labels and annotations that are not strings, for rules to judge the rest."""
+    """The manifest without labels and annotations that are not strings, so that rules can check the rest."""
     meta = manifest.get("metadata")
     if not isinstance(meta, dict):
         return manifest
@@ -59,7 +59,7 @@ def _name_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
 
 
 def _name_problem(name: Any, *, begins: bool) -> str | None:
-    """What is wrong with a name, or with the beginning of one, which may end with a dash."""
+    """The problem of a name, or of a `generateName`, which may end with a dash."""
     if not isinstance(name, str):
         return "must be a string"
     whole = f"{name[:-1]}a" if begins and name.endswith("-") else name

@@ -1,11 +1,11 @@
-"""Admission of a manifest offline: what an API server would do to it, from the file alone.
+"""Offline admission of a manifest: what an API server would do with it.
 
-The order is the API server's: unknown fields go, CRD defaults come, mutating rules write theirs, the
-schema is checked, validating rules judge. Unlike there, the next step is taken even when one
-found something, so everything is told at once.
+The order is the API server's: unknown fields are dropped, CRD defaults and mutating rules are applied, the schema is
+validated, and validating rules are checked. Unlike there, all steps run even if one finds a problem, so all problems
+are reported.
 
-The rules about pod templates say what an API server says about pods made of them, and are compared with a real one.
-So they judge a Pod in a file, too. A webhook is asked only about pods that its API server has found valid.
+The rules about pod templates give the results of an API server for pods, and are tested against a real one. So they are
+used for a Pod in a file, too. A webhook gets only pods that its API server has found valid.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class ManifestResult:
 
     Attributes:
         errors: Why it is refused; empty when it is not.
-        warnings: What is legal and doubtful.
+        warnings: Valid values that are probably a mistake.
         patched: The object as it would be stored.
     """
 
@@ -65,9 +65,9 @@ def judge(
     operation: str = "CREATE",
     old: Manifest | None = None,
 ) -> ManifestResult:
-    """Judge a manifest as the API server and its webhooks would; for `UPDATE` with the stored object.
+    """Check a manifest as the API server and its webhooks would; for `UPDATE`, with the stored object.
 
-    A kind that admission knows nothing of is admitted as it is.
+    Unknown kinds are admitted unchanged.
     """
     try:
         plain: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
@@ -108,7 +108,7 @@ def _judge(
 
 
 def _beside(odd: Iterable[FieldError], found: Iterable[FieldError]) -> tuple[FieldError, ...]:
-    """Results, each once, without those that labels and annotations which rules do not see may have caused."""
+    """Results without duplicates, and without those that may be caused by removed labels and annotations."""
     left = tuple(dict.fromkeys(found))
     for entries in _ENTRIES:
         unseen = [each.path for each in odd if each.path.startswith(entries)]
@@ -134,7 +134,7 @@ class _EndpointReviewer:
     old: Manifest | None
 
     def ask(self, manifest: Manifest, *, mutating: bool) -> Case:
-        """What the endpoint that mutates, or the other one, says; nothing where it is not asked."""
+        """The result of the mutating or of the validating endpoint; None if it is not called."""
         request = _request(self.kind, self.operation, readable(manifest), self.old)
         for each in REGISTRATIONS:
             is_ours = each.kind == self.kind and each.mutating == mutating
@@ -147,8 +147,8 @@ class _EndpointReviewer:
     ) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings of the schema and the validating rules.
 
-        What is not at an unreadable path is mutated and judged by itself: otherwise it would be refused for what a
-        mutating rule fills in, such as the name of a task.
+        Readable fields are defaulted and checked without the unreadable ones. Otherwise a missing default, such as the
+        name of a task, would be reported.
         """
         errors, warnings = self._found(manifest)
         if not unreadable or self.operation != "CREATE":
@@ -166,7 +166,7 @@ class _EndpointReviewer:
         )
 
     def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
-        """Errors and warnings about an object as it is."""
+        """Errors and warnings about an object without changes."""
         case = self.ask(manifest, mutating=False)
         return _merged(_schema_problems(self.kind, manifest), case.errors), case.warnings
 
@@ -179,9 +179,9 @@ _OF_MAPS = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-TYPE"})
 
 
 def _pod_problems(case: Case, pod: Manifest, old: Manifest | None) -> Case:
-    """Judge a Pod as an API server does, in a new case like the given one.
+    """Check a Pod as an API server does, in a new case like the given one.
 
-    What is wrong with the stored Pod, too, is not reported.
+    Problems that the stored Pod also has are not reported.
     """
     judged = _judged_pod(case, pod)
     if old is not None and (judged.errors or judged.warnings):
@@ -192,12 +192,12 @@ def _pod_problems(case: Case, pod: Manifest, old: Manifest | None) -> Case:
 
 
 def _with_pod_problems(found: list[FieldError], of_pod: list[FieldError]) -> list[FieldError]:
-    """All problems of a Pod, each once.
+    """All problems of a Pod without duplicates.
 
     Args:
-        found: Problems of its metadata, and what the webhooks say. Types in its spec are left to `of_pod`, which knows
-            all of them, and that null entries of lists are empty ones to an API server.
-        of_pod: What `_pod_problems` found. Labels and annotations are left to `found`.
+        found: Problems of its metadata, and those of the webhooks. For types in its spec `of_pod` is used, which knows
+            all types, and that an API server reads null items of lists as empty ones.
+        of_pod: The result of `_pod_problems`, without labels and annotations.
     """
     rest = [each for each in found if each.code != "SCHEMA-TYPE" or not _is_in_spec(each)]
     told = Within([each.path for each in rest])
@@ -228,7 +228,7 @@ def _is_in_map(found: FieldError) -> bool:
 
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> ManifestResult:
-    """Result for the pods of an owner as far as plugins are concerned; the owner itself does not change."""
+    """The result about plugins for the pods of an owner; the owner itself does not change."""
     case = admission.case(bare(_request(kind, "CREATE", plain, None)))
     try:
         foreign_owner(case, msgspec.convert(plain, OWNERS[kind]))
@@ -238,7 +238,7 @@ def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Manifest
 
 
 def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
-    """What a mutating rule makes of it; what it adds has defaults in its turn, as on the API server."""
+    """The object after mutating rules; CRD defaults are applied to what they add, as on the API server."""
     if case.errors or not case.patch.operations:
         return manifest
     changed, known = applied(manifest, case.patch.operations), schema(kind)
@@ -251,7 +251,7 @@ def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
 
 
 def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
-    """Prune and default in place; what goes by that is warned about."""
+    """Prune and default in place, with a warning for each pruned field."""
     known = schema(kind)
     if known is None:
         return []
@@ -269,7 +269,7 @@ def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
 
 
 def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
-    """Both, but of two about one field the rule's: it knows more, and says what would be right."""
+    """Both lists of problems; of two about one field the rule's, which says more."""
     if any(each.path in _NAMES for each in of_schema):  # names made of an impossible one are so too
         of_rules = [each for each in of_rules if each.code != JOB_PLUGIN_NAME.code]
     told = {error.path for error in of_rules}
@@ -280,7 +280,7 @@ _NAMES = ("metadata.name", "metadata.generateName")
 
 
 def _places(found: FieldError) -> tuple[str, ...]:
-    """Where a rule tells the same: of an item that is there twice it does at the item's name."""
+    """Paths at which a rule reports the same problem: for a duplicate item, that of its name."""
     twice = found.code == "SCHEMA-DUPLICATE"
     return (found.path, f"{found.path}.name") if twice else (found.path,)
 

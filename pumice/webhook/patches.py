@@ -1,8 +1,8 @@
-"""JSON patches (RFC 6902), built by hand: one operation a changed field, none where nothing changes.
+"""JSON patches (RFC 6902): one operation for each changed field.
 
-What to write is decided on the decoded object; the operations are carried out on the raw one, so
-fields that Pumice does not know survive. `add` on a member sets it whether or not it was there, so it
-is the only operation needed; a parent that is missing is made first.
+Changes are computed from the decoded object, and applied to the raw one, so fields that Pumice does not know are kept.
+`add` on a member sets it whether or not it was there, so it is the only operation needed. A missing parent is created
+first.
 """
 
 import copy
@@ -21,7 +21,7 @@ def escape(key: str) -> str:
 
 
 class Patch(msgspec.Struct, eq=False):
-    """Operations in the order in which they are carried out.
+    """Operations in the order in which they are applied.
 
     Attributes:
         operations: The operations so far.
@@ -31,7 +31,7 @@ class Patch(msgspec.Struct, eq=False):
     _parents: list[str] = []
 
     def missing(self, pointer: str) -> None:
-        """State that an object is not there; it is made when something in it is set."""
+        """Declare that an object does not exist; it is created when a field of it is set."""
         self._parents.append(pointer)
 
     def set(self, pointer: str, value: Any) -> None:
@@ -44,13 +44,13 @@ class Patch(msgspec.Struct, eq=False):
 
 
 def applied(document: dict[str, Any], operations: list[PatchOperation]) -> dict[str, Any]:
-    """Carry out operations that a `Patch` has made: each adds a member of an object or an item of a list.
+    """Apply the operations of a `Patch`: each adds a member of an object or an item of a list.
 
     Returns:
-        The changed document; of the given one, which is not touched, only what lies on the way is copied.
+        The changed document. The given one is not changed; only objects on the path are copied.
 
     Raises:
-        LookupError: A pointer leads nowhere.
+        LookupError: The parent of a pointer does not exist.
     """
     if not operations:
         return document

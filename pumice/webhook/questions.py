@@ -1,4 +1,4 @@
-"""Questions: admission reviews decoded in one pass, the objects straight into their structs."""
+"""Questions: the requests of admission reviews, decoded in one pass directly into structs."""
 
 import re
 from typing import Any, Generic, TypeVar
@@ -26,17 +26,17 @@ __all__ = [
 
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
 _NEAR = 1024
-"""Bytes in which an API server has written it."""
+"""Number of bytes within which an API server has written the uid."""
 
 T = TypeVar("T")
 Other = TypeVar("Other")
 
 UNREADABLE = (ValueError, RecursionError)
-"""What decoding raises: broken JSON, broken UTF-8, wrong types, numbers and nesting without end."""
+"""Exceptions of decoding: invalid JSON, invalid UTF-8, wrong types, excessive numbers and nesting."""
 
 
 class Question(ApiStruct, Generic[T], frozen=True):
-    """What the API server asks; `object` and `old_object` are None where the operation has none."""
+    """The request of a review; `object` and `old_object` are None if the operation has none."""
 
     uid: str = ""
     resource: GroupVersionResource = GroupVersionResource()
@@ -49,11 +49,11 @@ class Question(ApiStruct, Generic[T], frozen=True):
 
     @property
     def stored(self) -> T | None:
-        """The object as the API server has it; None for a new one, whatever the review carries."""
+        """The stored object; None for a new one, also if the review contains one."""
         return None if self.operation == "CREATE" else self.old_object
 
     def is_about(self, kind: Kind) -> bool:
-        """Whether the object under review is of a kind."""
+        """True if the object under review is of a kind."""
         found = self.resource
         return (
             found.resource == kind.plural
@@ -63,7 +63,7 @@ class Question(ApiStruct, Generic[T], frozen=True):
 
 
 class Envelope(ApiStruct, Generic[T], frozen=True):
-    """A review around a question."""
+    """A review with its question."""
 
     api_version: str = ""
     kind: str = ""
@@ -71,19 +71,19 @@ class Envelope(ApiStruct, Generic[T], frozen=True):
 
 
 class UnreadableError(ValueError):
-    """An object that is not JSON, or not UTF-8, in a place that was not read before."""
+    """An object with invalid JSON or UTF-8 in a part that was not read before."""
 
 
 Source = bytes | Request
-"""Where a question came from: the bytes of a review, or a request whose objects are still raw."""
+"""Source of a question: the bytes of a review, or a request with raw objects."""
 
 
 def object_as(type_: type[Other], source: Source) -> Other | None:
-    """The object under review as another type than its question has it; None when there is none.
+    """The object under review, decoded into another type; None if there is none.
 
     Raises:
         msgspec.ValidationError: A field has the wrong type.
-        UnreadableError: Something is broken that the first reading had no need to look at.
+        UnreadableError: The JSON is invalid in a part that was not read before.
     """
     wanted: Any = type_ | None
     envelope: Any = Envelope[type_]  # type: ignore[valid-type]
@@ -100,7 +100,7 @@ def object_as(type_: type[Other], source: Source) -> Other | None:
 
 
 def read(body: bytes | msgspec.Raw, type_: type[Other]) -> Other:
-    """Decode a body; null counts as a missing field where the type does not allow null, as in Go.
+    """Decode a body. Null counts as a missing field if the type does not allow null, as in Go.
 
     Raises:
         ValueError: The body is not JSON, or a field has the wrong type.
@@ -156,10 +156,9 @@ class _Asking(msgspec.Struct, frozen=True):
 
 
 def uid_of(body: bytes) -> str:
-    """The uid of a body that is no proper review, if it has one that can be read.
+    """The uid of a body that is not a valid review, if it can be found.
 
-    Where the body is no JSON, because something is wrong far behind it, the uid is still where an API
-    server writes it: first of all in the request.
+    If the body is not valid JSON, the uid is still at the place where an API server writes it: first in the request.
     """
     try:
         return msgspec.json.decode(body, type=_Asking).request.uid

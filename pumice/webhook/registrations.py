@@ -1,10 +1,10 @@
-"""The one table of endpoints: where each is, what it is asked about, and what happens without it.
+"""The table of endpoints: the path of each, the requests for which it is called, and the failure policy.
 
-The server's routes, the chart's webhook configurations and the embedded API server's admission are
-made of this table. It is laid out so that an outage stops as little as it can: only Pumice's own
-kinds wait for an answer, pods do not, and what no rule could refuse (an update that leaves the spec
-alone, an object that is going, a pod of another scheduler) is never asked about. Nor are nodes and
-Kubernetes' own housekeeping: a namespace can go, and what has lost its owner, while the webhook is down.
+The server's routes, the chart's webhook configurations and the embedded API server's admission are generated from this
+table. It limits the effect of an outage. Only requests for Pumice's own kinds need an answer, those for pods do not.
+The webhook is not called for requests that no rule could refuse (an update that does not change the spec, an object
+that is being deleted, a pod of another scheduler). It is not called for nodes and for Kubernetes' garbage collection,
+so namespaces and orphaned objects can be deleted while the webhook is down.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,14 @@ __all__ = [
 ]
 
 TIMEOUT_SECONDS = 5
-"""How long the API server waits; a review takes a fraction of a millisecond."""
+"""Timeout of the API server in seconds; a review takes a fraction of a millisecond."""
 
 EXEMPT_NAMESPACES = ("kube-system",)
-"""Never asked about, whatever happens in them; the installation adds its own namespace."""
+"""Namespaces for which webhooks are never called; the chart adds its own namespace."""
 
 
 MatchCondition = dict[str, str]
-"""A CEL expression over `object`, `oldObject` and `request` that must hold for the API server to ask, and its name."""
+"""Name and CEL expression over `object`, `oldObject` and `request`; the API server calls the webhook only if it is true."""
 
 Conditions = Callable[[Terms, ResourceGroups], tuple[MatchCondition, ...]]
 
@@ -46,11 +46,11 @@ class Registration:
 
     Attributes:
         kind: Kind of the objects.
-        mutating: The webhook may change the object; if false it validates.
+        mutating: Whether the webhook may change the object; if false it validates.
         operations: Operations on which it is called.
         conditions: Match conditions, by settings and resource groups.
         failure_policy: What the API server does if the webhook does not respond.
-        lenient: Reviews of other operations are admitted.
+        lenient: Whether reviews of other operations are admitted.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class Registration:
     lenient: bool = False
 
     def passes_over_pods(self, groups: ResourceGroups) -> bool:
-        """Whether the controller knows which pods it is not to be asked about: all but those of resource groups."""
+        """True if the controller knows for which pods the webhook need not be called: all except those of resource groups."""
         return self.kind == kinds.POD and not (self.mutating and groups.groups)
 
     @property
@@ -113,7 +113,7 @@ _NOT_BY_HOUSEKEEPING = _condition(
 
 
 def _annotation_differs(key: str) -> str:
-    """CEL: an annotation is not the same before and after."""
+    """CEL: an annotation differs before and after."""
     new, old = (_annotation(each, key) for each in ("object", "oldObject"))
     return f"{new} != {old}"
 
@@ -124,7 +124,7 @@ def _annotation(variable: str, key: str) -> str:
 
 
 def _of_changes(name: str, *annotations: str) -> Conditions:
-    """People's changes of the spec and of some annotations."""
+    """Match conditions for changes of the spec and of some annotations by users."""
     changed = " || ".join([_OTHER_SPEC, *map(_annotation_differs, annotations)])
     found = (_NOT_GOING, _condition(name, changed), _NOT_BY_A_NODE, _NOT_BY_HOUSEKEEPING)
     return lambda _settings, _groups: found
@@ -144,7 +144,7 @@ _JOB_MUTATION = _of_changes(
 
 
 def _pod_mutation(_: Terms, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
-    """Pods that something might be written to: by annotation, or by the namespace of a group."""
+    """Match conditions for pods that may be changed: by annotation, or by the namespace of a group."""
     known = (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
     annotated = _annotated(*known, *(key for key in groups.annotation_keys if key not in known))
     in_groups = f"request.namespace in {_list(*groups.namespaces)}"
@@ -152,7 +152,7 @@ def _pod_mutation(_: Terms, groups: ResourceGroups) -> tuple[MatchCondition, ...
 
 
 def _pod_validation(settings: Terms, _: ResourceGroups) -> tuple[MatchCondition, ...]:
-    """Pods of our schedulers with an annotation that can be wrong."""
+    """Match conditions for pods of Pumice's schedulers with an annotation that is checked."""
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
     budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
@@ -160,7 +160,7 @@ def _pod_validation(settings: Terms, _: ResourceGroups) -> tuple[MatchCondition,
 
 
 def _annotated(*wanted: str) -> str:
-    """CEL: an object carries one of these annotations."""
+    """CEL: an object has one of these annotations."""
     annotations = "object.metadata.annotations"
     return f"(has({annotations}) && {_list(*wanted)}.exists(key, key in {annotations}))"
 
@@ -188,13 +188,13 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration(kinds.JOB_TEMPLATE, False, _CHANGES, _SPEC),
     Registration(kinds.HYPER_NODE, False, _CHANGES, _SPEC, lenient=True),
 )
-"""Every endpoint; of one kind, the one that mutates comes first."""
+"""Every endpoint; for each kind the mutating one is first."""
 
 
 def enabled_paths(text: str) -> tuple[str, ...]:
-    """Read a list of endpoints as `--enabled-admission` gives it, with commas between them.
+    """Parse the list of endpoints of `--enabled-admission`, separated by commas.
 
-    Blanks, empty items and repetitions are passed over.
+    Blanks, empty items and duplicates are ignored.
 
     Raises:
         ValueError: There is no such endpoint.

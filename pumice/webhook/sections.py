@@ -1,4 +1,4 @@
-"""Sections: the rules in the order in which pages and lists show them, by how their codes begin."""
+"""Sections of rules for pages and lists, by the prefixes of their codes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ class Section:
     """Rules that belong together.
 
     Attributes:
-        title: What they are about.
-        prefixes: How their codes begin, up to a dash, separated by blanks.
-        namespaced: Whether the objects they judge are in namespaces.
+        title: Their topic.
+        prefixes: First parts of their codes, separated by blanks.
+        namespaced: Whether their objects are namespaced.
     """
 
     title: str
@@ -72,7 +72,7 @@ SECTIONS = (
     Section("PodGroups", "PG"),
     Section("Pods", "POD"),
 )
-"""All of them. Of a kind with many rules, those that are no more special come first."""
+"""All sections; if a kind has several, the general ones are first."""
 
 _BY_PREFIX = {prefix: section for section in SECTIONS for prefix in section.prefixes.split()}
 

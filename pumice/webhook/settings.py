@@ -1,10 +1,10 @@
-"""Settings of admission: what rules take for granted (`rules.terms`), and how strict each rule is.
+"""Settings of admission: settings that rules read (`rules.terms`), and the levels of rules.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
 the settings page and the chart's schema are generated from this model.
 
 Precedence of levels: the object's namespace > the whole cluster > `strict-upstream` > the rule's own. They are resolved
-when settings are read, so a review pays one lookup for its namespace, and another for each problem that it finds.
+when settings are read, so a review needs one lookup for its namespace, and another for each problem.
 """
 
 import re
@@ -30,19 +30,19 @@ from pumice.webhook.sections import section_of
 __all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "Levels", "read_level", "upstream"]
 
 Levels = Mapping[str, Level]
-"""Levels by code; what is not in it has the rule's own."""
+"""Levels by code; missing rules have their own level."""
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 _DEFECT = re.compile(r"[A-Z]+-(?:MUTATE|VALIDATE)")
-"""Codes under which an endpoint fails that crashes outside its rules."""
+"""Codes for errors of an endpoint outside its rules."""
 
 LEVELS_BY = {"rules": "rule.CODE", "namespaces": "namespace.NAME.rule.CODE"}
 """Settings that hold levels of rules, each with how one of them is set on the command line."""
 
 
 def read_level(found: Any) -> Level:
-    """A level as it is written, `false` for what YAML made of `off`.
+    """Parse a level; `false` is what YAML reads for `off`.
 
     Raises:
         ValueError: There is no such level.
@@ -140,27 +140,27 @@ class AdmissionSettings(Terms):
     # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
     @cached_property
     def cluster_levels(self) -> Levels:
-        """Levels of rules that do not have their own one."""
+        """Levels that settings give rules."""
         return (upstream() if self.strict_upstream else {}) | self.rules
 
     @cached_property
     def namespace_levels(self) -> Mapping[str, Levels]:
-        """The same by namespace, for those that have levels of their own."""
+        """The same by namespace, for namespaces with levels of their own."""
         return {name: {**self.cluster_levels, **own} for name, own in self.namespaces.items()}
 
     def levels(self, namespace: str) -> Levels:
-        """The same for the objects of a namespace; its name is empty for objects that are in none."""
+        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
         return self.namespace_levels.get(namespace, self.cluster_levels)
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":
         """Read `NAME=VALUE` texts, names with dashes as on the command line.
 
-        Lists are set by repeating the name; `scheduler-name` and `scheduler-names` mean the same. How
-        strict a rule is, is set by `rule.CODE` and `namespace.NAME.rule.CODE`.
+        Lists are set by repeating the name; `scheduler-name` and `scheduler-names` mean the same. Levels of rules are
+        set by `rule.CODE` and `namespace.NAME.rule.CODE`.
 
         Raises:
-            SettingError: A text is no assignment, or its name or value is not known.
+            SettingError: A text is not an assignment, or its name or value is invalid.
         """
         values: dict[str, Any] = {}
         for name, value in map(assigned, assignments):
@@ -170,7 +170,7 @@ class AdmissionSettings(Terms):
 
 
 def _add(values: dict[str, Any], name: str, value: str) -> None:
-    """Add an assignment to what pydantic reads."""
+    """Add an assignment to the input of pydantic."""
     if name in ("rule", "rules", "namespace", "namespaces"):
         spelt = LEVELS_BY[name.removesuffix("s") + "s"]
         raise SettingError.of(f"{name} are set one by one, as {spelt}=LEVEL")
@@ -190,7 +190,7 @@ def _add(values: dict[str, Any], name: str, value: str) -> None:
 
 
 def _as_flag(name: str, value: str) -> bool | int | str:
-    """A value as people and Go's flags write it; the text where it is none."""
+    """A value in the spelling of people and of Go's flags; the text if it is not one."""
     declared = Terms.declared().get(name.replace("-", "_"))
     kind = declared.type if declared is not None else str
     found = words.boolean(value) if kind is bool else words.integer(value) if kind is int else None
@@ -198,8 +198,8 @@ def _as_flag(name: str, value: str) -> bool | int | str:
 
 
 def upstream() -> dict[str, Level]:
-    """What `strict-upstream` means: rules that are stricter than Volcano's only warn.
+    """Levels of `strict-upstream`: rules that are stricter than Volcano's only warn.
 
-    Of rules that are stricter only in part, the caller says so: `Case.report(…, stricter=)`.
+    For rules that are only partly stricter, callers use `Case.report(…, stricter=)`.
     """
     return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")

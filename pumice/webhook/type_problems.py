@@ -1,10 +1,10 @@
-"""Fields of wrong types: what is wrong with them, asked only when an object does not decode, and the object without them.
+"""Fields of wrong types: the problems of an object that cannot be decoded, and the object without these fields.
 
-Decoding stops at the first field that it cannot read. The structural schema then names all of them; what has no schema has
-at least the one that stopped decoding. Both say what the API server does not: what was found there, and how to mend it.
+Decoding stops at the first field that it cannot read. The structural schema then finds all of them; without a schema at
+least the first one is reported. Messages say what was found and how to fix it, which the API server's do not.
 
 The rules check the object without these fields, so that a wrong type and a misspelt plugin in one object are both
-reported. The value that was meant is not guessed, and results that its absence may have caused are left out.
+reported. The intended value is not guessed, and results that its absence may have caused are left out.
 """
 
 import copy
@@ -46,7 +46,7 @@ _TYPE = "SCHEMA-TYPE"
 _CHOICE = "SCHEMA-ENUM"
 _EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
 _SOME_KEY = "[...]"
-"""How a decoder writes a key of a map; what is behind one cannot be found by a path."""
+"""How a decoder writes a key of a map; values below it cannot be found by a path."""
 
 _SEGMENT = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
@@ -58,12 +58,12 @@ _SCHEMA_TYPES = {
     "array": "array",
     "object": "object",
 }
-"""Types as schemas call them, by how a decoder does."""
+"""Types in the words of schemas, by those of a decoder."""
 
 
 @functools.cache
 def schema(kind: Kind) -> Structural | None:
-    """The compiled schema of a kind; None for one whose schema is not ours."""
+    """The compiled schema of a kind; None for kinds of others."""
     return structural.compile(schema_of(kind)) if kind in VOLCANO else None
 
 
@@ -76,7 +76,7 @@ def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
 
 
 def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
-    """A problem that a schema found in a raw object; of one with a type or a choice, how to mend it."""
+    """A problem that a schema found in a raw object; for types and choices, with how to fix it."""
     node, value = known.at(found.path), value_at(raw, found.path)
     if node is None or value is msgspec.UNSET:
         return found
@@ -91,16 +91,16 @@ def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
 
 
 def _hint_for_map(node: Structural, value: Any) -> str:
-    """How to write the first name of a list that should be a map of lists, as plugins are."""
+    """How to write the first name of a list that should be a map of lists, such as `plugins`."""
     if node.additional is None or not node.additional.items or not isinstance(value, list):
         return ""
     return f'; write "{value[0]}: []"' if value and isinstance(value[0], str) else ""
 
 
 def brought_type_problems(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
-    """Type problems of a request's object, without those that the stored object has already.
+    """Type problems of a request's object, without those that the stored object has.
 
-    None for an update that leaves the spec alone, and for an object that is being deleted.
+    None for an update that does not change the spec, and for an object that is being deleted.
     """
     try:
         return _brought(kind, request, error)
@@ -141,14 +141,14 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
 
 
 def _as_schemas_say(path: str, expected: str, found: str) -> str:
-    """The same fault in the words of `structural`, which tells types and no values."""
+    """The same problem in the words of `structural`, with types and without values."""
     return f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
 
 
 def without(raw: Any, paths: Iterable[str]) -> Any:
     """A copy of a raw object without some of its fields; list items become empty objects.
 
-    A path that cannot be followed, because a key of it has dots, is passed over.
+    A path with a key that has dots is skipped.
     """
     rest = copy.deepcopy(raw)
     for path in paths:
@@ -157,7 +157,7 @@ def without(raw: Any, paths: Iterable[str]) -> Any:
 
 
 def value_at(raw: Any, path: str) -> Any:
-    """What stands at a path; `msgspec.UNSET` where it cannot be followed."""
+    """The value at a path; `msgspec.UNSET` if it cannot be found."""
     if "".join(match[0] for match in _SEGMENT.finditer(path)) != path:
         return msgspec.UNSET
     try:
@@ -167,7 +167,7 @@ def value_at(raw: Any, path: str) -> Any:
 
 
 def steps_of(path: str) -> list[str | int]:
-    """The keys and positions that lead to a field; wrong ones for a key with dots."""
+    """The keys and positions of a field's path; wrong ones for a key with dots."""
     return [
         int(match["index"]) if match["name"] is None else match["name"]
         for match in _SEGMENT.finditer(path)
@@ -188,14 +188,14 @@ def _remove(here: Any, steps: list[str | int]) -> None:
 
 
 def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:
-    """Results about the rest that hold for the whole object, too; see `unaffected`."""
+    """Results about the rest that also hold for the whole object; see `unaffected`."""
     return unaffected(found, dropped, _COMPARING)
 
 
 _COMPARING = frozenset(
     rule.code for rule in ALL if rule.compares and not rule.code.startswith("TPL-")
 ) | {JOB_ZERO.code}
-"""Rules that compare fields, and the one whose message names a default that is computed from several.
+"""Rules that compare fields, and the rule whose message has a default that is computed from several fields.
 
-Rules of pod templates compare fields of one template, which drops its own; see `pod_template`.
+Rules of pod templates drop their own results; see `pod_template`.
 """

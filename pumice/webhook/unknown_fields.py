@@ -1,8 +1,8 @@
-"""What the API server drops without a word: fields that a kind does not have, and entries of maps that are null.
+"""What the API server drops silently: unknown fields, and null entries of maps.
 
-Most unknown fields are misspelt. Others are known, but somewhere else: YAML puts what is indented too little or too
-much into the wrong object. A field that is null is as good as left out, but an entry of a map is named by its author:
-`plugins: {pytorch: }` means a plugin without arguments, and becomes a Job without that plugin.
+Most unknown fields are misspelt. Others are fields of another object: with wrong indentation YAML puts them into the
+wrong one. A null field is the same as a missing one, but the key of a map entry has a meaning: `plugins: {pytorch: }`
+means a plugin without arguments, and becomes a Job without that plugin.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ from pumice.api.structural_rules import Path, render
 __all__ = ["null_entries", "unknown_fields"]
 
 _INWARD = 2
-"""How far below its place a field is looked for: `template.spec.containers` of what has `containers`."""
+"""How many levels below its place a field is searched: `template.spec.containers` for `containers`."""
 
 
 def unknown_fields(known: Structural, dropped: Iterable[str]) -> list[FieldError]:
-    """Say of every path that pruning by the schema drops that it does, and what was probably meant."""
+    """Warn about every path that pruning by the schema drops, with what was probably meant."""
     said = "is not a field of this kind and is dropped"
     return [FieldError(path, f"{said}{_hint(known, path)}", "SCHEMA-UNKNOWN") for path in dropped]
 
@@ -33,7 +33,7 @@ def _hint(known: Structural, path: str) -> str:
 
 
 def _inward(known: Structural, outer: str, name: str) -> list[str]:
-    """Paths of fields of that name in the objects below, of those that are nearest."""
+    """Paths of the nearest fields of that name in objects below."""
     level = [(outer, known.at(outer))]
     for _ in range(_INWARD):
         level = [
@@ -56,7 +56,7 @@ def _objects(path: str, node: Structural) -> Iterator[tuple[str, Structural]]:
 
 
 def _outward(known: Structural, outer: str, name: str) -> list[str]:
-    """The path of a field of that name in the nearest object around it, but for the whole."""
+    """The path of the nearest field of that name in a parent object, without the root."""
     while outer := outer.rpartition(".")[0]:
         node = known.at(outer)
         if node is not None and name in node.properties:
@@ -65,7 +65,7 @@ def _outward(known: Structural, outer: str, name: str) -> list[str]:
 
 
 def _hint_for_map(known: Structural, outer: str, name: str) -> str:
-    """The entry of that name, where an object holds one map and nothing else: `guarantee.resource.cpu`."""
+    """The entry of that name, if an object has one map and no other field: `guarantee.resource.cpu`."""
     node = known.at(outer)
     if node is None or len(node.properties) != 1:
         return ""
@@ -74,11 +74,11 @@ def _hint_for_map(known: Structural, outer: str, name: str) -> str:
 
 
 _EMPTY = {"array": "[]", "object": "{}", "string": '""'}
-"""How nothing is written, by type."""
+"""Empty values by type, as they are written."""
 
 
 def null_entries(known: Structural, value: Any) -> list[FieldError]:
-    """Warn about each such entry of an object, in the document's order; to be asked before defaulting."""
+    """Warn about each null entry of an object in the document's order; call it before defaulting."""
     found: list[FieldError] = []
     _look(known, value, (), found)
     return found

@@ -1,10 +1,9 @@
-"""The cluster as far as rules look at it: get an object, list a kind, and is what is missing known to be missing.
+"""The cluster as rules see it: get an object, list a kind, and whether a missing object is known not to exist.
 
-A review touches no network: the server reads watch caches, offline verbs and tests a `Snapshot` of manifests,
-`pumice dev` its store, and an `Overlay` lays objects that were fetched a moment ago over any of them. Each of these
-says how it gets and lists; the questions of the rules are asked here, once, in terms of that. An object that a view
-does not have may not exist, or may be unknown; `knows` tells the two apart for each kind, so that no
-rule calls an object missing that was never looked for.
+Rules do not use the network: the server has watch caches, offline verbs and tests have a `Snapshot` of manifests,
+`pumice dev` has its store, and an `Overlay` adds objects that were just read to any of them. Each of these implements
+get and list; the base class has the methods for rules. A missing object may not exist or may be unknown; `knows`
+distinguishes these for each kind, so that no rule reports an object as missing without knowing it.
 """
 
 from abc import ABC, abstractmethod
@@ -40,9 +39,9 @@ class _GangStatus(ApiStruct, frozen=True, gc=False):
 
 
 class PodGroupSummary(ApiStruct, frozen=True, gc=False):
-    """A PodGroup: whose share it takes, and whether it still does.
+    """A PodGroup: its queue, and whether it is active.
 
-    A cluster has PodGroups by the ten thousand, so nothing else of them is decoded or kept.
+    A cluster may have tens of thousands of PodGroups, so only these fields are decoded and kept.
     """
 
     spec: _GangSpec = _GangSpec()
@@ -50,7 +49,7 @@ class PodGroupSummary(ApiStruct, frozen=True, gc=False):
 
     @property
     def active_in(self) -> str | None:
-        """The queue in which a PodGroup is under way; None for a completed one."""
+        """The queue in which a PodGroup is active; None for a completed one."""
         return None if self.status.phase == "Completed" else self.spec.queue or keys.DEFAULT_QUEUE
 
 
@@ -60,7 +59,7 @@ class _Tier(ApiStruct, frozen=True, gc=False):
 
 
 class HyperNodeSummary(ApiStruct, frozen=True, gc=False):
-    """A HyperNode: the tier of the network that it is on."""
+    """A HyperNode: its tier of the network."""
 
     spec: _Tier = _Tier()
 
@@ -73,17 +72,17 @@ READ_AS: Mapping[Kind, type[ApiStruct]] = {
     HYPER_NODE: HyperNodeSummary,
     **OWNERS,
 }
-"""The kinds that rules look at, and what they read of each."""
+"""The kinds that rules read, and the fields of each."""
 
 
 class AdmissionView(ABC):
-    """What rules may ask about the cluster. No answer may block."""
+    """The cluster as rules see it. No method may block."""
 
     __slots__ = ()
 
     @abstractmethod
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
-        """An object of a kind in `READ_AS`, or None when there is none of this name."""
+        """An object of a kind in `READ_AS`, or None if it does not exist."""
 
     @abstractmethod
     def list(self, kind: Kind) -> Collection[Any]:
@@ -91,15 +90,15 @@ class AdmissionView(ABC):
 
     @abstractmethod
     def knows(self, kind: Kind) -> bool:
-        """True if an object of this kind that is not here does not exist."""
+        """True if an object of this kind that is missing here does not exist."""
 
     @property
     def complete(self) -> bool:
-        """True if a queue that is not here does not exist; otherwise it is unknown."""
+        """True if a queue that is missing here does not exist; otherwise it is unknown."""
         return self.knows(QUEUE)
 
     def queue(self, name: str) -> Queue | None:
-        """A queue, or None when there is none of this name."""
+        """A queue, or None if it does not exist."""
         return self.get(QUEUE, name)
 
     def queues(self) -> Collection[Queue]:
@@ -107,15 +106,15 @@ class AdmissionView(ABC):
         return self.list(QUEUE)
 
     def children(self, name: str) -> Sequence[Queue]:
-        """Queues whose `spec.parent` is this name; views of many queues keep an index."""
+        """Queues whose `spec.parent` is this name; views with many queues have an index."""
         return [queue for queue in self.queues() if queue.spec.parent == name]
 
     def namespace(self, name: str) -> Namespace | None:
-        """A namespace, or None when there is none of this name."""
+        """A namespace, or None if it does not exist."""
         return self.get(NAMESPACE, name)
 
     def priority_class(self, name: str) -> PriorityClass | None:
-        """A priority class, or None when there is none of this name."""
+        """A priority class, or None if it does not exist."""
         return self.get(PRIORITY_CLASS, name)
 
     def priority_classes(self) -> Collection[PriorityClass]:
@@ -123,20 +122,20 @@ class AdmissionView(ABC):
         return self.list(PRIORITY_CLASS)
 
     def default_priority_class(self) -> PriorityClass | None:
-        """The class of pods that name none: of several global defaults that of lowest value, as in Kubernetes."""
+        """The class of pods that name none: of several global defaults the one with the lowest value, as in Kubernetes."""
         found = [each for each in self.priority_classes() if each.global_default]
         return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
 
     def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed; views of many PodGroups keep count."""
+        """How many PodGroups of a queue are not completed; views with many PodGroups keep counts."""
         return sum(gang.active_in == queue for gang in self.list(POD_GROUP))
 
     def tiers(self) -> Collection[int]:
-        """Tiers of the network, as HyperNodes number them."""
+        """Numbers of network tiers of HyperNodes."""
         return {each.spec.tier for each in self.list(HYPER_NODE)}
 
     def tier_names(self) -> Collection[str]:
-        """Tiers of the network, as HyperNodes name them."""
+        """Names of network tiers of HyperNodes."""
         return {each.spec.tier_name for each in self.list(HYPER_NODE) if each.spec.tier_name}
 
     def owner(self, key: OwnerKey) -> Owner | None:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "AGGREGATE",
     "CHART",
     "COMPONENTS",
     "MONITORING",
     "NAMESPACE",
     "RELEASE",
+    "USERS",
     "VALUES",
     "Manifest",
     "Render",
@@ -29,6 +31,9 @@ VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 RELEASE, NAMESPACE = "pumice", "pumice-system"
 COMPONENTS = ("webhook", "controller", "scheduler")
 MONITORING = "monitoring"
+USERS = "users"
+AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
+"""Begins the label of a ClusterRole whose rights are added to a role of users, such as `edit`."""
 """The component of objects that watch all others."""
 
 Manifest = dict[str, Any]

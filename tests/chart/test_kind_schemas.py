@@ -10,7 +10,7 @@ import pytest
 
 from pumice.api.crds.json_schema import json_schema
 from pumice.api.kinds import VOLCANO, of_object
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from tests.chart.manifests import Run
 from tests.kit import tables
 from tests.kit.builders import job, queue, task

@@ -7,11 +7,21 @@ from typing import cast
 
 import pytest
 
+from pumice.api.kinds import COMMAND, VOLCANO
 from pumice.cluster.client import Client
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.settings import WorkerSettings
-from tests.chart.manifests import Manifest, Render, arguments_of, component, of_kind, one
+from tests.chart.manifests import (
+    AGGREGATE,
+    USERS,
+    Manifest,
+    Render,
+    arguments_of,
+    component,
+    of_kind,
+    one,
+)
 
 pytestmark = pytest.mark.binaries
 
@@ -76,9 +86,11 @@ MAY_WRITE = {
 
 
 def rules(manifests: list[Manifest], *kinds: str) -> Iterator[tuple[str, Manifest]]:
+    """The rules of each component; those of users have the tests at the end."""
     for each in of_kind(manifests, *(kinds or ("Role", "ClusterRole"))):
-        for rule in each["rules"]:
-            yield component(each), rule
+        if component(each) != USERS:
+            for rule in each["rules"]:
+                yield component(each), rule
 
 
 def test_no_rule_is_a_wildcard_or_a_way_to_more_rights(manifests: list[Manifest]) -> None:
@@ -263,3 +275,44 @@ def test_without_secrets_no_component_may_read_those_of_users(render: Render) ->
         assert seeing == {"webhook"}  # its own, by name
         assert "--no-secrets" in arguments_of(one(manifests, "Deployment", "controller"))
     assert "--no-secrets" not in arguments_of(one(render(), "Deployment", "controller"))
+
+
+WRITING = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+def of_users(manifests: list[Manifest]) -> dict[str, dict[str, set[str]]]:
+    """What the chart adds to each role of users: verbs by group and resource."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for each in of_kind(manifests, "ClusterRole"):
+        roles = [key for key in each["metadata"]["labels"] if key.startswith(AGGREGATE)]
+        assert bool(roles) == (component(each) == USERS)
+        for role in roles:
+            verbs = found.setdefault(role.removeprefix(AGGREGATE), {})
+            for rule in each["rules"]:
+                for resource in rule["resources"]:
+                    key = f"{resource}.{rule['apiGroups'][0]}"
+                    verbs.setdefault(key, set()).update(rule["verbs"])
+    return found
+
+
+def test_users_read_all_kinds_and_edit_those_of_their_namespace(render: Render) -> None:
+    named = {f"{kind.plural}.{kind.group}": kind for kind in VOLCANO}
+    allowed = of_users(render())
+    assert set(allowed) == {"view", "edit", "admin"}
+    assert allowed["edit"] == allowed["admin"]
+    for role, given in allowed.items():
+        assert {key for key in given if "/" not in key} == set(named)
+        for key, verbs in given.items():
+            kind = named.get(key)
+            writes = role != "view" and kind is not None and kind.namespaced and kind != COMMAND
+            assert verbs == (READING | WRITING if writes else READING), (role, key)
+
+
+def test_a_command_of_any_namespace_closes_queues_so_users_create_none_unless_allowed(
+    render: Render,
+) -> None:
+    allowed = of_users(render(None, "rbac.userRoles.commands=true"))
+    command = "commands.bus.volcano.sh"
+    assert allowed["view"][command] == READING
+    assert allowed["edit"][command] == READING | {"create", "delete", "deletecollection"}
+    assert of_users(render(None, "rbac.userRoles.enabled=false")) == {}

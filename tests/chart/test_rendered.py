@@ -14,11 +14,13 @@ import pumice
 from pumice.cli.controller import discovery_of
 from pumice.scheduler.config import DEFAULT
 from tests.chart.manifests import (
+    AGGREGATE,
     CHART,
     COMPONENTS,
     MONITORING,
     NAMESPACE,
     RELEASE,
+    USERS,
     VALUES,
     Manifest,
     Render,
@@ -80,8 +82,10 @@ def test_every_object_is_labelled_and_has_its_place(manifests: list[Manifest]) -
         wanted = {"name", "instance", "component", "version", "managed-by", "helm.sh/chart"}
         if component(each) == MONITORING:
             labels -= {"release", "grafana_dashboard"}
+        if component(each) == USERS:
+            labels -= {f"{AGGREGATE}{role}" for role in ("view", "edit", "admin")}
         assert labels == wanted, what
-        assert component(each) in (*COMPONENTS, MONITORING), what
+        assert component(each) in (*COMPONENTS, MONITORING, USERS), what
         namespace = None if each["kind"] in CLUSTER_WIDE else NAMESPACE
         if metadata.get("namespace") == NAMED:
             assert each["kind"] in ("Role", "RoleBinding"), what
@@ -102,7 +106,7 @@ def test_a_component_that_is_off_leaves_nothing_behind(render: Render, off: str)
         # These stay, with nothing in them.
         if off != "webhook" or "WebhookConfiguration" not in each["kind"]
     }
-    assert left == set(COMPONENTS) - {off}
+    assert left == {*COMPONENTS, USERS} - {off}
 
 
 def test_the_default_is_two_webhooks_one_controller_and_one_scheduler(render: Render) -> None:
@@ -269,7 +273,7 @@ def test_names_follow_the_release_unless_one_is_given(render: Render) -> None:
             if "WebhookConfiguration" not in each["kind"]
         }
 
-    made = (*COMPONENTS, "controller-configmap")
+    made = (*COMPONENTS, "controller-configmap", "view", "edit")
     assert names() == {f"{RELEASE}-{each}" for each in made}
     assert names("fullnameOverride=batch") == {f"batch-{each}" for each in made}
 

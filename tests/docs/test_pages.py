@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import Block, Command, blocks, commands, inline_commands, mismatch
+from tests.docs.pages import Block, Command, all_pages, blocks, commands, inline_commands, mismatch
 
 PAGE = Path("page.md")
 
@@ -113,3 +114,16 @@ def test_a_difference_is_shown_from_both_sides(shown: str, printed: str) -> None
     said = mismatch(tuple(shown.splitlines()), printed)
     assert said.startswith("the page shows\n    ")
     assert "but it printed\n    " in said
+
+
+def test_files_for_kubectl_begin_with_no_brace() -> None:
+    """A file that begins with one is JSON for kubectl 1.32; later versions try YAML, too."""
+    for page in all_pages():
+        found = blocks(page)
+        given = " ".join(
+            each.text for block in found if block.language == "console" for each in commands(block)
+        )
+        for block in found:
+            applied = re.search(rf"kubectl\b[^|\n]* -f ([^|;]* )?{re.escape(block.file)}\b", given)
+            if block.file and applied:
+                assert not block.text.startswith("{"), f"{page.name}: {block.file}"

@@ -245,12 +245,12 @@ def test_a_queue_is_closed_under_load_and_opened_again(
     before = cluster.pods()["fills-w-1"]["metadata"]["uid"]
     cluster.kubectl("delete", "pod", "fills-w-1", "--wait=false")
 
-    def anew(pods: dict[str, Raw]) -> bool:
+    def again(pods: dict[str, Raw]) -> bool:
         pod = pods.get("fills-w-1", {"metadata": {"uid": before}})
         is_another = bool(pod["metadata"]["uid"] != before)
         return is_another and pod["status"].get("phase") == "Running"
 
-    cluster.until(POD, anew, "another pod in its place")
+    cluster.until(POD, again, "another pod in its place")
     cluster.kubectl("delete", "vcjob", "fills")
     waiting = admitted - {"fills"}
 

@@ -63,7 +63,7 @@ class Users:
         self.forget()
 
     def forget(self) -> None:
-        """Begin to count anew."""
+        """Begin to count again."""
         self.admitted = self.undefaulted = 0
         self.refused: list[str] = []
         self.slowest = 0.0

@@ -16,9 +16,9 @@ from pumice.api.pods import Pod
 from pumice.api.quantities import parse_milli
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from tests.kill.books import Books
 from tests.kill.components import COMPONENTS, Component, Member
-from tests.kill.lives import LIVES, PASSING, Life, Scene
+from tests.kill.job_scenarios import JOB_SCENARIOS, PASSING, JobScenario, ScenarioContext
+from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
@@ -29,7 +29,7 @@ Raw = dict[str, Any]
 
 NODES = 6
 ROOM = {"cpu": "4", "memory": "16Gi", "pods": "30"}
-LIVES_AT_ONCE = 10
+SCENARIOS_AT_ONCE = 10
 LASTING_AT_ONCE = 4
 STOPPED_SHARE = 0.15
 """Share of the rounds in which the leader is stopped, and goes on a few seconds later, instead of killed."""
@@ -92,37 +92,37 @@ class Summary:
 
 
 class Load:
-    """Lives that follow each other."""
+    """Job scenarios, several at a time."""
 
-    def __init__(self, scene: Scene, seed: str) -> None:
-        self._scene = scene
+    def __init__(self, context: ScenarioContext, seed: str) -> None:
+        self._context = context
         self._random = random.Random(f"{seed} lives")
         self.begun: Counter[str] = Counter()
-        self.alive: dict[str, Life] = {}
+        self.alive: dict[str, JobScenario] = {}
         self.over = False
 
     async def run(self) -> None:
-        """Keep several lives going until it is over, and wait for their end."""
+        """Run several scenarios at a time until `over`, and wait for their end."""
         async with asyncio.TaskGroup() as group:
-            for number in range(LIVES_AT_ONCE):
-                group.create_task(self._lives(number))
+            for number in range(SCENARIOS_AT_ONCE):
+                group.create_task(self._run_scenarios(number))
 
-    async def _lives(self, number: int) -> None:
+    async def _run_scenarios(self, number: int) -> None:
         choose = random.Random(f"{self._random.random()} {number}")
         passing = number >= LASTING_AT_ONCE
-        names = [name for name in LIVES if (name in PASSING) == passing]
+        names = [name for name in JOB_SCENARIOS if (name in PASSING) == passing]
         while True:
             for kind in choose.sample(names, len(names)):
                 if self.over:
                     return
-                await self._life(kind)
+                await self._run_scenario(kind)
 
-    async def _life(self, kind: str) -> None:
+    async def _run_scenario(self, kind: str) -> None:
         self.begun[kind] += 1
         name = f"{kind}-{self.begun[kind]}"
-        life = self.alive[name] = Life(self._scene, name, f"{self._random.random()}")
-        await LIVES[kind](life)
-        await life.delete()
+        scenario = self.alive[name] = JobScenario(self._context, name, f"{self._random.random()}")
+        await JOB_SCENARIOS[kind](scenario)
+        await scenario.delete()
         del self.alive[name]
 
 
@@ -151,15 +151,15 @@ async def run(
         jobs: WatchCache[Raw] = WatchCache(client, JOB, dict, namespace=NAMESPACE)
         leases: WatchCache[Raw] = WatchCache(client, LEASE, dict, namespace="default")
         room = {name: parse_milli(amount) for name, amount in ROOM.items()}
-        books = Books(pods, dict.fromkeys(names, room))
-        scene = Scene(client, NAMESPACE, jobs, books)
+        histories = PodHistories(pods, dict.fromkeys(names, room))
+        context = ScenarioContext(client, NAMESPACE, jobs, histories)
         components = [Component(name, plane.kubeconfig, plane.folder) for name in COMPONENTS]
         for component in components:
             component.follow(leases)
         for cache in (pods, jobs, leases):
             await stack.enter_async_context(_watched(cache))
         with _running(components):
-            load = Load(scene, seed)
+            load = Load(context, seed)
             work = asyncio.create_task(load.run())
             start = time.monotonic()
             await _kill(components, summary, report, work)
@@ -170,11 +170,13 @@ async def run(
                 await asyncio.wait([work], timeout=5)
                 report(
                     f"     {len(load.alive)} Jobs left: "
-                    + ", ".join(f"{name} {life.awaits}" for name, life in load.alive.items())
+                    + ", ".join(
+                        f"{name} {scenario.awaits}" for name, scenario in load.alive.items()
+                    )
                 )
             summary.violations += [
-                f"Job {name} waits for {life.awaits}: {life.described()}"
-                for name, life in load.alive.items()
+                f"Job {name} waits for {scenario.awaits}: {scenario.described()}"
+                for name, scenario in load.alive.items()
             ]
             if work.done():
                 work.result()
@@ -187,9 +189,9 @@ async def run(
                 summary.leaderless[component.name] = round(component.longest, 2)
                 summary.violations += component.faults()
         summary.jobs = dict(sorted(load.begun.items()))
-    summary.violations += books.violations + scene.violations
-    summary.pods, summary.bound = len(books.pods), books.bound
-    summary.fullest = round(books.fullest, 3)
+    summary.violations += histories.violations + context.violations
+    summary.pods, summary.bound = len(histories.pods), histories.bound
+    summary.fullest = round(histories.fullest, 3)
     return summary
 
 

@@ -1,7 +1,7 @@
 """Recorded answers of kube-scheduler as data: clusters, pods, and the nodes on which each pod may run.
 
 `tests/cases/scheduler/kubernetes_rules.json.gz` holds one cluster a line, without what neither kube-scheduler nor Pumice looks at,
-so that it stays small and says the same when it is recorded anew.
+so that it stays small and says the same when it is recorded again.
 """
 
 import gzip

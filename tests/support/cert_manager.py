@@ -72,7 +72,7 @@ class CertManager:
             self.inject()
 
     def renew(self, name: str) -> None:
-        """Issue a certificate anew, before its time."""
+        """Issue a certificate again, before its time."""
         (certificate,) = (
             each for each in self._list("Certificate") if each["metadata"]["name"] == name
         )

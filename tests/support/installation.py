@@ -124,7 +124,7 @@ class Installation:
         self.plane.kubectl("patch", *lease, "--patch", shorter, namespace=NAMESPACE)
 
     def restart(self, component: str) -> None:
-        """Kill a component and start it anew."""
+        """Kill a component and start it again."""
         self.stop(component)
         self.start(component)
 

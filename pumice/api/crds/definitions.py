@@ -39,7 +39,7 @@ class CrdColumn:
     priority: int = 0
 
     def manifest(self) -> dict[str, Any]:
-        """As the CRD spells it."""
+        """The column in the form that a CRD has."""
         column: dict[str, Any] = {"name": self.name, "type": self.type, "jsonPath": self.path}
         return column | ({"priority": self.priority} if self.priority else {})
 

@@ -108,7 +108,7 @@ def _item(annotation: Any, marker: Marker) -> Schema:
 
 
 def _with_marker(schema: Schema, marker: Marker) -> Schema:
-    """Add what the marker says; the enum of a list belongs to its items and stands there already."""
+    """Add what the marker says; the enum of a list belongs to its items and is there already."""
     named: dict[str, Any] = {
         "default": marker.default,
         "enum": None if schema.get("type") == "array" or marker.enum is None else list(marker.enum),
@@ -132,7 +132,7 @@ def _with_marker(schema: Schema, marker: Marker) -> Schema:
 
 
 def _undefaulted(schema: Any) -> Any:
-    """A schema by which nothing is written into an object."""
+    """The schema without defaults, so that nothing is written into an object."""
     if isinstance(schema, list):
         return [_undefaulted(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""CronJobs: which Job is made when, and what is kept of those that have ended.
+"""CronJobs: when they create Jobs, and which ended Jobs are kept.
 
 `plan_cron_job` is a pure function of a CronJob, its Jobs and the moment. `timetable` reads schedule and time zone, `decision`
 says whether a run is due and what to do about it, `runs` knows the Jobs, `status` what is written, and

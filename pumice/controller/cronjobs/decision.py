@@ -19,17 +19,17 @@ FindJob = Callable[[str], Raw | None]
 """The Job of a name in the namespace of the CronJob, of any owner."""
 
 MANY = 100
-"""Missed runs up to which nothing is said."""
+"""Number of missed runs above which a warning is recorded."""
 
 GRACE = 1.0
-"""A run may begin so many seconds late, however short its deadline is."""
+"""Seconds that a run may be late, however short its deadline is."""
 
 Answer = Literal["wait", "create", "replace", "adopt", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunDecision:
-    """What is to be done about the run that is due, if one is.
+    """Decision about the run that is due, if one is.
 
     Attributes:
         answer: Wait for the next run, create a Job, delete Jobs that must be gone first, note a Job that exists already, or make none for
@@ -37,7 +37,7 @@ class RunDecision:
         instant: When the run is or was due; None when waiting.
         next: When the next run is due; None if there is none within ten years.
         replaced: Jobs that are deleted first.
-        events: What there is to tell.
+        events: Events to record.
     """
 
     answer: Answer
@@ -50,7 +50,7 @@ class RunDecision:
 def decide(
     subject: ObservedCronJob, timetable: Timetable, now: float, find: FindJob
 ) -> RunDecision:
-    """Decide on the latest instant that has passed and has no Job yet; earlier ones are missed.
+    """Decide on the latest instant that has passed and has no Job yet. Earlier ones are missed.
 
     Args:
         subject: The CronJob; it is not suspended.

@@ -1,4 +1,4 @@
-"""What a CronJob does next, for people who ask before it happens."""
+"""The next runs of a CronJob, for commands that show them in advance."""
 
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -29,7 +29,7 @@ class Forecast:
 
 
 def forecast(cron_job: Raw, now: float, local: tzinfo = UTC) -> Forecast:
-    """The next three runs. One that does not exist yet is taken for created now.
+    """The next three runs. A CronJob that does not exist yet counts as created now.
 
     Args:
         cron_job: The CronJob.
@@ -55,7 +55,7 @@ def forecast(cron_job: Raw, now: float, local: tzinfo = UTC) -> Forecast:
 
 
 def next_job(cron_job: Raw, now: float, local: tzinfo = UTC) -> Raw | None:
-    """The Job of the next run, also of a suspended CronJob; None if there is none.
+    """The Job of the next run, also of a suspended CronJob; None if there is no next run.
 
     Args:
         cron_job: The CronJob, with a uid.

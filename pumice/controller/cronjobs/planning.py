@@ -30,7 +30,7 @@ from pumice.controller.plan import (
 __all__ = ["plan_cron_job"]
 
 LATE = 0.1
-"""Seconds after an instant at which it is looked at, so that it has passed by every clock nearby."""
+"""Seconds between an instant and the pass for it, so that the instant has passed on all clocks nearby."""
 
 
 def plan_cron_job(
@@ -86,7 +86,7 @@ def plan_cron_job(
 
 
 def _note(subject: ObservedCronJob, now: float) -> UpdateObject:
-    """Note the schedule that is seen, and since when if there was another one before."""
+    """Record the current schedule, and the time of its change if there was another one before."""
     meta = subject.meta
     value = fingerprint(meta, subject.spec)
     if subject.seen:
@@ -120,7 +120,7 @@ def _run(subject: ObservedCronJob, timetable: Timetable, decision: RunDecision) 
 
 
 def _history(subject: ObservedCronJob) -> list[list[Step]]:
-    """Delete what ended and is beyond the limits, as long as it is in the state that was observed."""
+    """Delete ended Jobs above the limits, if their state is still the observed one."""
     spec, namespace = subject.spec, subject.meta.namespace
     limits = spec.successful_jobs_history_limit, spec.failed_jobs_history_limit
     deletes: list[Step] = []

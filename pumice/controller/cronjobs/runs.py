@@ -55,7 +55,7 @@ def manifest(raw: Raw, meta: ObjectMeta, timetable: Timetable, instant: int) -> 
 def instant_of(cron_job: str, job: Raw) -> float | None:
     """The instant of the run that a Job is for.
 
-    Its annotation counts only if its name says the same: names cannot be edited.
+    The annotation counts only if the name agrees with it: names cannot be edited.
     """
     meta = job["metadata"]
     found = parse_time((meta.get("annotations") or {}).get(keys.CRON_JOB_SCHEDULED))
@@ -66,7 +66,7 @@ def instant_of(cron_job: str, job: Raw) -> float | None:
 
 
 def awaits_note(cron_job: Raw, job: Raw) -> bool:
-    """Whether a CronJob has yet to note, in `lastScheduleTime`, the run for which a Job of its own was made."""
+    """True if a CronJob has not yet recorded, in `lastScheduleTime`, the run for which one of its Jobs was created."""
     meta = cron_job["metadata"]
     instant = instant_of(meta["name"], job)
     if instant is None or meta.get("deletionTimestamp"):
@@ -86,17 +86,17 @@ def has_ended(job: Raw) -> bool:
 
 
 def is_leaving(job: Raw) -> bool:
-    """Whether a Job is being deleted."""
+    """True if a Job is being deleted."""
     return bool(job["metadata"].get("deletionTimestamp"))
 
 
 def is_active(job: Raw) -> bool:
-    """Whether a Job runs or is about to; one that is aborted does not, until it is resumed."""
+    """True if a Job runs or will run; an aborted Job counts only after it is resumed."""
     return phase(job) not in FINISHED and phase(job) != ABORTED
 
 
 def surplus(jobs: Iterable[Raw], successful: int | None, failed: int | None) -> list[Raw]:
-    """Jobs beyond the limits of the history, the oldest of each sort.
+    """Jobs above the limits of the history, the oldest first in each group.
 
     Args:
         jobs: The Jobs, oldest first.
@@ -114,7 +114,7 @@ def _beyond(jobs: Sequence[Raw], limit: int | None) -> Sequence[Raw]:
 
 
 def reference(job: Raw) -> Raw:
-    """A reference to a Job, as it stands in `status.active`."""
+    """A reference to a Job, as `status.active` has it."""
     meta = job["metadata"]
     found = {"apiVersion": JOB.api_version, "kind": JOB.kind, "name": meta["name"]}
     for key in ("namespace", "resourceVersion", "uid"):

@@ -19,7 +19,7 @@ from pumice.controller.plan import RecordEvent
 __all__ = ["changed_status", "news"]
 
 ACTIVE = 1000
-"""Jobs that `active` lists at most, the newest: an object has room for 1.5 MB, and without its status a CronJob is not kept up."""
+"""Maximum number of Jobs in `active`, the newest: an object has at most 1.5 MB, and without a status a CronJob does not work."""
 
 
 def changed_status(subject: ObservedCronJob, last: float | None) -> Raw | None:
@@ -42,7 +42,7 @@ def changed_status(subject: ObservedCronJob, last: float | None) -> Raw | None:
 
 
 def news(subject: ObservedCronJob, last: float | None) -> list[RecordEvent]:
-    """What there is to tell with a new status: of the Job of the last run, and of Jobs that are no longer active.
+    """Events for a new status: about the Job of the last run, and about Jobs that are no longer active.
 
     Args:
         subject: The CronJob.
@@ -69,7 +69,7 @@ def news(subject: ObservedCronJob, last: float | None) -> list[RecordEvent]:
 
 
 def _active(subject: ObservedCronJob) -> Sequence[Raw]:
-    """References to the newest Jobs that run; those that stand there already stay as they are."""
+    """References to the newest active Jobs; existing references are kept."""
     stored = {
         each.get("uid"): each for each in (subject.raw.get("status") or {}).get("active") or ()
     }

@@ -1,4 +1,4 @@
-"""A CronJob as the controller reads it."""
+"""A CronJob in the form that the controller uses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ __all__ = ["ObservedCronJob", "read"]
 
 @dataclass(frozen=True, slots=True)
 class ObservedCronJob:
-    """A CronJob, its Jobs, and what is known of its runs.
+    """A CronJob, its Jobs, and the state of its runs.
 
     Attributes:
-        raw: All of it.
+        raw: The CronJob as raw JSON.
         meta: Its metadata.
-        spec: Its spec, without the template of the Jobs, of which nothing is read.
+        spec: Its spec, without the job template, which is not read.
         status: Its status as stored.
         jobs: The Jobs that it controls, oldest first.
         created: When it was created, in UNIX seconds.
         last: The instant of the last run for which a Job was made; None before the first.
         edited: When its schedule was last edited; None if that is not known.
-        seen: Fingerprint of the schedule that was seen last; empty before the first time.
+        seen: Fingerprint of the schedule at the last pass; empty before the first.
     """
 
     raw: Raw
@@ -43,13 +43,13 @@ class ObservedCronJob:
 
     @property
     def waits_for_replaced(self) -> bool:
-        """Whether a run begins only when the Jobs that it replaces are gone, with their pods."""
+        """True if a run begins only when the Jobs that it replaces, and their pods, are gone."""
         asked = parse_bool(self.meta.annotation(keys.REPLACE_WHEN_GONE)) is True
         return asked and self.spec.concurrency_policy == "Replace"
 
     @property
     def is_new_schedule(self) -> bool:
-        """Whether the schedule differs from the one that was seen last."""
+        """True if the schedule differs from the one at the last pass."""
         return self.seen != fingerprint(self.meta, self.spec)
 
 
@@ -90,6 +90,6 @@ def read(
 
 
 def _age(job: Raw) -> tuple[str, str]:
-    """Order of creation; what has no creation time comes last."""
+    """Order of creation; Jobs without a creation time come last."""
     meta = job["metadata"]
     return meta.get("creationTimestamp") or "~", meta["name"]

@@ -1,7 +1,7 @@
 """The schedule of a CronJob with its time zone, and what is wrong with it.
 
-Admission refuses what cannot be read. It may have been off, so the controller reads the same again, and reads
-`TZ=` and `CRON_TZ=` before a schedule, too, as Volcano does.
+Admission refuses invalid schedules, but it may have been off, so the controller checks again. As in Volcano it also
+reads a prefix `TZ=` or `CRON_TZ=`.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _ZONED = re.compile(r"(?:CRON_)?TZ=([^ ]*) +(.*)", re.DOTALL)
 
 
 class TimetableError(ValueError):
-    """A schedule by which nothing can be made.
+    """A schedule that never creates a Job.
 
     Attributes:
         reason: One word for an event.
@@ -36,14 +36,14 @@ class TimetableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """When a CronJob is due.
+    """The schedule of a CronJob in its time zone.
 
     Attributes:
         schedule: The schedule.
         zone: Time zone of the schedule.
         shown: Time zone in which instants are written.
-        once: Whether each local time is due once a day, whatever is done to clocks.
-        doubt: What is wrong with it although it can be used; empty if nothing is.
+        once: Whether each local time is due once a day, also if a change of the clock skips or repeats it.
+        doubt: A problem of a schedule that can still be used; empty if there is none.
     """
 
     schedule: Calendar | Interval
@@ -53,7 +53,7 @@ class Timetable:
     doubt: str = ""
 
     def counted_from(self, anchor: float) -> Occurrences:
-        """The instants; those of an interval are counted from a moment."""
+        """The instants of the schedule; an interval is counted from the given moment."""
         return Occurrences(self.schedule, self.zone, anchor=anchor, once=self.once)
 
     def show(self, instant: float) -> str:
@@ -71,7 +71,7 @@ def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> 
         local: Time zone of the process, for CronJobs that name none.
 
     Raises:
-        TimetableError: It is never due.
+        TimetableError: The schedule cannot be used.
     """
     shown: tzinfo = UTC
     zone, doubt = local, ""
@@ -99,7 +99,7 @@ def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> 
 
 
 def fingerprint(meta: ObjectMeta, spec: CronJobSpec) -> str:
-    """A text that changes with the schedule, and is short whatever its length."""
+    """A short text that changes with the schedule."""
     parts = (spec.schedule, repr(spec.time_zone), meta.annotation(keys.ONCE_PER_LOCAL_DAY))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

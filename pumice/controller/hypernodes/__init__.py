@@ -1,4 +1,4 @@
-"""HyperNodes: discovered by labels of Nodes, and the number of their Nodes."""
+"""HyperNodes: discovery by labels of Nodes, and the number of Nodes of each."""
 
 from pumice.controller.hypernodes.counts import NodeCounter
 from pumice.controller.hypernodes.domains import Labels

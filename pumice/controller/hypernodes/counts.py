@@ -1,4 +1,4 @@
-"""How many Nodes HyperNodes have, those of their HyperNodes included."""
+"""The number of Nodes of each HyperNode, including those of the HyperNodes in it."""
 
 from collections.abc import Iterator, Mapping, Set
 
@@ -13,9 +13,9 @@ _NONE: frozenset[str] = frozenset()
 
 
 class NodeCounter:
-    """Counts, and remembers which names a pattern matched: a new Node is then matched alone.
+    """Counts Nodes. It remembers which names a pattern matched, so that only a new Node's name is matched.
 
-    A few hundred patterns on the names of a few thousand Nodes take seconds.
+    Matching a few hundred patterns against a few thousand names takes seconds.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Candidates:
     """Objects that members may select.
 
     Attributes:
-        used: For each pattern that was asked for, the names that were looked at and those that it matched.
+        used: For each used pattern, the names that were tested and those that matched.
     """
 
     def __init__(

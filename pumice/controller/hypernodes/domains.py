@@ -1,11 +1,11 @@
-"""Domains of the network, as labels of Nodes describe them.
+"""Network domains, derived from labels of Nodes.
 
 A domain is identified by its type and its path: its own value and the values of all wider levels. So rack `r1` of one
 cluster and rack `r1` of another one are two domains.
 
-The path of a Node ends where it lacks the label of the next wider level. It then belongs to the domain whose path begins
-alike, if there is one only, and to a domain without a wider one if there is none. If there are several, labels do not tell
-which one it belongs to, and the Node belongs to none.
+The path of a Node ends where it lacks the label of the next wider level. If exactly one longer path begins with this
+path, the Node belongs to that domain. If there is none, it belongs to a domain without a wider one. If there are
+several, it belongs to none.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ class Tier:
     Attributes:
         type: The type of topology.
         number: 1 for domains of Nodes.
-        domains: By path, what a domain consists of: names of Nodes on tier 1, paths of the tier below above it.
+        domains: Members of each domain by its path: names of Nodes on tier 1, paths of the next lower tier otherwise.
         undecided: Names or paths that could belong to several domains, and so belong to none.
     """
 

@@ -36,11 +36,11 @@ def _distinct(levels: list[TopologyLevel]) -> list[TopologyLevel]:
 
 
 Levels = Annotated[list[TopologyLevel], AfterValidator(_distinct)]
-"""Levels of a topology, the widest first; the last one stands for the Node."""
+"""Levels of a topology, the widest first; the last one is the Node itself."""
 
 
 class LabelConfig(FilePart):
-    """How HyperNodes follow from labels of Nodes."""
+    """How HyperNodes are derived from labels of Nodes."""
 
     network_topology_types: dict[str, SkipValidation[Levels]] = Field(  # read one by one
         default={}, description="Topologies by name, each a list of levels."
@@ -56,7 +56,7 @@ class LabelSource(FilePart):
 
 
 class DiscoverySource(FilePart):
-    """A way to discover HyperNodes; what Volcano has beside these keys belongs to other sources."""
+    """A way to discover HyperNodes; other keys of Volcano belong to other sources."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -1,7 +1,7 @@
 """Names of discovered HyperNodes: `hypernode-<type>-tier<n>-<5 characters>`.
 
-The characters follow from the path of the domain, so that two passes that do not see each other's writes mean the same
-object, and a HyperNode that was deleted comes back by its name. One that exists keeps its name, also if Volcano chose it.
+The characters follow from the path of the domain, so two passes that do not see each other's writes use the same name,
+and a deleted HyperNode gets the same name again. An existing HyperNode keeps its name, also if Volcano chose it.
 """
 
 import hashlib
@@ -45,9 +45,10 @@ def names_of(
 def _kept(
     tier: Tier, members: Mapping[Path, Sequence[str]], existing: Mapping[str, Raw]
 ) -> dict[Path, str]:
-    """Names of HyperNodes that exist, for the domains that they stand for.
+    """Names of existing HyperNodes for the domains that they represent.
 
-    Of several that one could stand for, its own name counts most, then members in common.
+    If several HyperNodes could represent a domain, the one with the domain's own name is used, then the one with most
+    members in common.
     """
     prefix = tier.type.prefix(tier.number)
     by_value: dict[str, list[str]] = {}

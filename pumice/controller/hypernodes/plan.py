@@ -1,7 +1,7 @@
-"""From Nodes, configuration and existing HyperNodes to the writes that discovery takes.
+"""The writes of discovery, computed from Nodes, configuration and existing HyperNodes.
 
-Only what discovery writes is compared: tier, name of the tier, members and the two labels. Whatever else others add to a
-discovered HyperNode stays. HyperNodes without the label of the source are not touched, and the status is not written here.
+Only what discovery writes is compared: tier, name of the tier, members and the two labels. Other fields of a discovered
+HyperNode are kept. HyperNodes without the label of the source are not touched, and the status is not written here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent
 __all__ = ["plan_discovery"]
 
 _NAMED = 3
-"""Objects that a message names, of however many it is about."""
+"""Maximum number of objects that a message names."""
 
 
 def plan_discovery(
@@ -116,7 +116,7 @@ def _events(discovery: Discovery) -> list[Step]:
 
 
 def _undecided(tier: Tier, names: Mapping[Path, str]) -> list[Step]:
-    """An event about members whose domain the labels do not tell."""
+    """An event about members whose domain cannot be derived from labels."""
     if not tier.undecided:
         return []
     found = sorted(names[each] if isinstance(each, tuple) else each for each in tier.undecided)

@@ -1,4 +1,4 @@
-"""Where HyperNodes are discovered: the part of `volcano-controller.conf` that is about network topology.
+"""The configuration of HyperNode discovery: the part of `volcano-controller.conf` about network topology.
 
 ```yaml
 networkTopologyDiscovery:
@@ -12,8 +12,8 @@ networkTopologyDiscovery:
       - nodeLabel: kubernetes.io/hostname  # the last one is not read: it stands for the Node
 ```
 
-A mistake must not take the topology of a cluster away. What cannot be read goes on as it was read before, and
-nothing is deleted as long as it is not known what was there before.
+A mistake must not remove the topology of a cluster. If a part cannot be read, its previous value stays in effect.
+Nothing is deleted while no previous value is known.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ def read(text: str | None, before: Discovery = OFF) -> Discovery:
 
     Args:
         text: The value of `volcano-controller.conf`; None when the key is missing.
-        before: What was read before; it goes on where the text cannot be read.
+        before: The previous configuration; its parts stay in effect where the text cannot be read.
     """
     try:
         entries = _entries(text)
@@ -105,7 +105,7 @@ def _no_source(path: str, source: str) -> str:
 def _labels(
     where: Location, entry: Any, before: Discovery, problems: list[str], not_built: list[str]
 ) -> Discovery:
-    """What the label source discovers."""
+    """The types of topology of the label source."""
     wrong: list[str] = []
     types: dict[str, TopologyType] = {}
     try:

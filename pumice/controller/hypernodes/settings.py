@@ -1,4 +1,4 @@
-"""What HyperNodes are discovered by; `reading` reads it from `volcano-controller.conf`."""
+"""Settings of HyperNode discovery; `reading` reads them from `volcano-controller.conf`."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]")
 
 @dataclass(frozen=True, slots=True)
 class TopologyType:
-    """One way to see the network as a tree.
+    """One hierarchy of network domains.
 
     Attributes:
         name: Its name.
@@ -21,18 +21,18 @@ class TopologyType:
     keys: tuple[str, ...]
 
     def prefix(self, tier: int) -> str:
-        """What names of its HyperNodes of a tier start with."""
+        """Prefix of the names of its HyperNodes of a tier."""
         return f"hypernode-{_NOT_IN_NAMES.sub('-', self.name.lower())}-tier{tier}-"
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What is to be discovered.
+    """Settings of the discovery.
 
     Attributes:
-        enabled: Whether HyperNodes are discovered by labels. Those that exist stay when they are no more.
+        enabled: Whether HyperNodes are discovered by labels. Existing ones stay when this is turned off.
         types: The types of topology.
-        complete: Whether these are all types, so that a HyperNode which belongs to none of them can go.
+        complete: Whether these are all types, so that HyperNodes of no type can be deleted.
         problems: What is wrong, each with its path.
         not_built: Sources that are enabled and that Pumice does not have, each with its path.
     """
@@ -45,4 +45,4 @@ class Discovery:
 
 
 OFF = Discovery()
-"""Without any configuration."""
+"""The settings without any configuration."""

@@ -1,18 +1,33 @@
 """The flows of a JobFlow: the Job of each, or what it waits for.
 
-A Job that has ended has run: the status remembers it when the Job is removed, and it is not created again. The
-phase of the JobFlow follows from the phases of all Jobs at once, so that a pass after a long pause finds the same as many passes.
+The status keeps the phase of an ended Job, so a Job that is removed is not created again. The phase of the JobFlow
+depends only on the present phases of all Jobs, so one pass after a long pause has the same result as many passes.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
+from pumice.api.jobflows import (
+    FailureOptions,
+    Flow,
+    JobFlow,
+    JobFlowStatus,
+    failure_options,
+    job_name,
+)
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw
-from pumice.controller.jobflows.waits import Wait, of_end, of_name, of_targets, of_template
+from pumice.controller.jobflows.attempts import Attempt, latest, next_of
+from pumice.controller.jobflows.waits import (
+    Wait,
+    of_end,
+    of_name,
+    of_number,
+    of_targets,
+    of_template,
+)
 from pumice.controller.jobs.phases import (
     COMPLETED,
     COMPLETING,
@@ -36,16 +51,24 @@ class FlowEntry:
     Attributes:
         flow: The flow.
         raw: The flow as stored, with all fields of its patch.
-        job_name: Name of its Job.
-        phase: Phase of its Job, also of one that has ended and was removed; None if there was none.
+        attempt: The Job that counts for it, or that it gets next.
         wait: Why it has no Job; None if it has one, or if the Job is to be created now.
     """
 
     flow: Flow
     raw: Raw
-    job_name: str
-    phase: str | None
+    attempt: Attempt
     wait: Wait | None
+
+    @property
+    def job_name(self) -> str:
+        """Name of its Job."""
+        return self.attempt.job
+
+    @property
+    def phase(self) -> str | None:
+        """Phase of its Job, also of one that has ended and was removed; None if there was none."""
+        return self.attempt.phase
 
     @property
     def is_due(self) -> bool:
@@ -63,6 +86,7 @@ class Flows:
         jobs: The Jobs that it controls, by name.
         phases: Phases by name of these Jobs and of those that have ended and were removed.
         phase: Phase of the JobFlow.
+        options: What is done about Jobs that fail.
     """
 
     job_flow: JobFlow
@@ -70,10 +94,11 @@ class Flows:
     jobs: Mapping[str, Job]
     phases: Mapping[str, str]
     phase: str
+    options: FailureOptions
 
 
 def read(job_flow: Raw, jobs: Iterable[Raw], templates: Collection[str]) -> Flows:
-    """Find out how each flow stands.
+    """Find the state of each flow.
 
     Args:
         job_flow: The JobFlow as stored.
@@ -92,21 +117,43 @@ def read(job_flow: Raw, jobs: Iterable[Raw], templates: Collection[str]) -> Flow
     phases |= {name: COMPLETED for name, phase in ended.items() if phase == COMPLETED}
     raws = (job_flow.get("spec") or {}).get("flows") or []
     named = {each.name: (each, raw) for each, raw in zip(decoded.flows, raws, strict=True)}
-    names = {name: job_name(decoded.metadata.name, name) for name in named}
-    phase = _phase(decoded.status.state.phase, [phases.get(each) for each in names.values()])
+    options = failure_options(decoded.metadata)
+    attempts, phase = _attempts(decoded, named, phases, options.retries)
+    names = {name: each.job for name, each in attempts.items()}
+    crowd = of_number(len(named), options.retries)
     entries = []
     for name, (flow, raw) in named.items():
-        job = names[name]
-        wait = None
-        if job not in phases:
+        attempt, wait = attempts[name], None
+        if attempt.phase is None:
             wait = (
                 of_end(phase)
+                or crowd
                 or of_targets(flow, names, phases, mine)
-                or of_name(decoded, job, present.get(job))
+                or of_name(decoded, attempt.job, present.get(attempt.job))
                 or of_template(decoded, name, templates)
             )
-        entries.append(FlowEntry(flow, raw, job, phases.get(job), wait))
-    return Flows(decoded, tuple(entries), mine, phases, phase)
+        if crowd is not None and wait is crowd:
+            crowd = replace(crowd, is_problem=False)  # it is said once
+        entries.append(FlowEntry(flow, raw, attempt, wait))
+    return Flows(decoded, tuple(entries), mine, phases, phase, options)
+
+
+def _attempts(
+    job_flow: JobFlow, names: Iterable[str], phases: Mapping[str, str], retries: int
+) -> tuple[dict[str, Attempt], str]:
+    """The attempt at each flow that counts, or that comes next unless the JobFlow has failed, and the phase of the JobFlow."""
+    meta, stored = job_flow.metadata, job_flow.status.state.phase
+    firsts = {job_name(meta.name, name) for name in names}
+    tried = {name: latest(meta.name, name, phases, firsts) for name in names}
+    again = {
+        name: found
+        for name, each in tried.items()
+        if (found := next_of(each, meta.name, name, retries, firsts)) is not None
+    }
+    # A flow that gets another Job has not failed.
+    counted = [RUNNING if name in again else each.phase for name, each in tried.items()]
+    phase = _phase(stored, counted)
+    return tried if phase == "Failed" else tried | again, phase
 
 
 def _ended(status: JobFlowStatus) -> dict[str, str]:
@@ -120,7 +167,7 @@ def _ended(status: JobFlowStatus) -> dict[str, str]:
 
 
 def awaits_end(job_flow: Raw, name: str) -> bool:
-    """Whether a JobFlow has yet to note that a Job of its own, which has ended, has done so."""
+    """True if a JobFlow has not yet recorded the end of one of its Jobs."""
     if job_flow["metadata"].get("deletionTimestamp"):
         return False
     return name not in _ended(msgspec.convert(job_flow.get("status") or {}, JobFlowStatus))

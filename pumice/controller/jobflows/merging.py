@@ -13,7 +13,7 @@ __all__ = ["merged"]
 _CONTAINERS = ("tasks.template.spec.containers", "tasks.template.spec.initContainers")
 
 _MERGED = dict.fromkeys(("tasks", *_CONTAINERS), ("name",))
-"""Lists whose items are merged, with the keys that identify them."""
+"""Lists whose items are merged by key."""
 
 _REPLACED = {
     "tasks.template.spec.volumes": ("name",),
@@ -23,7 +23,7 @@ _REPLACED = {
     **{f"{path}.ports": ("containerPort",) for path in _CONTAINERS},
     **{f"{path}.volumeMounts": ("mountPath", "name") for path in _CONTAINERS},
 }
-"""Lists whose items are replaced whole: merged with another source, a volume or variable would have two."""
+"""Lists whose items are replaced as a whole: merged with another source, a volume or variable would have two sources."""
 
 _KEYS = _MERGED | _REPLACED
 
@@ -37,7 +37,7 @@ _WHOLE = frozenset(
         "lifecycle",
     )
 )
-"""Maps that are replaced, because their fields exclude or depend on each other."""
+"""Maps that are replaced as a whole, because their fields exclude or depend on each other."""
 
 
 def merged(spec: Raw, patch: Raw) -> Raw:

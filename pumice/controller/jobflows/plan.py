@@ -1,33 +1,49 @@
-"""What is to be done about a JobFlow: its Jobs created or removed, its status and events.
+"""Plan for a JobFlow: Jobs to create or remove, status, and events.
 
-The status is written before a Job is created or removed. So a Job is created only if the JobFlow has not changed meanwhile, and
-what has ended is remembered before anything follows from it. Events report differences between the status as stored and as
-written; the Jobs that are created now are reported when they are first seen.
+The status is written before a Job is created or removed. So a Job is created only if the JobFlow has not changed
+meanwhile, and the end of a Job is recorded before other steps depend on it. Events report differences between the
+status as stored and as written; the Jobs that are created now are reported when they are first seen.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from pumice.api.kinds import JOB
+from pumice.api.jobflows import job_name
+from pumice.api.kinds import COMMAND, JOB
 from pumice.api.meta import Raw
 from pumice.controller.jobflows.entries import Flows, read
-from pumice.controller.jobflows.manifests import job_of
+from pumice.controller.jobflows.manifests import job_of, termination_of
 from pumice.controller.jobflows.status import compose
-from pumice.controller.jobs.phases import ABORTED, FAILED, TERMINATED
+from pumice.controller.jobs.phases import (
+    ABORTED,
+    FAILED,
+    PENDING,
+    RESTARTING,
+    RUNNING,
+    TERMINATED,
+)
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
 
 __all__ = ["plan_job_flow"]
 
+_STOPPED = ("", PENDING, RUNNING, RESTARTING)
+"""Phases of Jobs that are terminated when a JobFlow stops; those that are aborted have no pods, the others end by themselves."""
+
 
 def plan_job_flow(
-    job_flow: Raw, jobs: Iterable[Raw], templates: Mapping[str, Raw], now: float
+    job_flow: Raw,
+    jobs: Iterable[Raw],
+    templates: Mapping[str, Raw],
+    now: float,
+    commanded: Collection[str] = (),
 ) -> Plan:
-    """Bring a JobFlow up to date.
+    """Plan the writes for a JobFlow.
 
     Args:
         job_flow: The JobFlow as stored.
         jobs: The Jobs that it controls, and those that have a name of one of its Jobs.
         templates: The JobTemplates of its namespace by name, at least those that its flows name.
         now: The moment, in UNIX seconds.
+        commanded: Names of Jobs for which there are Commands to terminate them.
     """
     if job_flow["metadata"].get("deletionTimestamp"):
         return Plan()
@@ -43,12 +59,23 @@ def plan_job_flow(
             for each in flows.entries
             if each.is_due
         ],
+        list(_terminations(flows, commanded)),
         list(_deletes(flows)),
     )
 
 
+def _terminations(flows: Flows, commanded: Collection[str]) -> Iterator[CreateObject]:
+    """Commands for the Jobs that still run in a JobFlow that has failed and is to stop then."""
+    if flows.phase != "Failed" or not flows.options.stop:
+        return
+    for name, job in sorted(flows.jobs.items()):
+        leaving = job.metadata.deletion_timestamp
+        if not leaving and name not in commanded and job.status.state.phase in _STOPPED:
+            yield CreateObject(COMMAND, termination_of(job.metadata, flows.job_flow.metadata.name))
+
+
 def _deletes(flows: Flows) -> Iterator[DeleteObject]:
-    """The Jobs of a JobFlow that has succeeded, if it does not retain them."""
+    """Deletions of the Jobs of a succeeded JobFlow that does not retain them."""
     if flows.phase != "Succeed" or flows.job_flow.spec.job_retain_policy != "delete":
         return
     for name, job in sorted(flows.jobs.items()):
@@ -73,10 +100,23 @@ def _events(flows: Flows, stored: Raw, status: Raw) -> Iterator[RecordEvent]:
             message = f"Job {name} is aborted; the JobFlow waits until it is resumed"
             yield RecordEvent("Warning", "JobAborted", message)
         elif reason in (FAILED, TERMINATED):
-            message = f"Job {name} is {reason}; no more Jobs of the JobFlow are created"
+            message = f"Job {name} is {reason}; {_consequence(flows, name)}"
             yield RecordEvent("Warning", "JobFailed", message)
     if flows.phase == "Succeed" != (stored.get("state") or {}).get("phase"):
         yield RecordEvent("Normal", "Succeed", "all Jobs have completed")
+
+
+def _consequence(flows: Flows, job: str) -> str:
+    """What follows from the failure of a Job."""
+    if flows.phase == "Failed":
+        stopped = ", those that run are terminated" if flows.options.stop else ""
+        return f"no more Jobs of the JobFlow are created{stopped}"
+    number = flows.options.retries
+    for each in flows.entries:
+        retry = each.attempt.retry
+        if retry and job_name(flows.job_flow.metadata.name, each.flow.name, retry - 1) == job:
+            return f"Job {each.job_name} follows, retry {retry} of {number}"
+    return "its flow goes on with another Job"
 
 
 def _list(status: Raw) -> list[Raw]:

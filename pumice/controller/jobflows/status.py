@@ -1,8 +1,8 @@
 """The status of a JobFlow.
 
-What is known of a Job that has ended stays when the Job is removed. Of any other Job that is gone nothing stays, since its flow
-gets another one. `conditions` also says why a flow has no Job, if that does not pass by itself: by the name of its Job, with the
-reason in the place of a phase.
+Entries of ended Jobs are kept when the Jobs are removed. Entries of other removed Jobs are dropped, since their flows
+get new Jobs. `conditions` also has the reason why a flow has no Job, if a user must act: under the name of its Job, in
+field `phase`.
 """
 
 from pumice.api.durations import parse_seconds
@@ -21,10 +21,16 @@ _LISTS = {
     TERMINATED: "terminatedJobs",
 }
 HISTORIES = 10
-"""Phases of a Job that `runningHistories` lists at most, the latest: a Job that restarts again and again has no last one."""
+"""Maximum number of phases of a Job in `runningHistories`, the latest: a Job that restarts repeatedly has many."""
+
+ALL_HISTORIES = 2000
+"""Phases that are listed of all Jobs together; each has at least one."""
+
+ALL_TASKS = 1000
+"""Tasks whose pods are counted in `conditions`, of all Jobs together. With 1,000 Jobs a status takes less than 1 MB then."""
 
 _OTHERS = "unKnowJobs"
-"""Jobs in any other phase: none yet, `Aborting`, `Aborted`, `Restarting`."""
+"""Jobs in other phases: none yet, `Aborting`, `Aborted`, `Restarting`."""
 
 _OWN = (*_LISTS.values(), _OTHERS, "jobStatusList", "conditions", "state")
 
@@ -41,12 +47,19 @@ def compose(flows: Flows, stored: Raw, now: float) -> Raw:
     conditions = stored.get("conditions") or {}
     status = {key: value for key, value in stored.items() if key not in _OWN and value}
     status["state"] = {"phase": flows.phase}
+    kept = max(1, min(HISTORIES, ALL_HISTORIES // max(1, len(flows.phases))))
+    room = ALL_TASKS
     for name, phase in sorted(flows.phases.items()):
         job = flows.jobs.get(name)
         known = before.get(name, {"name": name, "state": phase})
         condition = conditions.get(name, {"phase": phase})
         if job is not None:
             known, condition = _job(job, phase, known, now), _condition(job, phase)
+        if len(known.get("runningHistories") or ()) > kept:
+            known = known | {"runningHistories": known["runningHistories"][-kept:]}
+        room -= len(condition.get("taskStatusCount") or ())
+        if room < 0:
+            condition = {key: each for key, each in condition.items() if key != "taskStatusCount"}
         status.setdefault(_LISTS.get(phase, _OTHERS), []).append(name)
         status.setdefault("jobStatusList", []).append(known)
         status.setdefault("conditions", {})[name] = condition
@@ -57,7 +70,7 @@ def compose(flows: Flows, stored: Raw, now: float) -> Raw:
 
 
 def _job(job: Job, phase: str, before: Raw, now: float) -> Raw:
-    """An item of `jobStatusList`; without a history where `before` is about another Job of that name."""
+    """An item of `jobStatusList`. Its history starts empty if `before` is about another Job of that name."""
     created = job.metadata.creation_timestamp
     histories = list(before.get("runningHistories") or ())
     if before.get("startTimestamp") != created:
@@ -73,13 +86,13 @@ def _job(job: Job, phase: str, before: Raw, now: float) -> Raw:
         "startTimestamp": created,
         "endTimestamp": _end(job),
         "restartCount": job.status.retry_count,
-        "runningHistories": histories[-HISTORIES:],
+        "runningHistories": histories,
     }
     return {key: value for key, value in found.items() if value}
 
 
 def _end(job: Job) -> str | None:
-    """When a Job ended: when it entered the phase, or its creation and the time that it ran for, where only that is known."""
+    """When a Job ended: when it entered its phase, or its creation time plus `runningDuration` if only that is known."""
     state = job.status.state
     if state.phase in FINISHED and state.last_transition_time:
         return state.last_transition_time

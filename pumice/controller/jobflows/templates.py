@@ -1,4 +1,4 @@
-"""JobTemplates: which Jobs there are of one."""
+"""JobTemplates: the list of the Jobs that were created from each."""
 
 from collections.abc import Iterable
 
@@ -8,17 +8,17 @@ from pumice.controller.plan import PatchStatus, Plan
 __all__ = ["plan_job_template"]
 
 JOBS = 1000
-"""Jobs that are listed at most, the newest: an object has room for 1.5 MB."""
+"""Maximum number of listed Jobs, the newest: an object has at most 1.5 MB."""
 
 _JOBS = "jobDependsOnList"
 
 
 def plan_job_template(template: Raw, jobs: Iterable[Raw]) -> Plan:
-    """Bring the list of Jobs up to date.
+    """Plan the update of the list of Jobs.
 
     Args:
         template: The JobTemplate as stored.
-        jobs: The Jobs that say in a label that they were made from it.
+        jobs: The Jobs whose label says that they were created from it.
     """
     stored = template.get("status") or {}
     newest = sorted((job["metadata"] for job in jobs), key=_age)[-JOBS:]

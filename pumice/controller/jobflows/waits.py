@@ -1,4 +1,4 @@
-"""Why a flow has no Job yet.
+"""Reasons why a flow has no Job yet.
 
 A flow starts once each of its targets has completed. With a probe it starts earlier, once the probe holds for the targets that
 have not completed. Then the name of its Job must be free, and its template must exist.
@@ -7,14 +7,14 @@ have not completed. Then the name of its Job must be free, and its template must
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pumice.api.jobflows import Flow, JobFlow, Probe
+from pumice.api.jobflows import JOBS, Flow, JobFlow, Probe
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB_FLOW
 from pumice.api.meta import Raw
 from pumice.controller.jobs.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
 from pumice.controller.owners import controller_raw
 
-__all__ = ["Wait", "of_end", "of_name", "of_targets", "of_template"]
+__all__ = ["Wait", "of_end", "of_name", "of_number", "of_targets", "of_template"]
 
 _UNSATISFIED = ("", FAILED, TERMINATED, ABORTED, ABORTING)
 """Phases of Jobs for which no probe holds."""
@@ -22,12 +22,12 @@ _UNSATISFIED = ("", FAILED, TERMINATED, ABORTED, ABORTING)
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why a flow has no Job yet.
+    """A reason why a flow has no Job yet.
 
     Attributes:
         reason: One word.
         message: One sentence.
-        is_problem: Whether it does not pass by itself; such a reason stands in the status and in an event.
+        is_problem: Whether a user must act; such a reason is reported in the status and in an event.
     """
 
     reason: str
@@ -36,11 +36,24 @@ class Wait:
 
 
 def of_end(phase: str) -> Wait | None:
-    """Nothing starts any more in a JobFlow of this phase."""
+    """The wait of flows in a JobFlow that has ended: no further Job starts."""
     if phase != "Failed":
         return None
     message = "is not started: a Job of the JobFlow has failed"
     return Wait("JobFlowFailed", message, is_problem=False)
+
+
+def of_number(flows: int, retries: int) -> Wait | None:
+    """A JobFlow that could have more Jobs than its status has room for; admission refuses it."""
+    number = flows * (1 + retries)
+    if number <= JOBS:
+        return None
+    with_retries = f" with {retries} retries each" if retries else ""
+    message = (
+        f"is not started: {flows} flows{with_retries} can have {number} Jobs, a JobFlow at most {JOBS};"
+        " divide it into several"
+    )
+    return Wait("TooManyJobs", message)
 
 
 def of_targets(
@@ -82,7 +95,7 @@ def of_targets(
 
 
 def _holds(probe: Probe, job: Job | None) -> bool:
-    """Whether a probe holds for the Job of a target: all pods of each task are in the phase that is asked for."""
+    """True if all pods of each task of a target's Job are in the phase that the probe names."""
     if job is None or probe.http_get_list or probe.tcp_socket_list or not probe.task_status_list:
         return False
     if job.metadata.deletion_timestamp or job.status.state.phase in _UNSATISFIED:
@@ -100,7 +113,7 @@ def _holds(probe: Probe, job: Job | None) -> bool:
 
 
 def of_name(job_flow: JobFlow, name: str, other: Raw | None) -> Wait | None:
-    """Another Job has the name of a flow's Job."""
+    """The wait for a name that another Job has."""
     if other is None:
         return None
     owner = controller_raw(other)
@@ -117,7 +130,7 @@ def of_name(job_flow: JobFlow, name: str, other: Raw | None) -> Wait | None:
 
 
 def of_template(job_flow: JobFlow, name: str, templates: Collection[str]) -> Wait | None:
-    """There is no template of a flow's name."""
+    """The wait for a template that does not exist."""
     if name in templates:
         return None
     message = (

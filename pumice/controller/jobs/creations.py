@@ -1,7 +1,7 @@
-"""Pods to create: a window of those that a Job lacks, each built when it is sent.
+"""Pods to create: a window of the missing pods, each built when it is sent.
 
-A Job may lack a hundred thousand pods, and each of them may be large. So a pass creates some hundreds; the
-next one sees what happened meanwhile: the deletion of the Job, a Command, pods that run already.
+A Job may lack a hundred thousand pods, and each of them may be large. So a pass creates a few hundred. The next pass
+then sees changes: the deletion of the Job, a Command, pods that already run.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,8 @@
 """Launch order inside a Job: `tasks[].dependsOn`.
 
-A task that depends on others gets no pods before these are ready; pods that it has already are left
-alone. A task counts as ready when enough of its pods have succeeded or run with all containers ready.
-Enough is its `minAvailable`, or all of them when it does not say.
+A task that depends on others gets no pods before these are ready; pods that it has already are left alone. A task
+counts as ready when enough of its pods have succeeded or run with all containers ready. The required number is its
+`minAvailable`, or all of its pods if that is not set.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class HeldTask:
     Attributes:
         task: Its name.
         message: What it waits for, for the user.
-        started: The task already has pods.
+        started: Whether the task already has pods.
     """
 
     task: str
@@ -33,7 +33,7 @@ class HeldTask:
 def held_tasks(
     job: Job, pods: Sequence[Pod], lost: Mapping[str, int] | None = None
 ) -> tuple[HeldTask, ...]:
-    """Tasks whose dependencies are not met, which get no further pods; in the order of the spec.
+    """Tasks whose dependencies are not met and which get no further pods, in the order of the spec.
 
     Args:
         job: The Job.

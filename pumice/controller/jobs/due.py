@@ -1,7 +1,7 @@
-"""Which action is due: what has happened to a Job, put to its policies.
+"""The action that is due: events of a Job, matched with its policies.
 
-Targeted restarts that are due in the same pass become one restart: pods that failed together are made anew
-together, and the Job passes through `Restarting` once. An action on the whole Job is taken alone.
+Targeted restarts that are due in the same pass become one restart: pods that failed together are created again
+together, and the Job enters `Restarting` once. An action on the whole Job is taken alone.
 
 A policy may wait (`timeout`), and a pod that fails again waits (`retries`). Both follow from the moment at
 which something happened, so that a restart of the controller changes nothing.
@@ -31,7 +31,7 @@ from pumice.controller.jobs.sync import DelayedRestarts
 __all__ = ["Delayed", "DueAction", "due"]
 
 _SHOWN = 3
-"""Failures that a message names."""
+"""Number of failures that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,9 @@ class DueAction:
         action: The action.
         why: Why it is taken.
         restart: What it restarts, if it restarts something.
-        failed: What of it failed, and whether it had run for ten minutes.
-        gone: Names of pods that are believed to exist no longer.
-        order: The Command that asked for it.
+        failed: Failed pods, each with whether it had run for ten minutes.
+        gone: Names of pods that do not exist according to the caches.
+        order: The Command that requested it.
     """
 
     action: str
@@ -57,11 +57,11 @@ class DueAction:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """What will be due.
+    """Actions that will be due later.
 
     Attributes:
         wake: Seconds until the first action is due; None if none will be.
-        backoff: Pods that failed again and wait.
+        backoff: Pods that failed again and wait for their restart.
     """
 
     wake: float | None = None
@@ -72,7 +72,7 @@ _Due = tuple[PolicyRequest, PolicyChoice, Restart]
 
 
 def due(case: Situation) -> tuple[DueAction | None, Delayed]:
-    """The action that events call for now, and what they will call for."""
+    """The action that is due now, and the actions that will be due later."""
     if case.phase not in (PENDING, RUNNING) or not has_policies(case.job):
         return None, Delayed()
     wake: float | None = None

@@ -1,13 +1,12 @@
-"""Events, read off what exists.
+"""Events, derived from the present state.
 
-Volcano raises an event at the moment at which it sees a change, and what happens while no controller runs is
-lost. Here an event is a fact about the present: a pod *is* failed, a task *is* complete. It stays true
-until something was done about it, also over a restart of the controller, and it says since when, so that
-policies with a timeout need no timer.
+Volcano raises an event when it sees a change, so events are lost while no controller runs. Here an event is a fact
+about the present state: a pod *is* failed, a task *is* complete. It stays true until an action was taken, also across a
+restart of the controller. It has the time since when it is true, so policies with a timeout need no timer.
 
-What was done shows as well: a restarted pod is gone, or marked as removed by us; after any action on the
-whole Job its version is higher than that of the pods that caused it. That a pod is gone which the controller
-has not removed follows from the `job_pods`.
+Actions are visible, too: a restarted pod is gone or marked as removed by the controller, and an action on the whole Job
+makes its version higher than that of the pods that caused it. `job_pods` shows which pods are gone without having been
+removed by the controller.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +29,7 @@ __all__ = ["completed", "evicted", "happenings"]
 def happenings(
     job: Job, pods: Sequence[Pod], job_pods: JobPods, group: Raw | None, *, pending: bool = True
 ) -> Iterator[PolicyRequest]:
-    """What is true of a Job and may call for an action, pods first.
+    """Facts about a Job that may require an action, pods first.
 
     Args:
         job: The Job.
@@ -77,7 +76,7 @@ def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
 
 
 def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:
-    """Tasks that are complete and for which there is a policy, and since when they are."""
+    """Complete tasks for which there is a policy, and since when they are complete."""
     if not concerns(job, TASK_COMPLETED):
         return {}
     by_task, lost = _by_task(job, pods), job_pods.lost_by_task
@@ -121,7 +120,7 @@ def _by_task(job: Job, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
 def _completed(
     task: Task, pods: Sequence[Pod], lost: int, job_pods: JobPods
 ) -> Iterator[PolicyRequest]:
-    """That a task is complete; once that is noted, its pods need no longer exist."""
+    """The event that a task is complete; once that is recorded, its pods need not exist any more."""
     succeeded = [pod for pod in _living(pods) if pod.status.phase == "Succeeded"]
     noted = job_pods.completed.get(task.name)
     known = succeeded or (lost and noted is not None)

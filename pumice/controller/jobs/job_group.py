@@ -1,7 +1,7 @@
-"""The PodGroup of a Job: what the scheduler must place together.
+"""The PodGroup of a Job: the pods that the scheduler must place together.
 
-It is made before any pod: pods follow once the scheduler has let the group enqueue, so that a Job that
-cannot start costs the cluster one object and not a thousand.
+It is created before any pod. Pods are created after the scheduler has let the group enqueue, so a Job that cannot start
+costs the cluster one object and not a thousand.
 
 A task that waits for another (`dependsOn`) is not counted before it starts: the gang could never be
 complete, because the scheduler would wait for pods that wait for the scheduler.
@@ -39,7 +39,7 @@ def wanted(
         lost: Numbers of pods by task that succeeded and exist no longer: the gang needs as many fewer.
 
     Raises:
-        UnusableError: A pod template asks for something that is no quantity.
+        UnusableError: A pod template requests a value that is not a quantity.
     """
     meta = job.metadata
     tasks = [task for task in job.tasks if task.name not in waiting]

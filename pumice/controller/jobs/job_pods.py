@@ -1,13 +1,13 @@
-"""Which pods the present incarnation of a Job has had, kept in the Job's status.
+"""Records of the pods of a Job's current incarnation, kept in the Job's status.
 
-A pod that is gone leaves no trace of its own. So the status notes, in `controlledResources`:
+A deleted pod leaves no trace. So the status records them in `controlledResources`:
 
 * `pumice.dev/pods`: the pods that were seen. What the controller removes is taken out of the note by the
   write that precedes the removal. A pod that is in the note and does not exist was therefore not removed by
   the controller: it was evicted.
-* `pumice.dev/succeeded`: the pods that succeeded before they were removed. They count as succeeded also when
-  they exist no longer, and are not made again. A pod that exits 0 because it is being removed has not done
-  its work: one whose removal has begun succeeded only if its containers had ended before that.
+* `pumice.dev/succeeded`: the pods that succeeded before they were removed. They count as succeeded also when they exist
+  no longer, and are not created again. A pod that exits 0 because it is being removed has not succeeded: its containers
+  must have ended before the removal began.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
   found missing, as `worker/3@2027-01-15T08:00:00Z`. An entry stays until a pod of that name runs.
 * `pumice.dev/completed`: tasks that are complete and for which there is a policy that has not acted yet, each with the
@@ -47,39 +47,39 @@ EVICTED = "pumice.dev/evicted"
 COMPLETED = "pumice.dev/completed"
 
 _MOMENTS = 100
-"""Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
+"""Maximum number of distinct moments in the note. Later evictions share the last one, so that the note stays short."""
 
 LONGEST = 65_536
-"""Characters of that note beyond which still fewer moments are told apart."""
+"""Length of that note above which fewer moments are distinguished."""
 
 
 def version_of(pod: Pod) -> int:
-    """Incarnation of the Job that a pod was made for."""
+    """The incarnation of the Job for which a pod was created."""
     text = pod.metadata.annotation(keys.JOB_VERSION)
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def has_finished(pod: Pod) -> bool:
-    """Whether a pod has done its work: it succeeded, and not because its removal was asked for."""
+    """True if a pod succeeded, and not because its removal was requested."""
     return pod.status.phase == "Succeeded" and ended_by_itself(pod)
 
 
 @dataclass(frozen=True, slots=True)
 class JobPods:
-    """The pods of a Job, those that exist and those that did, by their names.
+    """The pods of a Job by name, both existing and former ones.
 
     Attributes:
-        names: What names of its pods say.
+        names: Parses the names of its pods.
         version: Its incarnation.
         notes: `controlledResources` as stored.
         present: Its pods that exist.
-        had: Pods that are noted as seen.
-        noted: Pods that are noted as succeeded.
-        done: These, and pods that have succeeded and were removed since that was written.
-        missing: Pods that were evicted and have not been made anew, in order.
+        had: Pods that are recorded as seen.
+        noted: Pods that are recorded as succeeded.
+        done: These, and pods that succeeded and were removed since the record was written.
+        missing: Pods that were evicted and have not been created again, in order.
         lost: Pods that succeeded and no longer exist.
-        waiting: Since when evicted pods do not run, where a policy waits for that.
-        completed: Since when tasks are complete, where a policy waits for that.
+        waiting: Since when evicted pods do not run, if a policy has a timeout.
+        completed: Since when tasks are complete, if a policy has a timeout.
     """
 
     names: PodNames
@@ -100,7 +100,7 @@ class JobPods:
         return self._by_task(self.lost)
 
     def lost_after(self, notes: Mapping[str, str]) -> dict[str, int]:
-        """The same as soon as other notes are written."""
+        """`lost_by_task` as it will be after other notes are written."""
         text = notes.get(SUCCEEDED, "")
         if text == self.notes.get(SUCCEEDED, "") and self.done == self.noted:
             return self.lost_by_task
@@ -112,12 +112,12 @@ class JobPods:
         evicted: Mapping[str, float] | None = None,
         completed: Mapping[str, float] | None = None,
     ) -> dict[str, str]:
-        """The notes of a Job that lives.
+        """The notes of a running Job.
 
         Args:
             leaving: Names of pods that the controller is about to remove.
-            evicted: Pods that were just found missing and for which a policy waits.
-            completed: Since when tasks are complete, where a policy waits for that.
+            evicted: Pods that were just found missing and for which a policy has a timeout.
+            completed: Since when tasks are complete, if a policy has a timeout.
         """
         waiting = {**self.waiting, **(evicted or {})}
         return self._noted(leaving.__contains__, waiting, completed or {})
@@ -129,7 +129,7 @@ class JobPods:
         return self._noted(replaced, self.waiting, completed or {})
 
     def ended(self) -> dict[str, str]:
-        """The notes of a Job whose pods are removed but for the finished ones."""
+        """The notes of a Job of which only finished pods remain."""
         succeeded = self._succeeded(lambda _: False)
         return _texts({SUCCEEDED: self._text(SUCCEEDED, self.noted, succeeded)})
 
@@ -170,7 +170,7 @@ class JobPods:
         )
 
     def _text(self, note: str, stored: AbstractSet[str], pods: AbstractSet[str]) -> str:
-        """The text of a set; writing takes time for many pods, and most often nothing has changed."""
+        """The text of a set. It is cached, because writing takes time for many pods and sets rarely change."""
         text = self.notes.get(note, "")
         same = pods == stored and podsets.fits(text, self.names)
         return text if same else podsets.write(pods, self.names)
@@ -180,14 +180,14 @@ class JobPods:
         return name in self.had or self.names.wants(name)
 
     def _is_current(self, pod: Pod) -> bool:
-        """Whether the end of a pod would be an eviction: not if the controller itself removes it."""
+        """True if the loss of a pod would be an eviction, and not a removal by the controller."""
         notes = pod.metadata.annotations or {}
         if notes.get(keys.OUT_OF_SYNC):
             return False
         return not self.version or version_of(pod) >= self.version
 
     def has_succeeded(self, pod: Pod) -> bool:
-        """Whether a pod has done its work; what was noted before its removal stays true."""
+        """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
             pod.metadata.name in self.done or has_finished(pod)
         )
@@ -219,7 +219,7 @@ def read(
     Args:
         job: The Job.
         pods: Its own pods.
-        now: The moment, in UNIX seconds; nothing was found missing after it.
+        now: The current time in UNIX seconds; later times in notes are ignored.
         found: Names of further pods of it that exist.
         succeeded: Pods of it that have succeeded and were removed since the notes were written.
     """
@@ -294,7 +294,7 @@ def _read_completed(text: str, names: PodNames, now: float) -> dict[str, float]:
 
 
 def _moment(text: str, now: float) -> float | None:
-    """A moment in a note; a user may have written one that has not come, or none that a clock can show."""
+    """A moment in a note. Users may write moments in the future, or outside the range of clocks."""
     moment = parse_time(text)
     return min(moment, now) if moment is not None and moment >= 0 else None
 

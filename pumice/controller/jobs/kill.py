@@ -1,10 +1,10 @@
-"""Removing pods: on the way to an end, at the end, and in a restart.
+"""Removing pods before the end of a Job, at its end, and in a restart.
 
-What must be removed follows from the phase, which was written before anything is removed, and in a
-restart from the note that was written with it. A pass therefore only looks at what is still there.
+The pods to remove follow from the phase, and in a restart also from the note that was written with it. Both are written
+before anything is removed, so a pass looks only at what still exists.
 
 A Job that has ended keeps its finished pods, whose logs may still be wanted, and its claims. Its PodGroup
-and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them anew.
+and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them again.
 """
 
 from collections.abc import Mapping
@@ -38,14 +38,14 @@ from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 __all__ = ["judged", "kill", "restart"]
 
 AWAITED_SECONDS = 1.0
-"""How long at least until it is looked again whether a JobFlow or CronJob has noted a Job."""
+"""Minimum time between two checks whether a JobFlow or CronJob has recorded a Job."""
 
 AWAITED_SHARE = 8
-"""A Job that has been overdue for long is looked at again after an eighth of that time: its controller may not run."""
+"""A Job that is overdue for long is checked again after an eighth of that time, since its controller may not run."""
 
 
 def kill(case: Situation) -> Plan:
-    """Remove what lives of a Job that is ending or has ended."""
+    """Remove the remaining pods and objects of a Job that is ending or has ended."""
     found = row(case.phase, SYNC_JOB)
     verdict = _as_before(case, judge(found.rule, case.phase, case.facts).phase)
     removed = [pod for pod in case.pods if pod.status.phase not in found.retain]
@@ -67,7 +67,7 @@ def kill(case: Situation) -> Plan:
 
 
 def restart(case: Situation) -> Plan:
-    """Remove what a restart replaces, then let the Job be `Pending` again."""
+    """Remove the pods that a restart replaces, then set the Job to `Pending`."""
     noted = case.job.status.controlled_resources or {}
     under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.job_pods.names)
     tallies = retries.of(case.job, case.job_pods.names)
@@ -97,7 +97,7 @@ def restart(case: Situation) -> Plan:
 def judged(
     case: Situation, restart: Restart, retry_count: int, tallies: Mapping[Unit, RestartCount]
 ) -> PhaseResult:
-    """Where a restart leads, by the budget of what it restarts.
+    """The phase after a restart, given the restart budget of its targets.
 
     Args:
         case: The Job.
@@ -115,7 +115,7 @@ def judged(
 
 
 def _as_before(case: Situation, phase: str) -> PhaseResult:
-    """A phase with the reason for which pods are being removed."""
+    """The current phase, with the reason for which pods are being removed."""
     state = case.job.status.state
     return (
         PhaseResult(phase)
@@ -139,7 +139,7 @@ def _tear_down(case: Situation) -> list[DeleteObject]:
 
 
 def _expiry(case: Situation) -> RequeueAfter | None:
-    """When `ttlSecondsAfterFinished` is over; None when that is never."""
+    """When `ttlSecondsAfterFinished` is over; None if the Job does not expire."""
     ttl = case.job.spec.ttl_seconds_after_finished
     finished = parse_time(case.job.status.state.last_transition_time)
     if not case.limits.expire or ttl is None or finished is None or case.phase not in FINISHED:

@@ -1,8 +1,7 @@
-"""When a pod began to run, when it ended, and whether it did so before it was asked to.
+"""When a pod began to run, when it ended, and whether it ended before its removal was requested.
 
-Containers say it best. Kubelet may lose them, as for a pod that it evicts: it then writes neither when they
-began nor when they ended. Such a pod ended when a condition of it last changed, and it began when
-kubelet took it.
+The times of its containers are used. Kubelet may drop them, for example for a pod that it evicts. Then the pod's end is
+the last change of a condition, and its start is the time when kubelet accepted it.
 """
 
 from collections.abc import Iterable
@@ -20,7 +19,7 @@ def container_statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
 
 
 def started(pod: Pod) -> float | None:
-    """When kubelet took a pod."""
+    """When kubelet accepted a pod."""
     return parse_time(pod.status.start_time or pod.metadata.creation_timestamp)
 
 
@@ -43,9 +42,9 @@ def ran(pod: Pod) -> float | None:
 
 
 def ended_by_itself(pod: Pod) -> bool:
-    """Whether the containers of a pod had ended before its removal was asked for.
+    """True if the containers of a pod had ended before its removal was requested.
 
-    Times have whole seconds, so what ended within the same second may have been asked to.
+    Times have whole seconds; a container that ended within the same second may have been stopped.
     """
     meta = pod.metadata
     if meta.deletion_timestamp is None:

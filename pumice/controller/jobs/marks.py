@@ -1,10 +1,9 @@
-"""`status.controlledResources`: what the controller has made for a Job, and what it notes for itself.
+"""`status.controlledResources`: objects that the controller created for a Job, and its own notes.
 
-Volcano keeps `plugin-<name>` for each plugin at work and `volume-pvc-<claim>` for each volume there, as
-long as the Job lives. Pumice adds notes of its own: which pods there were (`job_pods`), how often they were
-restarted (`retries`), which restart is under way, the last Command, when the Job began and ended (`status`),
-and what is doubtful about the plugins' arguments. The latter stays for as long as the Job does, where its
-events are gone after an hour; a Job's conditions have no room for it, but for phases.
+Volcano keeps `plugin-<name>` for each plugin and `volume-pvc-<claim>` for each volume in it until the Job ends. Pumice
+adds notes: former pods (`job_pods`), restarts (`retries`), the current restart, the last Command, when the Job began
+and ended (`status`), and warnings about plugin arguments. The warnings stay as long as the Job exists, while events
+expire after an hour; a Job's conditions can hold phases only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,10 +20,10 @@ from pumice.controller.jobs.volumes import job_volumes
 __all__ = ["DOUBTS", "of_ended", "of_living", "of_passing", "of_restart"]
 
 DOUBTS = "pumice.dev/plugin-warnings"
-"""Key of the note of what is doubtful about plugins."""
+"""Key of the note with warnings about plugins."""
 
 _LONGEST = 1000
-"""Characters of that note; `pumice lint` shows all of it."""
+"""Maximum length of that note; `pumice lint` shows all warnings."""
 
 _LASTING = (orders.NOTE, DOUBTS, START, COMPLETION)
 _LIVING = (
@@ -35,7 +34,7 @@ _LIVING = (
     job_pods.EVICTED,
     job_pods.COMPLETED,
 )
-"""Notes that say something of an incarnation."""
+"""Notes about the current incarnation."""
 
 
 def of_living(
@@ -43,12 +42,12 @@ def of_living(
     leaving: Iterable[Pod] = (),
     evicted: Mapping[str, float] | None = None,
 ) -> dict[str, str]:
-    """While the Job is, or is about to be, `Pending` or `Running`.
+    """Notes while the Job is, or is about to be, `Pending` or `Running`.
 
     Args:
         case: The Job.
         leaving: Pods that are about to be removed.
-        evicted: Pods that were just found missing and for which a policy waits.
+        evicted: Pods that were just found missing and for which a policy has a timeout.
     """
     marks = {f"plugin-{name}": name for name in case.plugin_names}
     marks |= {f"volume-pvc-{each.claim}": each.claim for each in job_volumes(case.job)}
@@ -57,11 +56,11 @@ def of_living(
 
 
 def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
-    """While the pods are being removed that have not finished: what there was, and what has succeeded.
+    """Notes while the unfinished pods are being removed: former and succeeded pods.
 
     Args:
         case: The Job.
-        command: Uid of the Command that is being carried out, if one is.
+        command: Uid of the Command that is being carried out, if there is one.
     """
     return _beside(case, command) | case.job_pods.ended()
 
@@ -74,14 +73,14 @@ def of_restart(
     command: str = "",
     tallies: Mapping[Unit, RestartCount] | None = None,
 ) -> dict[str, str]:
-    """While pods are being replaced.
+    """Notes while pods are being replaced.
 
     Args:
         case: The Job.
         restart: The restart that is under way.
-        over: Whether all that it replaces is on its way, so that this is written for the last time.
+        over: Whether all replaced pods are being removed, so that the note is written for the last time.
         command: Uid of the Command that is being carried out, if one is.
-        tallies: How often what was restarted; as noted before when None.
+        tallies: Restart counts; the stored ones if None.
     """
     marks = _beside(case, command)
     if not over:
@@ -99,7 +98,7 @@ def of_restart(
 
 
 def of_ended(case: Situation) -> dict[str, str]:
-    """When nothing is left but finished pods and claims."""
+    """Notes when only finished pods and claims are left."""
     marks = of_passing(case)
     return {key: text for key, text in marks.items() if not key.startswith("plugin-")}
 
@@ -109,7 +108,7 @@ def _completed(case: Situation) -> dict[str, float]:
 
 
 def _beside(case: Situation, command: str) -> dict[str, str]:
-    """All notes but those of an incarnation."""
+    """All notes except those of an incarnation."""
     stored = case.job.status.controlled_resources or {}
     marks = {key: text for key, text in stored.items() if key not in _LIVING}
     if command:

@@ -1,8 +1,7 @@
-"""`minResources`: what a Job asks for at least, summed over the pods that it needs at least.
+"""`minResources`: the resource requests of the minimum set of pods that a Job needs.
 
-The scheduler does not try a gang for which a queue or the cluster has less than this. Which pods are
-the needed ones is a matter of priority: tasks are taken in the order of their PriorityClass, and in the
-order of the spec among equals.
+The scheduler does not try a gang for which a queue or the cluster has less than this. The set of pods follows from
+priority: tasks are taken in the order of their PriorityClass, and in the order of the spec if priorities are equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ def min_resources(
         priorities: PriorityClass values by name; an unknown class counts as 0.
 
     Raises:
-        UnusableError: A pod template asks for something that is no quantity.
+        UnusableError: A pod template requests a value that is not a quantity.
     """
     total: Amounts = {}
     for task, count in needed_pods(by_priority(tasks, priorities), minimum):
@@ -93,7 +92,7 @@ def _usage(job: Job, task: Task) -> Amounts:
 
 
 def _stated(value: Any) -> Any:
-    """JSON without what is null, which an API server takes as left out where it reads a pod."""
+    """JSON without nulls, which an API server treats as absent in pods."""
     if isinstance(value, dict):
         return {key: _stated(each) for key, each in value.items() if each is not None}
     return [_stated(each) for each in value] if isinstance(value, list) else value

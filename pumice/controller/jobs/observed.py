@@ -1,4 +1,4 @@
-"""What is seen of a Job at one moment: the input of `reconcile`."""
+"""The observed state of a Job at one moment: the input of `reconcile`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,8 @@ class Observed:
         queue: The Job's queue, when it exists.
         priorities: PriorityClass values by name.
         trouble: Why the last plan could not be carried out.
-        awaited: Whether the Job's JobFlow has yet to note its end, or its CronJob its run; without the Job it would run again.
+        awaited: Whether the Job's JobFlow has not yet recorded its end, or its CronJob its run. If the Job were removed
+            now, it would run again.
     """
 
     job: Raw

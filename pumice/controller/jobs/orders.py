@@ -1,8 +1,7 @@
 """Commands for a Job.
 
-A Command is carried out exactly once. Its uid is written to the Job's status together with the phase
-that it leads to; only then is it deleted. Should the controller die in between, the uid tells the next
-one that deleting is all that is left to do.
+A Command is carried out exactly once. Its uid is written to the Job's status together with the phase that it leads to;
+only then is it deleted. If the controller stops in between, the next one sees the uid and only deletes the Command.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ NOTE = "pumice.dev/command"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The Command to deal with now.
+    """The Command to handle now.
 
     Attributes:
         command: The Command.
@@ -37,7 +36,7 @@ class Order:
 
 
 def next_order(job: Job, commands: Sequence[Command]) -> Order | None:
-    """The oldest Command for a Job, and what to do about it."""
+    """The oldest Command for a Job, and the action to take."""
     command = oldest(each for each in commands if targets(each) == job.metadata.name)
     if command is None:
         return None

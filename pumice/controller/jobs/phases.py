@@ -13,11 +13,11 @@ lifecycle policy asked. A row of the table says, for a phase and an action,
   that one failure concerns (`KILL_TARGET`);
 * the pod phases that a kill leaves alone: none, or `SOFT`, the finished pods whose logs matter;
 * whether it costs one of the Job's `maxRetry`; targeted restarts have budgets of their own (`retries`);
-* where it leads: either a phase at once (`to`), or a `rule` over counts, asked after the work.
+* where it leads: either a phase at once (`to`), or a `rule` over counts, evaluated after the work.
 
-A row with `to` is an *intention*. It is written to the status before the work begins, so that the
-passage itself, `Aborting` say, is the memory of what must be done: a controller that dies in between
-finds it there. The rows with a `rule` then finish the work, pass after pass, until the rule is met.
+A row with `to` is an *intention*. It is written to the status before the work begins. So the phase itself, for example
+`Aborting`, records what must be done, and a controller that starts in between finds it. The rows with a `rule` then
+finish the work, pass after pass, until the rule is met.
 
 `ANY` stands for every action that has no row of its own; unknown actions therefore end there. An empty
 or unknown phase is `Pending`.
@@ -91,7 +91,7 @@ TERMINATED = "Terminated"
 FAILED = "Failed"
 
 FINISHED = frozenset({COMPLETED, FAILED, TERMINATED})
-"""Phases that a Job never leaves."""
+"""Final phases of a Job."""
 
 SYNC_JOB = "SyncJob"
 ABORT_JOB = "AbortJob"
@@ -113,7 +113,7 @@ SOFT = frozenset({"Succeeded", "Failed"})
 
 
 class Work(Enum):
-    """What is done to the pods."""
+    """What happens to the pods."""
 
     SYNC = "sync"
     KILL = "kill"
@@ -121,7 +121,7 @@ class Work(Enum):
 
 
 class NextPhase(Enum):
-    """How the next phase is found once the work is done."""
+    """How the next phase is determined after the work."""
 
     STAY = "stay"
     START = "start"
@@ -135,7 +135,7 @@ class NextPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What an action does in a phase.
+    """The effect of an action in a phase.
 
     Attributes:
         work: What is done to the pods.
@@ -200,7 +200,7 @@ _PHASES = frozenset(phase for phase, _ in TABLE)
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """A task, as the rules see it.
+    """Numbers of a task that the rules need.
 
     Attributes:
         name: Its name.
@@ -217,16 +217,16 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The numbers that the rules ask for.
+    """Numbers of a Job that the rules need.
 
     Attributes:
         total: Pods that the Job wants, over all tasks.
         min_available: `spec.minAvailable`.
-        judged_by: `status.minAvailable`, by which the last incarnation was judged.
+        judged_by: `status.minAvailable`, which applied to the last incarnation.
         task_minimums: Sum of the tasks' minimums.
         min_success: `spec.minSuccess`, if the Job says.
         retry_count: Restarts so far of what is being restarted.
-        restarted: What that is; empty for the Job.
+        restarted: The restarted unit; empty for the whole Job.
         max_retry: Restarts after which the Job fails.
         pending: Pods that wait.
         running: Pods that run.
@@ -284,7 +284,7 @@ def row(phase: str, action: str) -> Transition:
 
 
 def step(phase: str, action: str, facts: Facts) -> PhaseResult:
-    """Where an action leads from a phase: the row's own phase, or what its rule says."""
+    """The next phase of an action in a phase: the row's own, or the one of its rule."""
     found = row(phase, action)
     return PhaseResult(found.to, action) if found.to else judge(found.rule, known(phase), facts)
 
@@ -358,7 +358,7 @@ def _restart(phase: str, facts: Facts) -> PhaseResult:
 
 
 def _is_enough(facts: Facts) -> bool:
-    """Whether as many pods as the Job was judged by can be made beside those that still end."""
+    """True if the pods that can still be created, with those that still end, reach the required minimum."""
     return facts.total - facts.terminating >= facts.judged_by
 
 

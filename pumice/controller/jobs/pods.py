@@ -58,10 +58,10 @@ def build(job: Job, task: Task, index: int, wire: Wire, *, forwarding: bool = Fa
 
 
 def _labelled_for_admission(pod: Raw, own: Mapping[str, str]) -> Raw:
-    """The pod with the label that lets the API server pass over our pod webhooks, if they have nothing to do.
+    """The pod with a label that lets the API server skip Pumice's pod webhooks, if they have nothing to do.
 
-    Their conditions look at annotations. To evaluate them the API server converts the pod, once for each webhook, which was
-    a sixth of what a creation cost it; a selector of labels costs nothing.
+    The webhooks' match conditions read annotations. To evaluate them the API server converts the pod once for each
+    webhook, which took a sixth of the cost of a creation. A label selector costs nothing.
 
     Args:
         pod: The pod, with the edits of all plugins.
@@ -76,7 +76,7 @@ def _labelled_for_admission(pod: Raw, own: Mapping[str, str]) -> Raw:
 
 
 def partition_of(task: Task, index: int) -> str:
-    """Partition that a replica belongs to, as its label spells it; empty without a partition policy."""
+    """Partition of a replica, as in its label; empty without a partition policy."""
     policy = task.partition_policy
     if policy is None:
         return ""

@@ -1,9 +1,9 @@
-"""Sets of a Job's pods, and how they are written into its status.
+"""Sets of a Job's pods, and their text form in its status.
 
-A pod of a Job is identified by its task and its index, also after it is deleted. A set of pods is written as the
-tasks with the ranges of their indexes, `ps/0-1 worker/0-19,25`. Where a bitmap is shorter than ranges, it is
-written instead: `worker/~` with base64, index 0 being the lowest bit. So the text of 100,000 pods never has
-more than 17,000 characters, whichever of them are in the set.
+A pod of a Job is identified by its task and its index, also after it is deleted. A set of pods is written as the tasks
+with the ranges of their indexes, `ps/0-1 worker/0-19,25`. If a bitmap is shorter than the ranges, it is written
+instead: `worker/~` with base64, where index 0 is the lowest bit. So the text for 100,000 pods never has more than
+17,000 characters.
 """
 
 import base64
@@ -35,7 +35,7 @@ _NONE = 1 << 62
 
 
 class PodNames:
-    """Names of a Job's pods, and what they say."""
+    """Names of a Job's pods, and their tasks and indexes."""
 
     def __init__(self, job: Job) -> None:
         self._job = job.metadata.name
@@ -61,7 +61,7 @@ class PodNames:
         return name
 
     def task(self, prefix: str) -> str | None:
-        """The task whose pods have names that begin so; None if the Job has no such task."""
+        """The task whose pod names begin with this prefix; None if there is none."""
         return self._tasks.get(prefix)
 
     def wants(self, name: str) -> bool:
@@ -74,7 +74,7 @@ class PodNames:
         return self._sizes.get(task, 0)
 
     def by_task(self, pods: Iterable[str]) -> dict[str, list[int]]:
-        """Indexes of pods by task, of those that tasks of the Job can have."""
+        """Indexes of pods by task, of pods that the Job can have."""
         found: dict[str, list[int]] = {}
         for task, index in sorted(filter(None, map(self.key, pods))):
             found.setdefault(task, []).append(index)
@@ -99,7 +99,7 @@ def read(text: str, names: PodNames) -> set[str]:
 
 
 def fits(text: str, names: PodNames) -> bool:
-    """Whether the Job wants all pods of a set, so that `read` leaves none out."""
+    """True if the Job can have all pods of a set, so that `read` leaves none out."""
     for entry in text.split():
         task, _, indexes = entry.partition("/")
         if _highest(indexes) >= names.size(task):
@@ -108,10 +108,10 @@ def fits(text: str, names: PodNames) -> bool:
 
 
 class Entries:
-    """Reads the entries of one note, of each task at most as many indexes as it has pods.
+    """Reads the entries of one note. For each task it reads at most as many indexes as the task has pods.
 
-    A note that the controller has written names each pod once. One that names a task in many entries was
-    written by a user, and must not cost more than the pods of the Job.
+    In a note of the controller each pod occurs once. A note with many entries for a task was written by a user; the
+    limit bounds its cost.
     """
 
     def __init__(self, names: PodNames) -> None:
@@ -148,9 +148,9 @@ def write_indexes(indexes: list[int]) -> str:
 
 
 def read_indexes(text: str, size: int) -> Iterator[int]:
-    """Indexes below a task's size, in ascending order; what a range repeats is left out.
+    """Indexes below a task's size, in ascending order; duplicates are left out.
 
-    A text in a status must not ask for more indexes than the Job has pods.
+    A text in a status must not produce more indexes than the Job has pods.
     """
     if text.startswith(_BITMAP):
         bits = _bits(text)
@@ -168,7 +168,7 @@ def read_indexes(text: str, size: int) -> Iterator[int]:
 
 
 def _highest(text: str) -> int:
-    """The highest of some indexes; too high for any task where that cannot be read."""
+    """The highest of some indexes; a number too high for any task if they cannot be read."""
     if text.startswith(_BITMAP):
         bits = _bits(text)
         return len(bits) * 8 - 9 + bits[-1].bit_length() if bits else _NONE
@@ -184,7 +184,7 @@ def _bits(text: str) -> bytes:
 
 
 def is_index(text: str) -> bool:
-    """Whether a text is an index as names of pods have it: no sign, no leading zeros."""
+    """True if a text is an index in the form of pod names: no sign, no leading zeros."""
     return (
         len(text) < 10
         and text.isascii()

@@ -1,7 +1,7 @@
-"""Which action an event calls for.
+"""The action for an event.
 
-A Job and its tasks carry lifecycle policies: `PodFailed` → `RestartJob`, exit code 3 → `AbortJob`, and
-so on. Task policies are asked before the Job's, and within a list the first that matches wins.
+A Job and its tasks carry lifecycle policies: `PodFailed` → `RestartJob`, exit code 3 → `AbortJob`, and so on. Task
+policies are checked before the Job's, and within a list the first that matches wins.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ INTERNAL = frozenset({"OutOfSync", "CommandIssued", "PodRunning"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRequest:
-    """Something happened to a Job.
+    """An event of a Job, or an action of a Command.
 
     Attributes:
         event: What happened; empty when only the action counts.
@@ -45,8 +45,8 @@ class PolicyRequest:
         version: Version of the Job that the event belongs to; None for the current one.
         exit_codes: Exit codes with which containers of the pod failed.
         since: When it happened, in UNIX seconds; None when that is not known.
-        ran: Seconds for which the pod that failed had run; None when that is not known.
-        gone: The pod no longer exists.
+        ran: Seconds that the failed pod had run; None when that is not known.
+        gone: Whether the pod no longer exists.
         detail: What happened, for the user.
     """
 
@@ -66,12 +66,12 @@ class PolicyRequest:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """What to do.
+    """The chosen action.
 
     Attributes:
         action: The action; `SyncJob` when no policy matches.
         delay: Seconds to wait after the event.
-        path: Policy that says so, as a path into the Job; empty without one.
+        path: Path of the policy in the Job; empty without one.
     """
 
     action: str
@@ -88,7 +88,7 @@ def has_policies(job: Job) -> bool:
 
 
 def concerns(job: Job, event: str) -> bool:
-    """True if a policy of a Job or of one of its tasks may answer an event."""
+    """True if a policy of a Job or of one of its tasks may match an event."""
     lists = (job.spec.policies, *(task.policies for task in job.tasks))
     return any(
         _matches(policy, PolicyRequest(event=event)) for each in lists for policy in each or ()
@@ -96,7 +96,7 @@ def concerns(job: Job, event: str) -> bool:
 
 
 def choose(job: Job, request: PolicyRequest) -> PolicyChoice:
-    """The action for a request."""
+    """Choose the action for a request."""
     if request.action:
         return PolicyChoice(request.action)
     if request.event in INTERNAL:
@@ -112,7 +112,7 @@ def choose(job: Job, request: PolicyRequest) -> PolicyChoice:
 
 
 def _policies(job: Job, task: str) -> Iterator[tuple[str, LifecyclePolicy]]:
-    """Policies with their paths, in the order in which they are asked."""
+    """Policies with their paths, in the order in which they are checked."""
     for position, each in enumerate(job.tasks):
         if task and each.name == task:
             yield from _with_paths(f"spec.tasks[{position}].policies", each.policies)

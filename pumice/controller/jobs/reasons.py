@@ -1,10 +1,10 @@
 """Why a Job waits, in one word and one sentence, for its status and its events.
 
-Reasons are checked in the order in which they have to be solved: a name that is taken, a write that
-the API server refuses, a plugin that cannot work, then the scheduler, then the Job's own launch order,
-then the pods. The scheduler's sentence is passed on as it is; it knows best.
+Reasons are checked in the order in which they must be solved: a name that is taken, a write that the API server
+refuses, a plugin that cannot be used, then the scheduler, then the Job's own launch order, then the pods. The
+scheduler's message is used unchanged.
 
-An event tells of a change, so it goes with a change of the status or not at all.
+An event reports a change, so it is recorded only together with a change of the status.
 """
 
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from pumice.controller.plan import RecordEvent
 __all__ = ["WaitReason", "Waiting", "arrival", "why"]
 
 _SHOWN = 3
-"""Conflicts named in a message; more would not help to mend them."""
+"""Maximum number of conflicts that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """What a living Job waits for.
+    """State on which a running or pending Job waits.
 
     Attributes:
         conflicts: Names that objects of other owners have.
-        problem: What is wrong with its plugins.
+        problem: The problem of its plugins; empty if there is none.
         admitted: Whether the scheduler has let its PodGroup enqueue.
         held: Tasks that lack pods because other tasks are not ready.
-        missing: Pods that are not there yet.
+        missing: Number of missing pods.
         backoff: Which pods failed again and are restarted after a while.
     """
 
@@ -45,12 +45,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class WaitReason:
-    """Why a Job is not further.
+    """The reason why a Job does not proceed.
 
     Attributes:
-        word: One word, empty when nothing needs saying.
+        word: One word, empty if there is nothing to report.
         sentence: One sentence.
-        event: The event that tells of it; None for what every Job passes through.
+        event: The event to record; None for a normal state.
     """
 
     word: str = ""
@@ -59,7 +59,7 @@ class WaitReason:
 
 
 def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
-    """Why a Job that is or becomes `Pending` or `Running` is not further."""
+    """The reason why a Job that is or becomes `Pending` or `Running` does not proceed."""
     trouble = case.observed.trouble
     if waiting.conflicts:
         return _warned(
@@ -86,7 +86,7 @@ def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
 
 
 def arrival(case: Situation, verdict: PhaseResult) -> list[RecordEvent]:
-    """The event of a phase that the Job enters to stay for a while."""
+    """The event for a phase in which the Job will stay for some time."""
     if verdict.phase == case.job.status.state.phase or verdict.phase == PENDING:
         return []
     message = verdict.message

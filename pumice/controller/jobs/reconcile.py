@@ -1,12 +1,11 @@
-"""One pass over one Job: from what is observed to what is to be done.
+"""One pass over one Job: observed state in, plan out.
 
-`reconcile` is a function of its arguments. It is asked whenever something around the Job has changed, as
-often as anyone likes, and answers the same to the same; once its plan has been carried out, and nothing
-else happened, it answers with an empty one.
+`reconcile` is a function of its arguments. It is called when something about the Job has changed. Equal arguments give
+an equal plan. After its plan has been carried out, and if nothing else has changed, it returns an empty plan.
 
-First it is asked whether something calls for an action: a Command of a user, else a lifecycle policy. If
-the table of `phases` sends the Job to another phase for it, writing that down is the whole plan, and the
-work begins with the next pass. Otherwise the work of the present phase goes on.
+First it looks for an action: that of a user's Command, or else of a lifecycle policy. If the table of `phases` gives
+another phase for the action, the plan only writes that phase, and the next pass begins the work. Otherwise the work of
+the present phase continues.
 """
 
 from collections.abc import Callable
@@ -50,7 +49,7 @@ from pumice.plugins.settings import DEFAULT
 __all__ = ["JobCheck", "reconcile"]
 
 JobCheck = Callable[[Raw], str]
-"""From a Job to what admission would refuse it for; empty if nothing."""
+"""Checks a Job: returns why admission would refuse it; empty if it would not."""
 
 
 def reconcile(
@@ -62,7 +61,7 @@ def reconcile(
     check: JobCheck | None = None,
     limits: Limits = LIMITS,
 ) -> Plan:
-    """Plan what is to be done about a Job.
+    """Plan the writes for a Job.
 
     Args:
         observed: The Job and everything around it.
@@ -70,7 +69,7 @@ def reconcile(
         now: The moment, in UNIX seconds.
         settings: What the cluster's operator has decided about plugins.
         check: Checks a Job before its first PodGroup is created; None where admission has done so.
-        limits: How much of a Job is handled.
+        limits: Limits of the size of Jobs and of a pass.
 
     Returns:
         The plan; empty when everything is as it should be.
@@ -113,7 +112,7 @@ def _work(case: Situation, delayed: Delayed) -> Plan:
 
 
 def _obey(case: Situation, order: Order) -> Plan:
-    """Deal with one Command; the next pass finds the one after it, or the work to do."""
+    """Handle one Command; the next pass handles the next one, or does the work."""
     meta = order.command.metadata
     delete = DeleteObject(COMMAND, meta.namespace, meta.name, meta.uid)
     if order.refusal:
@@ -133,7 +132,7 @@ def _obey(case: Situation, order: Order) -> Plan:
 
 
 def _turn(case: Situation, decision: DueAction) -> Plan:
-    """Write an intention down, and nothing else."""
+    """Plan only the status write of an intention."""
     found = row(case.phase, decision.action)
     under_way, order = decision.restart, decision.order
     uid = order.command.metadata.uid if order else ""
@@ -162,7 +161,7 @@ def _turn(case: Situation, decision: DueAction) -> Plan:
 def _of_restart(
     case: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
 ) -> tuple[dict[str, str], list[Pod]]:
-    """The status fields for a restart that begins, and the pods that it removes."""
+    """The status fields for a new restart, and the pods that it removes."""
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not case.strict:
         names = case.job_pods.names

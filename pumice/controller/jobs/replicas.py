@@ -1,8 +1,7 @@
-"""Which pods are missing and which are too many.
+"""Missing pods and surplus pods of a Job.
 
-The pods of a task are numbered from 0, so a Job that grows gets the next numbers and one that shrinks
-loses the highest. A pod that is removed because it is too many is marked first: what sees it go, a
-policy for evicted pods above all, can tell that nothing went wrong.
+The pods of a task are numbered from 0, so a Job that grows gets the next numbers and one that shrinks loses the
+highest. A surplus pod is marked before it is removed, so that its removal is not taken for an eviction by a policy.
 
 Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from
 the pods that exist, not from the number that a spec asks for. Pods are removed a window at a time as well, so
@@ -40,14 +39,14 @@ class Missing:
 
 
 class Replicas:
-    """The pods that a Job wants, and which of them exist; one that is still being removed exists."""
+    """The pods that a Job wants, and which of them exist. Terminating pods count as existing."""
 
     def __init__(self, job: Job, job_pods: JobPods) -> None:
-        """Find out which pods exist.
+        """Find existing and missing pods.
 
         Args:
             job: The Job, complete as `subject.read` returns it.
-            job_pods: Its pods; those that succeeded and exist no longer are not wanted any more.
+            job_pods: Its pods; those that succeeded and exist no longer are not missing.
         """
         self._job = job
         self._job_pods = job_pods
@@ -106,10 +105,9 @@ class Replicas:
 
 
 def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
-    """Pods that must go, the highest number of a task first.
+    """Pods to remove, the highest index of a task first.
 
-    They are those that the Job no longer wants, and those that were marked for removal by a
-    controller that did not get any further.
+    They are surplus pods, and pods that were marked for removal by a controller that then stopped.
 
     Args:
         replicas: The pods that the Job wants.
@@ -125,12 +123,12 @@ def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What one pass does to remove pods, as stages of its plan.
+    """One pass's removal of pods, as stages of its plan.
 
     Attributes:
         marks: Pods to mark as removed by the controller.
         deletes: Pods to delete.
-        again: Another pass at once, if there are more.
+        again: Another pass immediately, if there are more.
     """
 
     marks: list[UpdateObject]
@@ -142,7 +140,7 @@ def removal(pods: Iterable[Pod], limit: int, *, marked: bool = True) -> Removal:
     """Remove pods, as many as a window holds, in the order given.
 
     Args:
-        pods: The pods; those that are on their way already are not deleted again.
+        pods: The pods; those that are terminating are not deleted again.
         limit: Size of a window.
         marked: Whether they are marked first. Nothing is deleted before all of them are: which pods are to be
             removed may depend on all of them being there.

@@ -1,8 +1,7 @@
-"""Which pods a restart replaces, noted where it outlives the controller.
+"""The pods that a restart replaces, recorded in the Job's status.
 
-The phase `Restarting` alone does not say whether the whole Job, tasks, partitions or single pods are being
-replaced. The note does. It is written to `status.controlledResources` together with the phase, and
-erased together with it, so it is there exactly as long as it is needed.
+The phase `Restarting` alone does not say whether the whole Job, tasks, partitions or single pods are being replaced.
+The note does. It is written to `status.controlledResources` together with the phase, and removed together with it.
 
 Failures that are seen in one pass are restarted together, so a restart may have several targets:
 `task/ps;partition/worker/2;pods/train-worker/0,3-7`. Several partitions are `partitions/worker/0-2`.
@@ -49,7 +48,7 @@ class Restart:
 
     @property
     def targeted(self) -> bool:
-        """Whether other pods of the Job live on."""
+        """True if other pods of the Job stay."""
         return not self.whole
 
     def note(self, names: PodNames) -> str:
@@ -79,7 +78,7 @@ class Restart:
         return ";".join(parts)
 
     def replaces(self, pod: Pod) -> bool:
-        """Whether a pod must go."""
+        """True if a pod must be replaced."""
         if self.whole:
             return self.whole != "resume" or pod.status.phase not in SOFT
         meta = pod.metadata
@@ -91,7 +90,7 @@ class Restart:
         )
 
     def covers(self, job: Job, names: PodNames) -> Callable[[str], bool]:
-        """The same for pods by their names, also for those that do not exist."""
+        """`replaces` for names of pods, including pods that do not exist."""
         if self.whole:
             return lambda _: self.whole != "resume"
         tasks = {task.name: task for task in job.tasks}
@@ -108,7 +107,7 @@ class Restart:
         return covered
 
     def remaining(self, pods: Sequence[Pod]) -> list[Pod]:
-        """Pods that must go and are not yet on their way, or not known to go because of this."""
+        """Pods that must be removed and are not yet terminating, or not yet marked as removed by the restart."""
         return [pod for pod in pods if self.replaces(pod) and not self._dealt_with(pod)]
 
     def _dealt_with(self, pod: Pod) -> bool:
@@ -135,9 +134,9 @@ def together(restarts: Iterable[Restart]) -> Restart:
 
 
 def restart_for(action: str, task: str = "", pod: str = "", partition: str = "") -> Restart | None:
-    """The restart that an action asks for; None when it names pods of which nothing is known.
+    """The restart that an action requests; None if its pods are unknown.
 
-    A partition that is not known is the task: without a partition policy a task is one partition.
+    Without a known partition the task is restarted: a task without a partition policy is one partition.
     """
     if action == RESTART_JOB:
         return WHOLE
@@ -155,8 +154,7 @@ def restart_for(action: str, task: str = "", pod: str = "", partition: str = "")
 def parse(note: str, names: PodNames) -> Restart:
     """Read a note; a missing or unreadable one means the whole Job.
 
-    Indexes that no pod of the Job has are left out, so that a note which a user wrote costs no more than its
-    length and the Job's own pods.
+    Indexes that no pod of the Job has are left out. This bounds the cost of a note that a user wrote.
     """
     if note == "resume":
         return RESUME

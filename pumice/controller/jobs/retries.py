@@ -1,8 +1,8 @@
-"""Budgets of restarts: how often a pod, a task or a partition was restarted, and how long the next one waits.
+"""Restart budgets: how often a pod, a task or a partition was restarted, and how long the next restart waits.
 
 `spec.maxRetry` bounds the restarts of the Job as a whole, counted in `status.retryCount`, and apart from them
 those of each pod, each task and each partition. Resuming costs nothing. The counters are kept in
-`status.controlledResources` under `pumice.dev/retries` and begin anew with each incarnation of the Job:
+`status.controlledResources` under `pumice.dev/retries` and begin again with each incarnation of the Job:
 
     task/ps=3/3 partition/worker/2=1/1 pod/worker/0,3=2/1
 
@@ -44,14 +44,13 @@ Unit = tuple[str, str, str]
 FIRST_SECONDS = 10.0
 LONGEST_SECONDS = 300.0
 RUN_SECONDS = 600.0
-"""A pod that ran for so long does not wait when it fails."""
+"""Seconds of running after which a failed pod is restarted without delay."""
 
 LONGEST = 131_072
-"""Characters of the note, beside an entry for each task. Five sets of 100,000 pods have room in it, which is as many
-different tallies as there are with the usual `maxRetry` of 3."""
+"""Maximum length of the note, in addition to one entry for each task. It holds five sets of 100,000 pods, which is the number of distinct tallies with the usual `maxRetry` of 3."""
 
 _STREAK = 6
-"""Restarts in a row after which the wait does not grow any more."""
+"""Consecutive restarts after which the delay does not grow any more."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,7 +67,7 @@ class RestartCount:
 
 
 def units(restart: Restart, names: PodNames) -> list[Unit]:
-    """What a targeted restart restarts, in order; a partition that a user gave a name counts as its task."""
+    """The units that a targeted restart restarts, in order; a partition whose name a user changed counts as its task."""
     pods = sorted(key for name in restart.pods if (key := names.key(name)) is not None)
     named = {task for task, number in restart.partitions if not is_index(number)}
     numbered = sorted(each for each in restart.partitions if is_index(each[1]))
@@ -86,8 +85,8 @@ def restarted(
 
     Args:
         tallies: Those before.
-        again: What is restarted.
-        failed: What of it failed, and whether it had run for ten minutes; what was evicted has not failed.
+        again: The restarted units.
+        failed: Failed pods, each with whether it had run for ten minutes; evicted pods have not failed.
     """
     found = dict(tallies)
     for unit in again:
@@ -100,14 +99,14 @@ def restarted(
 def spent(
     restart: Restart, tallies: Mapping[Unit, RestartCount], names: PodNames
 ) -> tuple[int, str]:
-    """The most restarts that a target of a restart has had, and which target that is."""
+    """The highest restart count among the targets of a restart, and that target."""
     counts = [(tallies.get(unit, RestartCount()).count, unit) for unit in units(restart, names)]
     count, unit = max(counts, key=lambda each: each[0], default=(0, None))
     return count, described(unit, names) if unit else ""
 
 
 def rested(ran: float | None) -> bool:
-    """Whether a pod that failed had run for so long that its failure counts as the first one."""
+    """True if a failed pod had run long enough that its failure counts as the first one."""
     return ran is not None and ran >= RUN_SECONDS
 
 
@@ -124,7 +123,7 @@ def delay(tally: RestartCount, ran: float | None) -> float:
 
 
 def described(unit: Unit, names: PodNames) -> str:
-    """A unit, for a message."""
+    """A unit as text for a message."""
     kind, task, number = unit
     if kind == "pod":
         return f"pod {names.name(task, int(number))}"
@@ -134,8 +133,8 @@ def described(unit: Unit, names: PodNames) -> str:
 def write(tallies: Mapping[Unit, RestartCount]) -> str:
     """The text of the note; pods of a task, and its partitions, with equal tallies share an entry.
 
-    Where the tallies differ so much that the text would be too long, the lowest are raised until it is not: so
-    restarts stay bounded, and none counts more of them than another pod, or partition, of its task.
+    If tallies differ so much that the text would be too long, the lowest are raised. So restarts stay bounded, and no
+    tally becomes higher than the highest one of its task.
     """
     tasks = [
         f"{unit[0]}/{unit[1]}={_numbers(tallies[unit])}" for unit in sorted(tallies) if not unit[2]
@@ -173,7 +172,7 @@ def _entries(
 
 
 def of(job: Job, names: PodNames) -> dict[Unit, RestartCount]:
-    """How often pods, tasks and partitions of a Job were restarted."""
+    """The restart counts of a Job's pods, tasks and partitions."""
     return read((job.status.controlled_resources or {}).get(NOTE, ""), names)
 
 

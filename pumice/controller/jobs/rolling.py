@@ -1,11 +1,11 @@
 """Restarting the pods of a Job that was scaled, one task after the other.
 
-A container keeps the variables with which it started: after a Job was scaled, `WORLD_SIZE` and the like are
-right in new pods only. A Job that asks for it gets its older pods made anew, those of one task at a time and
-of the next one when all pods run again. Files follow without that.
+A container keeps the variables with which it started, so after a Job was scaled, `WORLD_SIZE` and similar variables are
+right only in new pods. If the Job requests it, its older pods are created again, task by task; the next task follows
+when all pods run. Files are updated without a restart.
 
-A pod carries a fingerprint of the sizes that it was made for. What is replaced is marked first, like a
-pod that is too many, so that no lifecycle policy takes it for an eviction.
+A pod carries a fingerprint of the sizes that it was made for. Replaced pods are marked first, like surplus pods, so
+that no lifecycle policy takes them for evicted.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ __all__ = ["fingerprint", "outdated"]
 
 
 def fingerprint(job: Job) -> str:
-    """What tells the sizes of a Job's tasks from others; empty for a Job that asks for no restarts."""
+    """A text that changes with the sizes of a Job's tasks; empty for a Job that requests no restarts."""
     if job.metadata.annotation(keys.RESTART_ON_SCALING) != "true":
         return ""
     sizes = "".join(f"{task.name}={task.size}\n" for task in job.tasks)

@@ -1,4 +1,4 @@
-"""A Job and what is known of it, made ready for deciding: decoded, counted, sorted by owner."""
+"""A Job and its observed state, prepared for decisions: decoded, counted, sorted by owner."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ _DOUBTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a Job is handled.
+    """Limits of the size of Jobs and of a pass.
 
     Attributes:
-        max_pods: Pods that a Job may ask for.
+        max_pods: Maximum number of pods of a Job.
         window: Pods that one pass creates at most, and marks or removes at most.
         expire: Whether Jobs are removed when their `ttlSecondsAfterFinished` is over.
     """
@@ -55,15 +55,15 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What every decision starts from.
+    """The input of all decisions about a Job.
 
     Attributes:
-        observed: What is seen.
+        observed: The observed state.
         job: The Job, complete.
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
         strangers: Pods that carry the Job's name in a label and have another owner.
-        job_pods: Which pods the Job has had, also those that exist no longer.
+        job_pods: Existing and former pods of the Job.
         counts: The Job's own pods by phase.
         facts: The numbers for the state machine.
         wiring: The Job's plugins; None when they cannot be used.
@@ -72,9 +72,9 @@ class Situation:
         annotations: Annotations that plugins want on the Job and that it lacks.
         plugin_problem: Why the plugins cannot be used, empty when they can.
         plugin_names: Plugins of the Job that this installation has.
-        doubts: What is doubtful about its plugins' arguments; asked of a new Job only.
+        doubts: Warnings about its plugins' arguments; only for a new Job.
         strict: Whether restarts are counted as Volcano does.
-        limits: How much of a Job is handled.
+        limits: Limits of the size of Jobs and of a pass.
     """
 
     observed: Observed
@@ -97,7 +97,7 @@ class Situation:
 
     @property
     def phase(self) -> str:
-        """The Job's phase, as the state machine knows it."""
+        """The Job's phase, as in the state machine."""
         return known(self.job.status.state.phase)
 
     @property
@@ -119,7 +119,7 @@ class Situation:
         new_version: bool = False,
         retry: bool = False,
     ) -> list[PatchStatus]:
-        """The status write that a verdict needs, if it needs one.
+        """The status write for a phase result; None if nothing changes.
 
         Args:
             verdict: Phase, reason and message.
@@ -151,7 +151,7 @@ def situation(
     settings: PluginSettings,
     limits: Limits = LIMITS,
 ) -> Situation:
-    """Make ready what was observed.
+    """Prepare the observed state for decisions.
 
     Raises:
         UnusableError: No pods can be made from the Job.
@@ -214,7 +214,7 @@ def _doubts(job: Job, registry: Registry, settings: PluginSettings) -> tuple[str
 
 
 def stumbled(error: Exception) -> str:
-    """What to report of a plugin that raised what it should not."""
+    """The message about an unexpected exception of a plugin."""
     return f"a plugin failed with {type(error).__name__}: {error}"
 
 

@@ -4,7 +4,7 @@ The status is composed on what is stored, so that fields which Pumice does not k
 written only when it differs. All pods that are known count: those that a finished Job keeps, and those that
 succeeded and exist no longer. Pods that the controller is about to remove count as terminating.
 
-When the Job began to run and when it ended stands in `controlledResources`, as `pumice.dev/startTime` and
+The times when the Job began to run and ended are in `controlledResources`, as `pumice.dev/startTime` and
 `pumice.dev/completionTime`: the CRD has no other place that outlives a return to `Pending`.
 """
 
@@ -30,10 +30,10 @@ from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY, min_available
 __all__ = ["COMPLETION", "INVALID", "START", "Counts", "compose", "count", "facts", "refused"]
 
 START = "pumice.dev/startTime"
-"""Key of the note of when the present incarnation first ran."""
+"""Key of the note with the time when the present incarnation first ran."""
 
 COMPLETION = "pumice.dev/completionTime"
-"""Key of the note of when the Job ended."""
+"""Key of the note with the time when the Job ended."""
 
 INVALID = "InvalidJob"
 """Reason of a Job from which no pods can be made."""
@@ -94,7 +94,7 @@ def count(
 
 
 def facts(job: Job, counts: Counts) -> Facts:
-    """The numbers by which the state machine judges."""
+    """The numbers that the state machine uses."""
     return Facts(
         total=job.replicas,
         min_available=min_available(job),
@@ -161,7 +161,7 @@ def compose(
 def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
     """The status of a Job from which no pods can be made, or None if it is stored already.
 
-    The phase stays: a Job that became unreadable while it ran may still have pods that run.
+    The phase is kept: a Job that became unreadable while it ran may still have running pods.
     """
     status = {**stored}
     phase = (stored.get("state") or {}).get("phase") or PENDING
@@ -170,7 +170,7 @@ def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
 
 
 def _enter(status: Raw, stored: Raw, verdict: PhaseResult, now: float) -> None:
-    """Set the phase; move times only when it is another one."""
+    """Set the phase; the transition time changes only with the phase."""
     before = stored.get("state") or {}
     since = before.get("lastTransitionTime")
     if before.get("phase") != verdict.phase:
@@ -193,7 +193,7 @@ def _enter(status: Raw, stored: Raw, verdict: PhaseResult, now: float) -> None:
 
 
 def _note_times(status: Raw, stored: Raw) -> None:
-    """Note when the Job began to run and when it ended."""
+    """Record when the Job began to run and when it ended."""
     state = status["state"]
     if state["phase"] == (stored.get("state") or {}).get("phase"):
         return
@@ -204,7 +204,7 @@ def _note_times(status: Raw, stored: Raw) -> None:
 
 
 def _started(stored: Raw, conditions: Sequence[Raw]) -> float | None:
-    """When the Job began to run; of Jobs from before that was noted, when it last did."""
+    """When the Job began to run; for Jobs without that note, when it last entered `Running`."""
     noted = parse_time((stored.get("controlledResources") or {}).get(START))
     if noted is not None:
         return noted
@@ -222,5 +222,5 @@ def _set(status: Raw, key: str, value: object) -> None:
 
 
 def _plain(status: Raw) -> Raw:
-    """Without what is empty: some writers store zeros, others leave them out."""
+    """An object without empty fields: some writers store zeros, others leave them out."""
     return {key: value for key, value in status.items() if value or value == ""}

@@ -1,8 +1,7 @@
-"""The Job as the controller works with it: decoded, complete, and known to be usable.
+"""The Job as the controller uses it: decoded, complete, and checked.
 
-Admission refuses Jobs that cannot work, but admission can be off, or younger than a Job. What could
-make the controller stumble is therefore checked here once, and becomes a sentence in the Job's status
-instead of a crash.
+Admission refuses Jobs that cannot work, but it can be off, or installed after a Job was created. So a Job is checked
+here, and a problem is reported in its status.
 """
 
 import msgspec
@@ -22,11 +21,11 @@ class UnusableError(ValueError):
 
 
 def read(raw: Raw, max_pods: int = DEFAULT_MAX_PODS) -> Job:
-    """Decode a Job and fill in what admission would have filled in.
+    """Decode a Job and apply the defaults of admission.
 
     Args:
         raw: The Job as stored.
-        max_pods: Pods that it may ask for.
+        max_pods: Maximum number of its pods.
 
     Raises:
         UnusableError: Something is missing or of the wrong type.
@@ -62,7 +61,7 @@ def read(raw: Raw, max_pods: int = DEFAULT_MAX_PODS) -> Job:
 
 
 def min_available(job: Job) -> int:
-    """Pods that must be schedulable together: stated, or the sum over the tasks."""
+    """Pods that must be schedulable together: `minAvailable` of the Job, or the sum over the tasks."""
     stated = job.spec.min_available
     return sum(task.minimum for task in job.tasks) if stated is None else stated
 

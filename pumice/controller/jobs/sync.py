@@ -1,8 +1,8 @@
-"""`SyncJob`: bring everything around a living Job to what its spec wants.
+"""`SyncJob`: bring pods and objects of a running or pending Job to what its spec wants.
 
-In this order, so that stopping anywhere leaves something that works: the status, which also proves that
-what was observed is not old; objects of the plugins, which pods refer to; the PodGroup; pods, once the
-scheduler has let the group enqueue; then what is too many, or was wired for another size of the Job.
+The order makes it safe to stop at any step. First comes the status, whose write fails if the observed state is old.
+Then come objects of plugins, to which pods refer, and the PodGroup. Pods are created after the scheduler has let the
+group enqueue. Last, surplus pods and pods for another size of the Job are removed.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ from pumice.controller.plan import (
 __all__ = ["CONFLICT_SECONDS", "DelayedRestarts", "sync"]
 
 CONFLICT_SECONDS = 30.0
-"""How long until a name that is taken is tried again; no event says when it is free."""
+"""Seconds until a taken name is tried again; no event reports that it is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class DelayedRestarts:
 
 @dataclass(frozen=True, slots=True)
 class _GroupSync:
-    """The PodGroup, beside what it should be."""
+    """Steps that bring the PodGroup up to date."""
 
     steps: tuple[Step, ...] = ()
     admitted: bool = False
@@ -135,7 +135,7 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
 
 
 def _objects(case: Situation) -> tuple[Settled, list[DeleteObject]]:
-    """What plugins and volumes want, and Secrets that are to be made anew."""
+    """Objects that plugins and volumes want, and Secrets that must be created again."""
     meta, present = case.job.metadata, case.observed.objects
     plain = objects.settle(meta, case.wanted, present)
     keys, renewed = settle_keys(meta, case.secrets, present, pods=bool(case.pods))
@@ -154,7 +154,7 @@ def _forwards(case: Situation) -> bool:
 
 
 def _forwarding(case: Situation) -> list[UpdateObject]:
-    """Say on a Job that other clusters may take its pods; its user may say otherwise."""
+    """Annotate a Job with whether other clusters may take its pods; a value of its user is kept."""
     meta = case.job.metadata
     if not _forwards(case) or keys.JOB_FORWARDING in (meta.annotations or {}):
         return []
@@ -163,15 +163,15 @@ def _forwarding(case: Situation) -> list[UpdateObject]:
 
 
 def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
-    """Report that running pods have keys that no later pod will know, because their Secret was removed."""
+    """Report that running pods have keys that later pods cannot get, because the Secret was removed."""
     running = case.counts.running
     names = [each.name for each in settled.creates if each.keys is not None] if running else []
     return [
         RecordEvent(
             "Warning",
             "KeysReplaced",
-            f"Secret {name} was gone and is made anew with another key pair: pods that start from now on "
-            f"and the {running} that run cannot log in to each other; restart the Job to mend it",
+            f"Secret {name} was gone and is made again with another key pair: pods that start from now on "
+            f"and the {running} that run cannot log in to each other; restart the Job to fix it",
         )
         for name in names
     ]
@@ -190,7 +190,7 @@ def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
 
 
 def _claims(case: Situation) -> list[RequireObject]:
-    """Claims that must be there before the Job takes a place in the queue, and before it gets pods."""
+    """Claims that must exist before the Job enters its queue and before it gets pods."""
     return [
         RequireObject(
             PERSISTENT_VOLUME_CLAIM,
@@ -210,7 +210,7 @@ def _spare(case: Situation) -> list[DeleteObject]:
 def _verdict(
     case: Situation, waiting: Waiting, restarted: int
 ) -> tuple[PhaseResult, list[RecordEvent]]:
-    """The next phase and why, and the events that tell of a change.
+    """The next phase with its reason, and the events of the change.
 
     A pod that failed and is about to be restarted has not ended, so a Job that runs does not end because of it.
     For a Job that has yet to run it counts like every pod that failed.
@@ -231,7 +231,7 @@ def _verdict(
 
 
 def _evicted(case: Situation) -> dict[str, float]:
-    """Pods that were just found missing and for which a policy waits, with the moment."""
+    """Evicted pods that were just found missing and for which a policy has a timeout, with the time."""
     return {
         request.pod: case.now
         for request in evicted(case.job, case.job_pods)
@@ -262,9 +262,9 @@ def _group(case: Situation, held: Sequence[HeldTask], *, create: bool) -> _Group
 
 
 def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[NameConflict]]:
-    """Names of missing pods that cannot be used now, and those that other objects have.
+    """Names of missing pods that cannot be used now, and names that other objects have.
 
-    A name whose holder is being removed, or turns out to be ours, is no conflict: it is waited for.
+    It is no conflict if the object with that name is being removed or belongs to the Job; then the controller waits.
     """
     holders: dict[str, str | None] = {}
     for stranger in case.strangers:

@@ -1,8 +1,7 @@
-"""Torn gangs: a part runs, and the rest cannot be placed.
+"""Broken gangs: some pods run, and the rest cannot be placed.
 
-The scheduler says so by the phase `Unknown` of the PodGroup, which policies may answer with a restart. It
-says it of any gang that runs in part, also of one to which a stage was added (`dependsOn`), and it says it
-until it has written otherwise. Only a gang that has lost something is torn.
+The scheduler then sets the PodGroup to phase `Unknown`, and policies may restart the Job. It also sets this phase for a
+gang to which a stage was added (`dependsOn`). Only a gang that has lost pods counts as broken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +33,16 @@ def is_torn(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
 
 
 def told_at(group: Raw) -> float | None:
-    """When the scheduler last changed what it says of a gang, UNIX seconds."""
+    """When the scheduler last changed its report about a gang, in UNIX seconds."""
     conditions = (group.get("status") or {}).get("conditions") or ()
     times = [parse_time(each.get("lastTransitionTime")) for each in conditions]
     return max(filter(None, times), default=None)
 
 
 def _only_begins(job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether all that a gang lacks are tasks whose turn has just come (`dependsOn`).
+    """True if the gang lacks only tasks that were just allowed to start (`dependsOn`).
 
-    They have been waiting, and now they wait for room; nothing was lost, so what runs is left alone.
+    They wait for free resources. No pod was lost, so running pods are left alone.
     """
     placed = {name: sum(map(_is_placed, pods)) for name, pods in by_task.items()}
     short = [task for task in job.tasks if placed[task.name] < task.minimum]
@@ -51,10 +50,10 @@ def _only_begins(job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
 
 
 def _is_outdated(group: Raw, pods: Sequence[Pod]) -> bool:
-    """Whether the scheduler has placed pods since it called the gang torn, and has not said so yet.
+    """True if the scheduler has placed pods since it set phase `Unknown` and has not updated the phase.
 
-    Pods of a gang are bound one after the other, and its phase is written after them. Times have whole
-    seconds only, so what was placed within the same one is told by the group's counters.
+    Pods of a gang are bound one after the other, and its phase is written after them. Times have whole seconds, so the
+    group's counters show what was placed within the same second.
     """
     since = told_at(group)
     placed_at = [parse_time(each.last_transition_time) for each in map(_placing, pods) if each]
@@ -67,7 +66,7 @@ def _is_outdated(group: Raw, pods: Sequence[Pod]) -> bool:
 
 
 def _placing(pod: Pod) -> PodCondition | None:
-    """The condition that says that a pod was placed."""
+    """The condition about a placed pod."""
     for each in pod.status.conditions or ():
         if each.type == "PodScheduled" and each.status == "True":
             return each

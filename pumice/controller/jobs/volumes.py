@@ -1,7 +1,6 @@
 """The Job's own volumes: which claims they are, and how pods mount them.
 
-Names follow from the Job and the claim, so that all pods of a Job are alike and a pod that is built
-again is built the same.
+Names follow from the Job and the claim, so all pods of a Job have equal volumes, also after they are created again.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class JobVolume:
-    """One claim, wherever it is mounted.
+    """One claim with all its mount paths.
 
     Attributes:
         name: Name of the volume in a pod.
@@ -52,7 +51,7 @@ def job_volumes(job: Job) -> tuple[JobVolume, ...]:
 
 
 def wanted_claims(job: Job) -> list[Raw]:
-    """Claims that the Job brings along, to be created once and kept until the Job is deleted."""
+    """Claims that the Job defines. They are created once and kept until the Job is deleted."""
     claims = {
         _claim_name(job, volume): volume.volume_claim
         for volume in job.spec.volumes or ()
@@ -78,7 +77,7 @@ def foreign_claims(job: Job) -> list[str]:
 
 
 def mounted(spec: Raw, volumes: tuple[JobVolume, ...]) -> Raw:
-    """A pod spec with the volumes added and mounted in every container that leaves their path free."""
+    """A pod spec with the volumes, mounted in every container that does not use their path."""
     if not volumes:
         return spec
     sources = [

@@ -1,8 +1,8 @@
 """The controller's process: it watches, asks `reconcile`, and writes.
 
-`caches` are the picture of the cluster, `worker` turns news into passes, `execution` carries plans out,
-`memory` holds what saves work between two passes. Nothing of it matters to the result: the process can
-be killed at any moment, and the next one goes on from what is in the cluster.
+`caches` hold the observed state, `worker` starts passes when it changes, `execution` carries plans out, and `memory`
+avoids repeated work between passes. The result does not depend on any of this: the process can be killed at any moment,
+and the next one continues from the state of the cluster.
 """
 
 from pumice.controller.loop.caches import OBJECT_KINDS

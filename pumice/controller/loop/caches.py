@@ -1,8 +1,8 @@
-"""What the controller watches, and how it finds what belongs to a Job.
+"""The controller's watches, and the indexes that find the objects of a Job.
 
-Jobs, PodGroups and the objects of plugins are kept as raw JSON, because they are compared and patched
-field by field; pods, which are many, as structs. Of pods and objects only those are watched that carry
-a Job's name in a label: the controller puts it on everything that it makes.
+Jobs, PodGroups and the objects of plugins are kept as raw JSON, because they are compared and patched field by field;
+pods, which are many, as structs. Only pods and objects with a Job's name in a label are watched: the controller sets
+that label on all objects that it creates.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,7 +51,7 @@ class ControllerCaches:
     """
 
     def __init__(self, watches: Watches, *, wanted: Sequence[Kind] = OBJECT_KINDS) -> None:
-        """Ask for the caches; Jobs last, so that what is around them is likely to be known before.
+        """Create the caches; Jobs last, so that related objects are likely to be known before them.
 
         Args:
             watches: The watches of the process.
@@ -95,7 +95,7 @@ class ControllerCaches:
         stack: ExitStack,
         pod_told: Callable[[JobKey], None] | None = None,
     ) -> None:
-        """Report every Job around which something changes; what is known is reported in slices.
+        """Report every Job when something about it changes; existing objects are reported in slices.
 
         Args:
             told: Called with the Job.
@@ -127,7 +127,7 @@ class ControllerCaches:
 
 
 def some(key: JobKey | None) -> Iterable[JobKey]:
-    """The key as an index wants it: none or one."""
+    """A list of one key, or an empty list if the key is empty."""
     return () if key is None else (key,)
 
 
@@ -144,7 +144,7 @@ def job_of_pod(pod: Pod) -> JobKey | None:
 
 
 def differs(old: Pod, new: Pod) -> bool:
-    """True if a pod changed in something that `reconcile` reads; addresses and most conditions are not."""
+    """True if a pod changed in a field that `reconcile` reads; addresses and most conditions are not read."""
     return _read_of(old) != _read_of(new)
 
 

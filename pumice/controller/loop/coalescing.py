@@ -1,9 +1,9 @@
-"""Counts of a Job's pods are written once they have differed for a second, everything else at once.
+"""Changed pod counts are written after a second; all other changes are written immediately.
 
-Pods of a gang start and end one after the other, and a status for each of them would be as many writes as
-there are pods. Phases, reasons that an event reports, restarts and notes are never held back, but for the
-note of the pods that succeeded, which grows like a count. Once a pod that existed does not exist any more,
-the status that was held back is written first: the next phase of the Job depends on whether that pod had succeeded.
+Pods of a gang start and end one after the other, and a status for each of them would be as many writes as there are
+pods. Phases, reasons with an event, restarts and notes are written immediately, except for the note of succeeded pods,
+which grows like a count. When a pod is removed, a delayed status is written first: the next phase of the Job depends on
+whether that pod had succeeded.
 """
 
 from pumice.api.kinds import POD
@@ -14,7 +14,7 @@ from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent,
 __all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status"]
 
 COUNT_SECONDS = 1.0
-"""How long a change of nothing but counts waits for others to be written with."""
+"""How long a change of counts waits, so that several are written together."""
 
 _COUNTS = frozenset(
     ("pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount")
@@ -22,14 +22,14 @@ _COUNTS = frozenset(
 
 
 def writes_status(plan: Plan) -> bool:
-    """Whether a plan writes the status."""
+    """True if a plan writes the status."""
     return any(isinstance(step, PatchStatus) for step in _steps(plan))
 
 
 def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
-    """A plan's write of the status, if it differs from the stored one in counts and the like only.
+    """A plan's write of the status, if it changes only counts and similar fields.
 
-    The reason why a Job waits, and its sentence, are full of numbers, too.
+    The message about why a Job waits contains counts, too.
 
     Args:
         stored: Status as stored.
@@ -43,7 +43,7 @@ def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
 
 
 def _steps(plan: Plan) -> list[Step]:
-    """The steps of a plan but for pods, which are made one by one when they are asked for."""
+    """The steps of a plan, without pods, which are built when they are sent."""
     return [step for stage in plan.stages if isinstance(stage, tuple) for step in stage]
 
 

@@ -1,4 +1,4 @@
-"""The controllers of the process: for each name, what it watches and how it works."""
+"""The controllers of the process: the watches and the work of each, by name."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ Work = Callable[[ElectedWorker[ControllerSettings, ControllerMetrics]], Coroutin
 """What a controller does from the moment its process leads until it is cancelled."""
 
 Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
-"""Asks for the watches of a controller when the process starts; None if it has no work in a process for one namespace."""
+"""Creates the watches of a controller when the process starts; None if the controller has no work in a process for one namespace."""
 
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
@@ -81,4 +81,4 @@ MAKERS: Mapping[str, Maker] = {
     "jobtemplate-controller": _job_templates,
     "wiring-controller": _wiring,
 }
-"""By the name in `--controllers`; `gc-controller` is a part of the first."""
+"""Controllers by their name in `--controllers`; `gc-controller` is a part of the first."""

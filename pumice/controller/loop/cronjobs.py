@@ -28,7 +28,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 AGAIN_SECONDS = 600.0
-"""Longest time until a CronJob is looked at again: a timer does not notice that the clock is set."""
+"""Maximum time between two passes over a CronJob: timers do not notice that the clock was set."""
 
 _BY_CRON_JOB = "cron job"
 
@@ -51,17 +51,17 @@ def local_time_zone(name: str | None = None, file: Path = Path("/etc/localtime")
 
 
 class CronJobCaches:
-    """What is watched: CronJobs and Jobs, raw."""
+    """Watches: CronJobs and Jobs, raw."""
 
     def __init__(self, watches: Watches) -> None:
-        """Ask for the caches."""
+        """Create the caches."""
         self.cron_jobs: WatchCache[Raw] = watches.of(CRON_JOB, dict, optional=True)
         self.jobs: WatchCache[Raw] = watches.of(JOB, dict)
         self.jobs.index(_BY_CRON_JOB, _cron_job_of)
 
 
 class CronJobTerm(PlannedTerm[Key]):
-    """The time for which this process leads, as far as CronJobs are concerned."""
+    """The CronJob controller, while this process is the leader."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class CronJobTerm(PlannedTerm[Key]):
         caches: CronJobCaches,
         local: tzinfo,
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         required = (caches.jobs, caches.cron_jobs)
         super().__init__(worker, "cron jobs", required, workers=worker.settings.workers)
         self._caches = caches
@@ -77,7 +77,7 @@ class CronJobTerm(PlannedTerm[Key]):
         self._handled: dict[Key, tuple[str, float]] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to CronJobs, and to what of their Jobs matters to them."""
+        """Subscribe to CronJobs, and to changes of their Jobs that affect them."""
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.cron_jobs.replay(self._cron_job_changed))
 
@@ -109,7 +109,7 @@ class CronJobTerm(PlannedTerm[Key]):
         return Plan.of([RequeueAfter(AGAIN_SECONDS)], *plan.stages)
 
     def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
-        """Remember the run that has a Job now: it may have ended and be gone before that is written."""
+        """Remember the run for which a Job was created: the Job may be gone before the status is written."""
         for each in outcome.written:
             if each.kind == JOB and each.made is not None:
                 instant = instant_of(key[1], each.made)
@@ -137,7 +137,7 @@ class CronJobTerm(PlannedTerm[Key]):
 
 
 def _standing(job: Raw) -> tuple[object, ...]:
-    """What of a Job matters to its CronJob; counts of pods do not."""
+    """The fields of a Job that affect its CronJob; pod counts do not."""
     meta = job["metadata"]
     return meta.get("uid"), phase(job), bool(meta.get("deletionTimestamp")), controller_raw(job)
 

@@ -1,19 +1,18 @@
 """Carrying a plan out: stages in order, the steps of a stage side by side.
 
-First one step is sent, then two, then four, so that a request that will be refused for all pods of a Job is
-refused once and not a thousand times. Where a quota refuses a pod, the other
-pods of its task are not tried, and those of other tasks are.
+First one step is sent, then two, then four, so that a request that is refused for all pods of a Job is sent once and
+not a thousand times. If a quota refuses a pod, the other pods of its task are not tried; pods of other tasks are.
 
-Before a pod is removed, or marked for removal, the API server has confirmed that the Job is in the state
-that the plan was made from: by a write of its status, which names the resourceVersion, or by a read. The same holds for
-an object that makes Jobs, before a Job is created or removed.
+Before a pod is removed, or marked for removal, the API server has confirmed that the Job is in the state that the plan
+was made from: by a write of its status, which names the resourceVersion, or by a read. The same holds for owners of
+Jobs, before a Job is created or removed.
 """
 
 import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
-from pumice.api.kinds import JOB, POD, Kind
+from pumice.api.kinds import COMMAND, JOB, POD, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
@@ -35,7 +34,7 @@ from pumice.controller.plan import (
 __all__ = ["OUTAGE_SECONDS", "Executor"]
 
 OUTAGE_SECONDS = 30.0
-"""Longest wait after an API server did not answer."""
+"""Maximum wait after the API server did not answer."""
 
 
 class Executor:
@@ -52,13 +51,13 @@ class Executor:
         make_keys: KeyMaker = make_keys,
         sent: SentRequests | None = None,
     ) -> None:
-        """Make an executor.
+        """Create an executor.
 
         Args:
             client: Session with the API server.
             recorder: Takes events.
-            metrics: What to count in.
-            concurrent: Requests of one plan under way at once.
+            metrics: The metrics to update.
+            concurrent: Maximum number of concurrent requests for one plan.
             kind: Kind of what plans are for.
             make_keys: Makes the key pairs of Secrets.
             sent: Takes the writes that are under way, whose answers are waited for at the end.
@@ -75,7 +74,7 @@ class Executor:
         )
 
     async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> PlanOutcome:
-        """Carry a plan out as far as the server lets it.
+        """Carry a plan out, as far as the API server accepts its steps.
 
         Args:
             plan: The plan.
@@ -126,9 +125,10 @@ class Executor:
 
 
 def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
-    """True if a stage of a plan for an object of a kind does what an old picture must not lead to.
+    """True if a stage has steps that must not follow from an outdated state.
 
-    It removes pods or marks them for removal; or it creates Jobs, one of which may have run already, or removes them.
+    These are steps that remove pods or mark them for removal, steps that create a Job, which may have run already, and
+    steps that terminate or remove Jobs.
     """
     return isinstance(stage, tuple) and any(_is_grave(step, about) for step in stage)
 
@@ -136,7 +136,7 @@ def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
 def _is_grave(step: Step, about: Kind) -> bool:
     match step:
         case CreateObject(kind=kind):
-            return kind == JOB
+            return kind in (JOB, COMMAND)
         case DeleteObject(kind=kind, resource_version=version):
             return kind == POD or (kind == JOB and version is None)
         case UpdateObject(kind=kind):

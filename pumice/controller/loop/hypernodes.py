@@ -1,9 +1,8 @@
-"""The loop for HyperNodes.
+"""The loop of HyperNodes.
 
-One key stands for the configuration, and with it for the discovery as a whole: labels of one Node change several
-HyperNodes. What changes together, like the Nodes of a rack that come up, is looked at together, a second later. The same
-look counts the Nodes of each HyperNode; those whose number differs have a key each, because a status is written with the
-object that it belongs to.
+One key is for the discovery as a whole, because labels of one Node change several HyperNodes. A pass runs a second
+after a change, so that changes of many Nodes are handled together. The same pass counts the Nodes of each HyperNode.
+Each HyperNode whose count differs has a key of its own, because a status is written with its object.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ CONFIGURATION_KEY = "volcano-controller.conf"
 """Key of the ConfigMap that has the configuration."""
 
 DEBOUNCE_SECONDS = 1.0
-"""How long a change waits for others."""
+"""How long a pass waits for further changes."""
 
 _ALL = ""
 """The key of the discovery; other keys are names of HyperNodes."""
@@ -45,13 +44,13 @@ class NodeLabels(ApiStruct, frozen=True):
 
 
 class LabelledNode(ApiStruct, frozen=True):
-    """A Node as far as topology is concerned: clusters have thousands of them."""
+    """A Node with only its labels: clusters have thousands of Nodes."""
 
     metadata: NodeLabels = NodeLabels()
 
 
 class HyperNodeCaches:
-    """What is watched. The process is ready without it: nothing but HyperNodes needs it.
+    """Watches for HyperNodes. They are optional for readiness, because only HyperNodes need them.
 
     Attributes:
         configuration: The ConfigMap, if it exists.
@@ -60,7 +59,7 @@ class HyperNodeCaches:
     """
 
     def __init__(self, watches: Watches, discovery: tuple[str, str]) -> None:
-        """Ask for the caches.
+        """Create the caches.
 
         Args:
             watches: The watches of the process.
@@ -84,14 +83,14 @@ class HyperNodeCaches:
 
 
 class HyperNodeTerm(PlannedTerm[str]):
-    """The time for which this process leads, as far as HyperNodes are concerned."""
+    """The HyperNode controller, while this process is the leader."""
 
     def __init__(
         self,
         worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         caches: HyperNodeCaches,
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         required = (caches.configuration, caches.nodes, caches.hyper_nodes)
         super().__init__(worker, "hypernodes", required, workers=worker.settings.workers)
         self._caches = caches
@@ -100,7 +99,7 @@ class HyperNodeTerm(PlannedTerm[str]):
         self._counts: dict[str, int] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to what topology follows from."""
+        """Subscribe to objects on which the topology depends."""
         self.queue.add(_ALL)
         for cache in (self._caches.configuration, self._caches.nodes, self._caches.hyper_nodes):
             stack.callback(await cache.replay(self._changed))
@@ -113,7 +112,7 @@ class HyperNodeTerm(PlannedTerm[str]):
         return None if found is None else PlannedObject(HYPER_NODE, found)
 
     async def plan(self, key: str, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
-        """What the topology is, less what there is; for a HyperNode, its number of Nodes."""
+        """The changes that discovery needs; for a HyperNode, its number of Nodes."""
         if key != _ALL:
             return self._plan_count(key, subject.obj)
         nodes = {
@@ -157,7 +156,7 @@ class HyperNodeTerm(PlannedTerm[str]):
 
 
 def _matters(obj: LabelledNode | Raw) -> object:
-    """What topology follows from; heartbeats of Nodes and own writes of a status are not among it."""
+    """The fields on which the topology depends; heartbeats of Nodes and own status writes are not among them."""
     if isinstance(obj, LabelledNode):
         return obj.metadata.labels
     meta = obj["metadata"]

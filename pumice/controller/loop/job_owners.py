@@ -1,7 +1,7 @@
-"""What makes Jobs: CronJobs and JobFlows, as far as the controller of Jobs depends on them.
+"""Owners of Jobs, CronJobs and JobFlows, as far as the Job controller depends on them.
 
-Each notes its Jobs in its status, and would run a Job again that is removed before. They are watched also where their controllers
-run in another process, or nowhere.
+Each records its Jobs in its status, and would run a Job again that is removed before that. They are watched also if
+their controllers do not run in this process.
 """
 
 from collections.abc import Callable
@@ -17,23 +17,23 @@ from pumice.controller.owners import controller_raw
 __all__ = ["JobOwners"]
 
 Awaits = Callable[[Raw, Raw], bool]
-"""Whether an owner has yet to note a Job of its own, which has ended."""
+"""True if an owner has not yet recorded the end of one of its Jobs."""
 
 
 class JobOwners:
     """The CronJobs and JobFlows that own Jobs."""
 
     def __init__(self, watches: Watches) -> None:
-        """Ask for the caches."""
+        """Create the caches."""
         self._caches: dict[str, tuple[WatchCache[Raw], Awaits]] = {
             kind.kind: (watches.of(kind, dict, optional=True), awaits)
             for kind, awaits in ((CRON_JOB, awaits_note), (JOB_FLOW, _awaits_end))
         }
 
     def await_note(self, job: Raw) -> bool:
-        """Whether a Job must stay, although it has ended, until its owner has noted it.
+        """True if an ended Job must stay until its owner has recorded it.
 
-        An owner that is gone, or has another uid, notes nothing.
+        This is false if the owner is gone or has another uid.
         """
         owner = controller_raw(job)
         if owner.get("kind") not in self._caches:

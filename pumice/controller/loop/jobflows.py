@@ -5,12 +5,15 @@ from contextlib import ExitStack
 from typing import Any
 
 from pumice.api import keys
-from pumice.api.jobflows import job_name
-from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE
-from pumice.api.meta import Raw
+from pumice.api.commands import Command
+from pumice.api.jobflows import JOBS, failure_options, job_name
+from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
+from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
-from pumice.controller.jobflows import plan_job_flow, plan_job_template
+from pumice.controller.commands import targets
+from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
+from pumice.controller.jobs.phases import TERMINATE_JOB
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
@@ -25,42 +28,45 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 TOGETHER_SECONDS = 1.0
-"""Changes of a Job that do not end anything are looked at together: counts of its pods, and its first phase."""
+"""How long changes of a Job that do not end anything are collected: pod counts, and its first phase."""
 
 _BY_FLOW = "job flow"
 _BY_JOB = "job"
 _BY_TEMPLATE = "job template"
+_BY_FLOW_JOB = "job to terminate"
 
 
 class FlowCaches:
-    """What is watched: JobFlows, JobTemplates and Jobs, all raw."""
+    """Watches: JobFlows, JobTemplates and Jobs, all raw, and Commands."""
 
     def __init__(self, watches: Watches) -> None:
-        """Ask for the caches."""
+        """Create the caches."""
         self.job_flows: WatchCache[Raw] = watches.of(JOB_FLOW, dict, optional=True)
         self.templates: WatchCache[Raw] = watches.of(JOB_TEMPLATE, dict, optional=True)
         self.jobs: WatchCache[Raw] = watches.of(JOB, dict)
+        self.commands = watches.of(COMMAND, Command)
         self.job_flows.index(_BY_JOB, _jobs_of_flow)
         self.job_flows.index(_BY_TEMPLATE, _templates_of_flow)
         self.jobs.index(_BY_FLOW, _flows_of_job)
+        self.commands.index(_BY_FLOW_JOB, _terminated_by)
         self.jobs.index(_BY_TEMPLATE, _templates_of_job)
 
 
 class JobFlowTerm(PlannedTerm[Key]):
-    """The time for which this process leads, as far as JobFlows are concerned."""
+    """The JobFlow controller, while this process is the leader."""
 
     def __init__(
         self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
     ) -> None:
-        """Make a term; it must `run`."""
-        required = (caches.templates, caches.jobs, caches.job_flows)
+        """Create a term; it must `run`."""
+        required = (caches.templates, caches.commands, caches.jobs, caches.job_flows)
         super().__init__(worker, "job flows", required, workers=worker.settings.workers)
         self._caches = caches
         self._metrics = worker.metrics
         self._entering: dict[Key, str] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to JobFlows, to templates that come or change, and to Jobs by owner and by name."""
+        """Subscribe to JobFlows, to new and changed templates, and to Jobs by owner and by name."""
         stack.callback(await self._caches.templates.replay(self._template_changed))
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.job_flows.replay(self._flow_changed))
@@ -74,7 +80,7 @@ class JobFlowTerm(PlannedTerm[Key]):
         """Its next Jobs and its status."""
         namespace, job_flow = key[0], subject.obj
         caches = self._caches
-        jobs = {each["metadata"]["name"]: each for each in finds}
+        jobs = {each["metadata"]["name"]: each for each in finds if each["kind"] == JOB.kind}
         for _, name in _jobs_of_flow(job_flow):
             if (job := caches.jobs.get(name, namespace)) is not None:
                 jobs[name] = job
@@ -85,7 +91,17 @@ class JobFlowTerm(PlannedTerm[Key]):
             for _, name in _templates_of_flow(job_flow)
             if (template := caches.templates.get(name, namespace)) is not None
         }
-        plan = plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall())
+        commanded = {
+            name for name in jobs if caches.commands.indexed(_BY_FLOW_JOB, (namespace, name))
+        }
+        taken = {each["metadata"]["name"] for each in finds if each["kind"] == COMMAND.kind}
+        if taken:  # by a Command that the cache does not show yet
+            commanded |= {
+                name
+                for name, job in jobs.items()
+                if termination_name(name, job["metadata"]["uid"]) in taken
+            }
+        plan = plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall(), commanded)
         stored = _phase(job_flow.get("status"))
         phases = (_phase(each.status) for each in plan.steps if isinstance(each, PatchStatus))
         self._entering[key] = next((each for each in phases if each != stored), "")
@@ -111,7 +127,7 @@ class JobFlowTerm(PlannedTerm[Key]):
             self._add(job_flow)
 
     def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        """Look at the JobFlow that a Job belongs to, and at those that wait for its name."""
+        """Add the JobFlow that owns a Job, and those that wait for its name, to the queue."""
         del change
         later = new is not None and _standing(new) == _standing(old)
         for job in (old, new):
@@ -132,18 +148,18 @@ class JobFlowTerm(PlannedTerm[Key]):
 
 
 class JobTemplateTerm(PlannedTerm[Key]):
-    """The time for which this process leads, as far as JobTemplates are concerned."""
+    """The JobTemplate controller, while this process is the leader."""
 
     def __init__(
         self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         required = (caches.jobs, caches.templates)
         super().__init__(worker, "job templates", required, workers=worker.settings.workers)
         self._caches = caches
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to JobTemplates, and to Jobs that come and go."""
+        """Subscribe to JobTemplates, and to new and removed Jobs."""
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.templates.replay(self._template_changed))
 
@@ -174,7 +190,7 @@ def _phase(status: Raw | None) -> str:
 
 
 def _standing(job: Raw | None) -> tuple[str, bool]:
-    """What of a Job is looked at at once; a Job that has no phase yet is not there yet."""
+    """The fields of a Job whose change starts a pass immediately; a Job without a phase counts as missing."""
     if job is None:
         return "", False
     return _phase(job.get("status")), bool(job["metadata"].get("deletionTimestamp"))
@@ -186,10 +202,14 @@ def _names(job_flow: Raw) -> Iterator[str]:
 
 
 def _jobs_of_flow(job_flow: Raw) -> list[Key]:
-    """The names that the Jobs of a JobFlow have."""
-    meta = job_flow["metadata"]
+    """The names that the Jobs of a JobFlow have or may get; of one with too many flows only those of the first attempts."""
+    meta, names = job_flow["metadata"], list(_names(job_flow))
     namespace = meta.get("namespace", "")
-    return [(namespace, job_name(meta["name"], each)) for each in _names(job_flow)]
+    retries = failure_options(ObjectMeta(annotations=meta.get("annotations"))).retries
+    attempts = range(1 + (retries if len(names) * retries < JOBS else 0))
+    return [
+        (namespace, job_name(meta["name"], each, retry)) for each in names for retry in attempts
+    ]
 
 
 def _templates_of_flow(job_flow: Raw) -> list[Key]:
@@ -206,10 +226,17 @@ def _flows_of_job(job: Raw) -> Iterable[tuple[str, Any]]:
 
 
 def _templates_of_job(job: Raw) -> Iterable[Key]:
-    """The JobTemplate of its own namespace that a Job was made from; names of templates may have dots, namespaces none."""
+    """The JobTemplate of its own namespace that a Job was created from. Names of templates may have dots, namespaces cannot."""
     meta = job["metadata"]
     namespace, _, name = (
         (meta.get("labels") or {}).get(keys.CREATED_BY_JOB_TEMPLATE, "").partition(".")
     )
     if name and namespace == meta.get("namespace", ""):
         yield namespace, name
+
+
+def _terminated_by(command: Command) -> Iterable[Key]:
+    """The Job that a Command terminates."""
+    name = targets(command)
+    if name and command.action == TERMINATE_JOB:
+        yield command.metadata.namespace, name

@@ -1,4 +1,4 @@
-"""Key pairs for the Secrets of Jobs. Making an RSA pair takes a tenth of a second of CPU, so it is done in a thread."""
+"""Key pairs for the Secrets of Jobs. Creating an RSA pair takes a tenth of a second of CPU, so it runs in a thread."""
 
 import asyncio
 import base64
@@ -10,13 +10,13 @@ from pumice.plugins import KeySecret
 __all__ = ["KeyMaker", "make_keys", "with_keys"]
 
 KeyMaker = Callable[[str], Awaitable[tuple[bytes, bytes]]]
-"""From an algorithm to a private key (PEM) and its public key (one line, as OpenSSH writes it)."""
+"""Returns, for an algorithm, a private key (PEM) and its public key (one line, in OpenSSH's format)."""
 
 _RSA_BITS = 2048
 
 
 async def make_keys(algorithm: str) -> tuple[bytes, bytes]:
-    """Make a pair.
+    """Create a key pair.
 
     Args:
         algorithm: `rsa` (2048 bits, PKCS#1) or `ed25519` (OpenSSH's format).

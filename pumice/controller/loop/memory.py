@@ -1,15 +1,15 @@
-"""What the loop remembers of a Job between two passes. All of it may be lost at any time.
+"""State of Jobs that the loop keeps between passes. All of it may be lost at any time.
 
 *Own writes.* See `own_writes`.
 
-*Finds.* An object that stood in the way of a creation, which the caches do not show because it is
-of another owner, or because it is ours and very new.
+*Finds.* Existing objects whose name a creation needed. The caches do not show them because they have another owner or
+are very new.
 
-*Successes.* Pods that have succeeded and were removed before a pass could note it in the status.
+*Successes.* Pods that succeeded and were removed before a pass recorded it in the status.
 
 *Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
 
-*Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
+*Trouble.* Refusals of the API server, to report them, and their number in a row, to wait longer.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,26 +29,26 @@ from pumice.controller.plan import PatchStatus
 __all__ = ["JobMemory", "Memory"]
 
 FIND_SECONDS = CONFLICT_SECONDS - 5.0
-"""How long a find is believed; less than the time after which a taken name is tried again."""
+"""How long a find is valid; less than the time after which a taken name is tried again."""
 
 
 @dataclass(slots=True)
 class JobMemory:
-    """What is remembered of one Job.
+    """State of one Job.
 
     Attributes:
-        uid: Uid of the Job that all of this is about.
+        uid: Uid of the Job.
         writes: Own writes that the caches may not show yet.
-        finds: Objects that stood in the way, and when (monotonic) they were found.
+        finds: Objects with a name that was needed, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
         succeeded: Pods that have succeeded and were removed since the status was last composed and written.
         trouble: What the API server refused.
         refusals: How often in a row the API server refused something.
-        outages: How often in a row it did not answer, or had a newer state.
+        outages: How often in a row the API server did not answer, or had a newer state.
         creates: Whether the last pass created pods and nothing was refused.
-        held: Status that is written later, since only counts have changed.
+        held: Status that is written later, because only counts have changed.
         held_over: Status as stored when that was made.
-        overdue: Whether it must be written before anything else: a pod that it counts was removed.
+        overdue: Whether that status must be written before anything else: a pod that it counts was removed.
         cost: Seconds that the last plan took.
         held_at: Moment (monotonic) when the counts began to differ from those that are stored.
     """
@@ -69,27 +69,27 @@ class JobMemory:
     held_at: float = 0.0
 
     def hold(self, status: PatchStatus, stored: Raw) -> None:
-        """Write a status later."""
+        """Delay the write of a status."""
         self.held, self.held_over = status, stored
 
     def let_go(self) -> None:
-        """Nothing is to be written later."""
+        """Drop the delayed status."""
         self.held, self.held_over, self.overdue = None, {}, False
 
     def noted(self, pods: Iterable[Pod]) -> None:
-        """Forget successes that the status says now."""
+        """Drop successes that the status contains now."""
         for pod in pods:
             if self.succeeded.get(pod.metadata.name) is pod:
                 del self.succeeded[pod.metadata.name]
 
     def due(self, stored: Raw) -> PatchStatus | None:
-        """What was held and must be written now; never over a status that is newer than it."""
+        """The delayed status if it must be written now; None if the stored status is newer."""
         if self.held is not None and self.held_over != stored:
             self.let_go()
         return self.held if self.overdue else None
 
     def found(self, now: float) -> Iterator[tuple[tuple[Kind, str], Raw]]:
-        """Finds that are recent enough to be believed."""
+        """Finds that are still valid."""
         self.finds = {
             key: (obj, at) for key, (obj, at) in self.finds.items() if now - at < FIND_SECONDS
         }
@@ -97,13 +97,13 @@ class JobMemory:
 
 
 class Memory:
-    """What is remembered of all Jobs."""
+    """State of all Jobs."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobKey, JobMemory] = {}
 
     def of(self, key: JobKey, uid: str) -> JobMemory:
-        """What is remembered of a Job; nothing of an earlier one of the same name."""
+        """State of a Job; empty if it is about an earlier Job of the same name."""
         found = self._jobs.get(key)
         if found is None or found.uid not in ("", uid):
             found = self._jobs[key] = JobMemory()
@@ -111,7 +111,7 @@ class Memory:
         return found
 
     def removed(self, key: JobKey, pod: Pod) -> None:
-        """Note that a pod was removed.
+        """Record that a pod was removed.
 
         Args:
             key: The Job whose name it carries.
@@ -128,17 +128,17 @@ class Memory:
             found.succeeded[pod.metadata.name] = pod
 
     def cost(self, key: JobKey) -> float:
-        """Seconds that the last plan took; 0 for a Job that was not planned yet."""
+        """Seconds that the last plan took; 0 for a Job without one."""
         return self._jobs[key].cost if key in self._jobs else 0.0
 
     def waits(self, key: JobKey) -> bool:
-        """True if a write to a Job has not shown yet."""
+        """True if the caches do not show a write to a Job yet."""
         return key in self._jobs and bool(self._jobs[key].writes)
 
     def refused(self) -> list[JobKey]:
-        """Jobs of which the API server refused something at the last pass."""
+        """Jobs for which the API server refused something at the last pass."""
         return [key for key, found in self._jobs.items() if found.trouble is not None]
 
     def forget(self, key: JobKey) -> None:
-        """A Job is no more."""
+        """Drop the state of a deleted Job."""
         self._jobs.pop(key, None)

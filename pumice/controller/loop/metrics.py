@@ -1,4 +1,4 @@
-"""What the controller counts."""
+"""The controller's metrics."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -16,13 +16,13 @@ _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
 
 
 class ControllerMetrics:
-    """Counters of one controller.
+    """Metrics of one controller.
 
-    Some have Volcano's names, for dashboards that ask for these. Their counts are gauges, since a counter's
-    name would end in `_total`.
+    Some have Volcano's names, for existing dashboards. Counts among them are gauges, because a counter's name would end
+    in `_total`.
 
     Attributes:
-        registry: Where they are registered; a registry of their own unless one is given.
+        registry: Registry of the metrics; a new one unless one is given.
         passes: Passes over Jobs by result: `idle`, `done`, `again`, `failed`.
         pass_seconds: Duration of a pass with its writes.
         writes: Writes by verb, kind and result.
@@ -38,7 +38,7 @@ class ControllerMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the counters."""
+        """Register the metrics."""
         self.registry = registry or CollectorRegistry()
         name = "pumice_controller_"
         self.passes = Counter(
@@ -118,6 +118,6 @@ class ControllerMetrics:
             self.job_flows_failed.labels(namespace).inc()
 
     def forget(self, namespace: str, name: str) -> None:
-        """Drop what is counted of a Job that was deleted."""
+        """Remove the metrics of a deleted Job."""
         for counter, labels in self._ended.pop(f"{namespace}/{name}", ()):
             counter.remove(*labels)

@@ -1,7 +1,7 @@
-"""The loop for what plugins want beside the pods of other controllers.
+"""The loop for objects that plugins want for the pods of other controllers.
 
-Indexed Jobs, JobSets and LeaderWorkerSets are watched as far as plugins look at them. A cluster need not
-have the latter two: their caches wait until it does, and nothing waits for them.
+Of Indexed Jobs, JobSets and LeaderWorkerSets, the fields are watched that plugins read. A cluster may lack the latter
+two kinds: their caches wait for the kind, and readiness does not depend on them.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ __all__ = ["NativeCaches", "NativeTerm"]
 
 _BY_OWNER = "owner"
 _FEW_PODS = 1_000
-"""Up to so many, a pass over an owner does not hold the loop up for long."""
+"""Number of pods up to which a pass over an owner does not block the event loop for long."""
 
 
 class NativeCaches:
-    """What is watched.
+    """Watches for owners and for the objects of plugins.
 
     Attributes:
         owners: Objects of other controllers by kind.
@@ -40,7 +40,7 @@ class NativeCaches:
     """
 
     def __init__(self, watches: Watches, *, wanted: Sequence[Kind] = OBJECT_KINDS) -> None:
-        """Ask for the caches.
+        """Create the caches.
 
         Args:
             watches: The watches of the process.
@@ -64,7 +64,7 @@ class NativeCaches:
     def owned_by(self, namespace: str, uid: str) -> list[Raw]:
         """Objects of its namespace that an owner controls, with their kinds.
 
-        An owner reference does not reach into another namespace, and everyone can write one there.
+        Owner references are valid only within a namespace; users of another namespace could write one with this uid.
         """
         return [
             {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
@@ -74,7 +74,7 @@ class NativeCaches:
 
 
 class NativeTerm(PlannedTerm[OwnerKey]):
-    """The time for which this process leads, as far as other controllers' pods are concerned."""
+    """The controller for the objects of other controllers' pods, while this process is the leader."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         registry: Registry,
         caches: NativeCaches,
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         settings = worker.settings
         objects = list(caches.objects.values())
         super().__init__(worker, "owners", objects, workers=settings.workers)
@@ -110,7 +110,7 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         return PlannedObject(key[0], {"metadata": named})
 
     async def plan(self, key: OwnerKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
-        """What its plugins want, less what there is."""
+        """The objects that its plugins want and that do not exist or differ."""
         owner = self._caches.owner(key)
         if owner is None:
             return Plan()

@@ -1,8 +1,8 @@
 """Own writes that the caches do not show yet.
 
-A cache shows a write only after a moment; until then a pass would decide on an old picture. So an object is not looked at
-before what was written for it shows, or a few seconds have passed. Were that forgotten, names, uids and resourceVersions
-would still keep the old picture from doing harm.
+A cache shows a write after a short time; until then a pass would see an outdated state. So the next pass over an object
+waits until the caches show its writes, or until a few seconds have passed. This only saves work: names, uids and
+resourceVersions prevent harm from an outdated state.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from pumice.controller.loop.steps import OwnWrite
 __all__ = ["CacheOf", "OwnWrites"]
 
 WRITE_SECONDS = 5.0
-"""How long a write may take to show before it is no longer waited for."""
+"""How long to wait until the caches show a write."""
 
 CacheOf = Callable[[Kind], WatchCache[Any] | None]
 """The cache of a kind; None for kinds that are not watched."""
@@ -26,7 +26,7 @@ CacheOf = Callable[[Kind], WatchCache[Any] | None]
 
 @dataclass(slots=True)
 class OwnWrites:
-    """What was written for one object, in the order of writing."""
+    """Writes for one object, in their order."""
 
     _writes: deque[tuple[OwnWrite, float]] = field(default_factory=deque)
 
@@ -34,7 +34,7 @@ class OwnWrites:
         return bool(self._writes)
 
     def add(self, written: OwnWrite, now: float) -> None:
-        """Wait for a write to show.
+        """Add a write to wait for.
 
         Args:
             written: The write.
@@ -43,7 +43,7 @@ class OwnWrites:
         self._writes.append((written, now + WRITE_SECONDS))
 
     def unseen(self, cache_of: CacheOf, now: float) -> float | None:
-        """Seconds for which a write may still be waited for; None when all of them show."""
+        """Seconds for which a write may still be waited for; None if the caches show all of them."""
         writes = self._writes
         while writes and (writes[0][1] <= now or _shows(writes[0][0], cache_of)):
             writes.popleft()  # one that shows is not asked again
@@ -65,7 +65,7 @@ def _shows(written: OwnWrite, cache_of: CacheOf) -> bool:
 
 
 def _identity(stored: Any) -> tuple[str, str, bool]:
-    """Uid, resourceVersion and whether it is being removed, of a raw object or of a struct."""
+    """Uid, resourceVersion and whether it is being deleted, of a raw object or of a struct."""
     if isinstance(stored, dict):
         meta = stored["metadata"]
         return meta.get("uid", ""), meta.get("resourceVersion", ""), "deletionTimestamp" in meta

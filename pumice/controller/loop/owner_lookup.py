@@ -1,8 +1,9 @@
-"""Owners of pods that are not watched, looked up one at a time.
+"""Lookup of owners of pods whose kinds are not watched.
 
-Owners can be of any kind. To watch all kinds would cost more than it brings, so an owner is read when its PodGroup is made, and
-now and then after that: its metadata by one request, and where its kind is served by another one a kind. A right is needed for that. Without
-it the pods do as well as without their owner, and the kind is not asked for again for a while.
+Owners can be of any kind, and watching all kinds would cost too much. So an owner is read when its PodGroup is created,
+and at intervals after that: one request reads its metadata, and one request for each kind finds the path. This needs
+RBAC rights. Without them the PodGroup is created without data of the owner, and the kind is not read again for some
+time.
 """
 
 import re
@@ -20,13 +21,13 @@ from pumice.controller.workloads import GroupedPods, Workload
 __all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
 
 LOOK_AGAIN_SECONDS = 600.0
-"""How long until an owner is looked up again although its pods do not change, and until a kind is asked for again."""
+"""How long until an owner is read again although its pods do not change, and until a forbidden kind is tried again."""
 
 FRESH_SECONDS = 60.0
-"""How long the answer counts: pods of a gang come one after the other."""
+"""How long a result is valid: pods of a gang are created one after the other."""
 
 _SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
-"""A part of a path. References are written by users, and nothing checks names in them."""
+"""A valid path segment. Users write owner references, and the API server does not check names in them."""
 
 
 class _ServedResource(msgspec.Struct):
@@ -44,11 +45,11 @@ _resources = msgspec.json.Decoder(_ServedResources)
 
 @dataclass(frozen=True, slots=True)
 class FoundOwner:
-    """The answer to a lookup.
+    """The result of a lookup.
 
     Attributes:
-        owner: The metadata of the owner; None if it is gone or must not be read.
-        unread: Why it must not be read.
+        owner: The metadata of the owner; None if it is gone or reading it is forbidden.
+        unread: Why reading it is forbidden.
     """
 
     owner: Workload | None = None
@@ -56,10 +57,10 @@ class FoundOwner:
 
 
 class OwnerLookup:
-    """What is known of owners, of which kinds are served and of which may not be read. All of it is forgotten after a while."""
+    """Cache of owners, of served kinds, and of kinds that may not be read. Entries expire."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
-        """Know nothing yet.
+        """Create an empty cache.
 
         Args:
             client: Session with the API server.
@@ -92,7 +93,7 @@ class OwnerLookup:
         return found
 
     def forget(self, namespace: str, uid: str) -> None:
-        """The pods of an owner are gone."""
+        """Drop an owner whose pods are gone."""
         self._owners.pop((namespace, uid), None)
 
     async def _look_up(self, unit: GroupedPods) -> FoundOwner:
@@ -118,7 +119,7 @@ class OwnerLookup:
         return FoundOwner(owner if owner.metadata.uid == unit.uid else None)
 
     async def _served(self, kind: Kind) -> Kind | None:
-        """A kind as the API server has it; None if it has none."""
+        """A kind as the API server serves it; None if it does not."""
         now = self._clock.monotonic()
         self._kinds = {
             each: known

@@ -1,7 +1,8 @@
-"""What the controllers beside the Job's have in common: a queue of keys, a plan for each, and the executor that carries it out.
+"""Base of all controllers except the Job's: a queue of keys, a plan for each key, and the executor.
 
-A pass looks at one object in the caches, makes a plan for it by a pure function, and carries the plan out. It waits until what
-was written by the pass before shows in the caches. What a pass remembers saves work; all of it may be lost at any time.
+A pass looks at one object in the caches, makes a plan for it by a pure function, and carries the plan out. It waits
+until the caches show the writes of the pass before. State between passes only saves work; all of it may be lost at any
+time.
 """
 
 from abc import ABC, abstractmethod
@@ -34,11 +35,11 @@ _FINDS_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PlannedObject:
-    """The object that a pass is about.
+    """The object of a pass.
 
     Attributes:
         kind: Its kind.
-        obj: The object as it was observed, at least its name, namespace and uid; with its status where a plan patches that.
+        obj: The observed object, at least its name, namespace and uid; also its status if a plan patches that.
     """
 
     kind: Kind
@@ -46,20 +47,20 @@ class PlannedObject:
 
     @property
     def uid(self) -> str:
-        """Which incarnation it is."""
+        """Its uid."""
         return str(self.obj["metadata"]["uid"])
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What the passes over one object leave to the next.
+    """State that a pass over an object leaves for the next one.
 
     Attributes:
         uid: Which incarnation of the object.
         writes: Own writes that the caches may not show yet.
-        finds: Objects that turned out to have a name that is needed.
+        finds: Existing objects whose name is needed.
         recorded: Events of the last plan that was carried out; these are not recorded again by the next.
-        failures: Passes in a row that were not carried out whole.
+        failures: Passes in a row whose plan was not carried out completely.
     """
 
     uid: str
@@ -70,7 +71,7 @@ class _Memory:
 
 
 class PlannedTerm(ABC, Generic[K]):
-    """The time for which this process leads, as far as one controller is concerned.
+    """One controller, while this process is the leader.
 
     Attributes:
         queue: Keys of the objects to look at.
@@ -85,13 +86,13 @@ class PlannedTerm(ABC, Generic[K]):
         *,
         workers: int,
     ) -> None:
-        """Make a term; it must `run`.
+        """Create a term; it must `run`.
 
         Args:
             worker: The process.
-            name: What keys stand for, in logs: `cronjobs`.
-            caches: What must be current before anything is planned.
-            workers: How many objects are worked on at once.
+            name: Name of the controller in logs: `cronjobs`.
+            caches: Caches that must be synced before the first plan.
+            workers: Number of objects that are handled concurrently.
         """
         self.queue: WorkQueue[K] = WorkQueue(name)
         self.clock = worker.clock
@@ -107,11 +108,11 @@ class PlannedTerm(ABC, Generic[K]):
 
     @abstractmethod
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to what may change a plan, adding to the queue; the stack ends the subscriptions."""
+        """Subscribe to changes that affect plans, and add their keys to the queue; the stack ends the subscriptions."""
 
     @abstractmethod
     def look(self, key: K) -> PlannedObject | None:
-        """The object of a key as the caches show it; None when it is gone."""
+        """The object of a key as the caches show it; None if it is gone."""
 
     @abstractmethod
     async def plan(self, key: K, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
@@ -119,24 +120,24 @@ class PlannedTerm(ABC, Generic[K]):
 
         Args:
             key: Its key.
-            subject: What `look` gave.
-            finds: Objects, with their kinds, that were in the way of a creation in the pass before.
+            subject: The result of `look`.
+            finds: Objects, with their kinds, whose name a creation of the pass before needed.
         """
 
     def cache_of(self, kind: Kind) -> WatchCache[Any] | None:
-        """The cache in which own writes of a kind show; None for a kind that is not watched."""
+        """The cache that shows writes of a kind; None for a kind that is not watched."""
         return next((each for each in self._required if each.kind == kind), None)
 
     def forget(self, key: K) -> None:
-        """An object is gone."""
+        """Drop the state of a deleted object."""
 
     def carried_out(self, key: K, outcome: PlanOutcome) -> None:
-        """A plan was carried out as far as the outcome says."""
+        """Called after a plan was carried out, with its outcome."""
 
     # What all share
 
     async def run(self) -> None:
-        """Work until cancelled; then wait for the answers to what was sent."""
+        """Work until cancelled; then wait for the responses to open requests."""
         try:
             await wait_synced(*self._required)
             with ExitStack() as stack:
@@ -147,7 +148,7 @@ class PlannedTerm(ABC, Generic[K]):
             await self._sent.answered()
 
     async def _pass(self, key: K) -> float | None:
-        """One pass over an object; the seconds after which to look again, if that is known."""
+        """One pass over an object. Returns the seconds until the next pass, if known."""
         subject = self.look(key)
         if subject is None:
             self._memories.pop(key, None)
@@ -212,7 +213,7 @@ class PlannedTerm(ABC, Generic[K]):
 
 
 def _news(plan: Plan, memory: _Memory) -> Plan:
-    """The plan without events that were recorded by the plan before."""
+    """The plan without events that the plan before recorded."""
     if not memory.recorded:
         return plan
     return Plan.of(

@@ -1,4 +1,4 @@
-"""Volcano's gauges of PodGroups by queue, read from the counts of the process that leads."""
+"""Volcano's gauges of PodGroups by queue, read from the counts of the leader."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ __all__ = ["QueueGroupsCollector"]
 
 
 class QueueGroupsCollector(Collector):
-    """Reads the counts when it is asked, so that changes cost nothing and a deleted queue has none."""
+    """Reads the counts at each scrape, so that changes cost nothing and deleted queues have no series."""
 
     def __init__(self) -> None:
         """Make a collector that shows no queue yet."""
@@ -21,7 +21,7 @@ class QueueGroupsCollector(Collector):
 
     @contextmanager
     def showing(self, counts: GroupCounts, names: Callable[[], Iterable[str]]) -> Iterator[None]:
-        """Show these counts, of the queues that exist, for as long as the block lasts."""
+        """Show the counts of existing queues inside the block."""
         self._counts, self._names = counts, names
         try:
             yield

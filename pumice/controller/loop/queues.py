@@ -1,7 +1,7 @@
 """The loop for queues: their states, up and down the tree, their counts of PodGroups, and Commands for them.
 
-PodGroups are counted by their changes. A change that leaves others in the queue is looked at after a second, together with
-those that follow, so that the work and the writes do not grow with the number of changes.
+PodGroups are counted by their changes. If other PodGroups stay in the queue, the pass runs a second after the change,
+together with later changes. So the number of passes and writes does not grow with the number of changes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,11 +37,11 @@ __all__ = ["QueueCaches", "QueueTerm"]
 _BELOW = "parent"
 _BY_QUEUE = "queue"
 _UNSEEN_SECONDS = 1.0
-"""How long until a queue that exists, but not in the caches, is looked at again."""
+"""How long until a queue that exists, but not in the caches, is checked again."""
 
 
 class QueueCaches:
-    """What is watched.
+    """Watches for queues.
 
     Attributes:
         queues: Queues.
@@ -50,7 +50,7 @@ class QueueCaches:
     """
 
     def __init__(self, watches: Watches) -> None:
-        """Ask for the caches."""
+        """Create the caches."""
         self.queues = watches.of(QUEUE, Queue)
         self.commands = watches.of(COMMAND, Command)
         self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
@@ -59,12 +59,12 @@ class QueueCaches:
 
 
 class QueueTerm(PlannedTerm[str]):
-    """The time for which this process leads, as far as queues are concerned; keys are their names."""
+    """The queue controller, while this process is the leader; keys are names of queues."""
 
     def __init__(
         self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: QueueCaches
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         super().__init__(
             worker,
             "queues",
@@ -81,7 +81,7 @@ class QueueTerm(PlannedTerm[str]):
         self._written: dict[str, float] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to PodGroups, Commands and queues, in this order: a queue is looked at when all PodGroups are counted."""
+        """Subscribe to PodGroups, Commands and queues, in this order: all PodGroups are counted before the first pass over a queue."""
         stack.callback(await self._pod_groups.replay(self._group_changed))
         stack.callback(await self._commands.replay(self._command_changed))
         stack.callback(await self._queues.replay(self._queue_changed))
@@ -89,7 +89,7 @@ class QueueTerm(PlannedTerm[str]):
             stack.enter_context(self._collector.showing(self._counts, self._names))
 
     def look(self, key: str) -> PlannedObject | None:
-        """A queue; where there is none, the oldest Command for it."""
+        """A queue; if it does not exist, the oldest Command for it."""
         queue = self._queues.get(key)
         if queue is not None:
             meta = queue.metadata
@@ -103,7 +103,7 @@ class QueueTerm(PlannedTerm[str]):
         return PlannedObject(COMMAND, {"metadata": named})
 
     async def plan(self, key: str, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
-        """What is to be written about a queue; a Command for one that does not exist is refused."""
+        """Plan the writes for a queue; a Command for a queue that does not exist is refused."""
         del finds
         queue = self._queues.get(key)
         if queue is None:
@@ -179,7 +179,7 @@ class QueueTerm(PlannedTerm[str]):
 
 
 def _read_of(queue: Queue) -> tuple[object, ...]:
-    """What the plans of the queues below depend on, and its own but for its counts."""
+    """The fields on which the plans of this queue and of the queues below depend, without its counts."""
     meta, status = queue.metadata, queue.status
     return meta.uid, meta.deletion_timestamp, meta.annotations, queue.spec.parent, status.state
 

@@ -1,7 +1,7 @@
 """Which controllers run: the option `--controllers`, as Volcano's controller manager has it.
 
-An entry is a name, `+name` for the same, `-name` for all but this one, or `*` for all. The first entry that names a controller
-decides; `*` decides where none does.
+An entry is a name, `+name` (the same as the name), `-name` (not this one), or `*` (all). For each controller the first
+entry with its name decides, or else `*`.
 """
 
 from collections.abc import Iterable
@@ -23,24 +23,25 @@ CONTROLLERS = {
     "jobtemplate-controller": "JobTemplates: the list of Jobs that were made from each",
     "wiring-controller": "what plugins want for the pods of other controllers (`pumice.dev/plugins`)",
 }
-"""What each controller is there for, by the name that Volcano gives it; `wiring-controller` is Pumice's own."""
+"""The purpose of each controller, by Volcano's name for it; `wiring-controller` is Pumice's own."""
 
 NOT_BUILT = {"sharding-controller": "Pumice has no sharded scheduling"}
-"""Controllers of Volcano that Pumice has not, and why; switching them off is accepted."""
+"""Controllers of Volcano that Pumice does not have, each with the reason; turning them off is accepted."""
 
 
 class SelectionError(ValueError):
-    """A selection that cannot be used; the message says why and what to write instead."""
+    """An invalid selection; the message says why and what to write instead."""
 
 
 def selected(entries: Iterable[str]) -> frozenset[str]:
-    """The controllers that a selection asks for.
+    """The selected controllers.
 
     Args:
-        entries: Names, each perhaps with `+` or `-` before it, and `*`.
+        entries: Names, each with an optional `+` or `-`, and `*`.
 
     Raises:
-        SelectionError: An entry is unknown or stands twice, or asks for a controller that is not built, or nothing is selected.
+        SelectionError: An entry is unknown or occurs twice, or selects a controller that is not built, or nothing is
+            selected.
     """
     wanted: dict[str, bool] = {}
     for entry in entries:

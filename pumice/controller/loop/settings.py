@@ -18,12 +18,12 @@ class ControllerSettings(ElectionSettings):
 
     Attributes:
         controllers: The controllers that run, by their names in `--controllers`.
-        workers: Objects that a controller works on at once.
+        workers: Number of objects that a controller handles concurrently.
         concurrent_writes: Maximum number of concurrent writes for one Job.
         namespace: The only namespace that is watched; None for all namespaces.
-        secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
+        secrets: Whether Secrets may be read and written; plugins that need Secrets require this.
         plugins: Settings of job plugins.
-        max_pods_per_job: Pods that a Job may ask for.
+        max_pods_per_job: Maximum number of pods of a Job.
         window: Pods that one pass over a Job creates at most, and marks or removes at most.
         scheduler_names: Schedulers whose pods, if other controllers made them, get PodGroups.
         inherit_owner_annotations: Whether these PodGroups follow annotations of the pods' owners, too.

@@ -1,6 +1,6 @@
-"""Steps of a plan as requests to the API server, and what its answers mean.
+"""Steps of a plan as requests to the API server, and the meaning of the responses.
 
-A write that has been sent is waited for also when the term ends meanwhile; see `cluster.sent`.
+The response to a sent write is awaited also if the term ends; see `cluster.sent`.
 """
 
 import asyncio
@@ -46,21 +46,21 @@ __all__ = ["OwnWrite", "PlanOutcome", "StepSender"]
 logger = logging.getLogger(__name__)
 
 NAMESPACE_TERMINATING = "NamespaceTerminating"
-"""Cause of a refusal to create something in a namespace that is being deleted, and reason of the event."""
+"""Cause with which the API server refuses a creation in a namespace that is being deleted; also the reason of the event."""
 
 QUOTA = "exceeded quota"
-"""Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
+"""Part of the message with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
 
 
 class OwnWrite(NamedTuple):
-    """Something that this process wrote.
+    """A write of this process.
 
     Attributes:
         kind: Kind of the object.
         namespace: Its namespace; empty for kinds that have none.
         name: Its name.
         uid: Its uid.
-        made: The object as the server has it now; None for one that was deleted.
+        made: The object in the response; None for a deletion.
     """
 
     kind: Kind
@@ -71,26 +71,26 @@ class OwnWrite(NamedTuple):
 
     @property
     def version(self) -> str:
-        """The resourceVersion that it got; empty for a deletion."""
+        """The resourceVersion of the result; empty for a deletion."""
         return self.made["metadata"]["resourceVersion"] if self.made else ""
 
 
 @dataclass(slots=True)
 class PlanOutcome:
-    """What came of a plan.
+    """The outcome of a plan.
 
     Attributes:
-        written: What was written, in the order of the answers.
-        finds: Objects that have a name that was to be created.
-        after: Seconds after which to look again, even if nothing changes.
-        outdated: Whether the picture that the plan was made from turned out to be old.
+        written: Successful writes, in the order of the responses.
+        finds: Existing objects with a name that was to be created.
+        after: Seconds until the next pass, even if nothing changes.
+        outdated: Whether the plan was made from an outdated state.
         confirmed: Whether the server confirmed that the Job is in the state that was observed.
         wrote_status: Whether the status of the Job was written.
-        trouble: What the server refused.
+        trouble: The refusal of the server.
         over_quota: Tasks whose pods a quota refuses.
         refused: Why a Job cannot be created; the others of the stage are created all the same.
         broken: Whether the server could not be reached.
-        busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
+        busy: Seconds for which an overloaded server wants no requests; None if it is not overloaded.
     """
 
     written: list[OwnWrite] = field(default_factory=list)
@@ -107,12 +107,12 @@ class PlanOutcome:
 
     @property
     def complete(self) -> bool:
-        """Whether every step was carried out."""
+        """True if every step was carried out."""
         return self.goes_on and not self.over_quota and self.refused is None
 
     @property
     def goes_on(self) -> bool:
-        """Whether further steps may be carried out."""
+        """True if further steps may be carried out."""
         return not (self.outdated or self.trouble or self.broken or self.busy is not None)
 
 
@@ -129,7 +129,7 @@ class StepSender:
         make_keys: KeyMaker,
         sent: SentRequests,
     ) -> None:
-        """Make a sender; the arguments are those of `Executor`."""
+        """Create a sender; the arguments are those of `Executor`."""
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
@@ -154,7 +154,7 @@ class StepSender:
             outcome.outdated |= not outcome.confirmed
 
     async def send(self, step: Step, job: Raw, outcome: PlanOutcome) -> None:
-        """Carry out a step, and note in the outcome what came of it."""
+        """Carry out a step, and record the result in the outcome."""
         try:
             await self._send(step, job, outcome)
         except asyncio.CancelledError:
@@ -357,7 +357,7 @@ class StepSender:
 
 
 def _is_watched(kind: Kind) -> bool:
-    """True if a cache shows what was written; claims are remembered as they were answered."""
+    """True if a cache shows what was written. Claims are not watched; their responses are kept."""
     return kind != PERSISTENT_VOLUME_CLAIM
 
 

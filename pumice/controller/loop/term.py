@@ -1,4 +1,4 @@
-"""The loop: wait for news of a Job, look at it, carry out what `reconcile` says."""
+"""The loop of Jobs: wait for a change of a Job, plan with `reconcile`, carry the plan out."""
 
 import logging
 import math
@@ -49,20 +49,20 @@ __all__ = ["JobTerm"]
 logger = logging.getLogger(__name__)
 
 UNSEEN_SECONDS = 5.0
-"""How long until something that the caches do not show is looked at again."""
+"""How long until something that the caches do not show is checked again."""
 
 TOGETHER_SECONDS = 0.05
-"""Pods that change within this time are looked at together: those of a gang start and end in a row."""
+"""How long changes of pods are collected into one pass: pods of a gang start and end one after the other."""
 
 SHARE = 5
-"""While pods of a Job change all the time, planning takes at most a sixth of it."""
+"""While pods of a Job change continuously, planning takes at most this share of the time."""
 
 LONGEST_SECONDS = 3600.0
-"""Longest time until a Job that asked to be looked at again is; it then asks once more."""
+"""Maximum delay of a pass that was requested for later."""
 
 
 class JobTerm:
-    """The time for which this process leads without a break, with all that it remembers."""
+    """The Job controller, while this process is the leader, with its state."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class JobTerm:
         )
 
     async def run(self) -> None:
-        """Work until cancelled; then wait for the answers to what was sent."""
+        """Work until cancelled; then wait for the responses to open requests."""
         try:
             await self._work()
         finally:
@@ -121,21 +121,21 @@ class JobTerm:
             self._memory.removed(key, old)
 
     def _note_pod(self, key: JobKey) -> None:
-        """Look at a Job whose pod changed, once for pods that change at about the same time."""
+        """Add a Job whose pod changed to the queue, once for changes at about the same time."""
         if self._memory.waits(key):
             self._jobs.add(key)
         else:
             self._jobs.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
 
     def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
-        """Look at Jobs of which something was refused when a queue opens: admission refuses PodGroups for closed queues."""
+        """Add Jobs with a refused write to the queue when a queue opens: admission refuses PodGroups for closed queues."""
         del change
         if new is not None and new.is_open and (old is None or not old.is_open):
             for key in self._memory.refused():
                 self._jobs.add(key)
 
     async def _job(self, key: JobKey) -> float | None:
-        """One pass over a Job; the seconds after which to look again, if that is known."""
+        """One pass over a Job. Returns the seconds until the next pass, if known."""
         namespace, name = key
         self._metrics.jobs.set(len(self._caches.jobs))
         started = self._clock.monotonic()
@@ -181,7 +181,7 @@ class JobTerm:
         return self._after(memory, outcome, plan.wake)
 
     def _note_first_pods(self, job: Raw) -> None:
-        """Observe how long a Job waited for its first pods; those of a restart are not counted."""
+        """Observe how long a Job waited for its first pods; restarts are not counted."""
         created = parse_time(job["metadata"].get("creationTimestamp"))
         if created is not None and not (job.get("status") or {}).get("version"):
             self._metrics.first_pods.observe(max(0.0, self._clock.wall() - created) * 1000)
@@ -204,7 +204,7 @@ class JobTerm:
     def _after(
         self, memory: JobMemory, outcome: PlanOutcome, wake: float | None = None
     ) -> float | None:
-        """Seconds after which to look again at a Job, if that is known."""
+        """Seconds until the next pass over a Job, if known."""
         if outcome.busy is not None:
             # It is the controller that has too many requests, not this Job.
             self._busy_until = max(self._busy_until, self._clock.monotonic() + outcome.busy)

@@ -1,4 +1,4 @@
-"""The watches of the controller's process. Controllers that watch the same share one cache."""
+"""The watches of the controller's process. Controllers that watch the same objects share one cache."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 
 class Watches:
-    """Caches by what they hold; each must `run`.
+    """Caches by kind and filters; each must `run`.
 
     Attributes:
-        required: Those that must be current before the process is ready, in the order in which they were asked for.
-        optional: The others: a cluster need not have their kinds, or what needs them waits by itself.
+        required: Caches that must be synced before the process is ready, in the order of creation.
+        optional: Other caches: a cluster may lack their kinds, or their users wait for them.
     """
 
     def __init__(
         self, client: Client, *, namespace: str | None = None, clock: Clock | None = None
     ) -> None:
-        """Describe the watches of a process.
+        """Create an empty set of watches.
 
         Args:
             client: Session with the API server.
@@ -49,16 +49,16 @@ class Watches:
         keep: Callable[[T], bool] | None = None,
         optional: bool = False,
     ) -> WatchCache[T]:
-        """The cache of a kind; the same one for the same arguments.
+        """The cache of a kind; equal arguments return the same cache.
 
         Args:
             kind: What to watch.
-            type_: msgspec struct (or `dict`) that objects become.
-            namespace: Another namespace than that of the process.
+            type_: msgspec struct (or `dict`) into which objects are decoded.
+            namespace: A namespace, if it is not that of the process.
             label_selector: Only objects with these labels.
             field_selector: Only objects with these fields.
-            keep: Whether an object takes room in the cache; all do when None.
-            optional: Whether the process is ready without it.
+            keep: Whether an object is kept in the cache; all are if None.
+            optional: Whether the process is ready without this cache.
         """
         key = (kind, type_, namespace, label_selector, field_selector, keep)
         found = self._known.get(key)

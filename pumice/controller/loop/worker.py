@@ -20,7 +20,7 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
     """The controllers of one process.
 
     Attributes:
-        watches: What they watch.
+        watches: Their watches.
     """
 
     component = "pumice-controller"
@@ -34,14 +34,14 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
         clock: Clock | None = None,
         metrics: ControllerMetrics | None = None,
     ) -> None:
-        """Make a worker; its `tasks` must run.
+        """Create a worker; its `tasks` must run.
 
         Args:
             client: Session with the API server.
             registry: The job plugins.
-            settings: How to work.
+            settings: The settings.
             clock: Tells the time and waits.
-            metrics: What to count in.
+            metrics: The metrics to update.
 
         Raises:
             ConfigurationError: None of the controllers works for one namespace alone.
@@ -64,7 +64,7 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
         )
 
     def tasks(self) -> tuple[SupervisedTask, ...]:
-        """Everything that must run, for `run_until_stopped`."""
+        """All tasks that must run, for `run_until_stopped`."""
         optional = (
             SupervisedTask(f"watch of {each.kind.resource}", each.run)
             for each in self.watches.optional

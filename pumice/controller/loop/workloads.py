@@ -1,7 +1,7 @@
 """The loop for PodGroups of pods that other controllers make.
 
-Watched are the pods of our schedulers that are not pods of Volcano Jobs, their PodGroups, and owners of the kinds that Kubernetes brings.
-Owners of other kinds are looked up.
+It watches pods of Pumice's schedulers that are not pods of Volcano Jobs, their PodGroups, and owners of Kubernetes' own
+kinds. Owners of other kinds are looked up.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,14 +44,14 @@ _BY_GROUP = "group"
 
 _FEW_PODS = 100
 UNREADABLE_SECONDS = 5.0
-"""How long until an owner that could not be read is tried again."""
+"""How long until an owner that could not be read is read again."""
 
 _PAUSE_SECONDS = 0.0001
-"""Before a pass over many pods, for each of them: 20 times what the pass takes."""
+"""Pause before a pass, in seconds for each pod of the unit: 20 times what the pass takes."""
 
 
 class WorkloadCaches:
-    """What is watched.
+    """Watches for PodGroups of other owners.
 
     Attributes:
         pods: Pods that Pumice schedules, without those of Volcano Jobs.
@@ -61,11 +61,11 @@ class WorkloadCaches:
     """
 
     def __init__(self, watches: Watches, scheduler_names: Sequence[str]) -> None:
-        """Ask for the caches.
+        """Create the caches.
 
         Args:
             watches: The watches of the process.
-            scheduler_names: Whose pods get PodGroups.
+            scheduler_names: Schedulers whose pods get PodGroups.
         """
         self.queues = watches.of(kinds.QUEUE, Queue)
         self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
@@ -80,7 +80,7 @@ class WorkloadCaches:
         return (self.queues, self.pod_groups, *self.owners.values(), self.pods)
 
     def unit(self, key: UnitKey) -> GroupedPods | None:
-        """A unit of which there are pods, or of which there is a PodGroup."""
+        """A unit that has pods or a PodGroup."""
         pods = self.pods.indexed(_BY_UNIT, key)
         if pods:
             return unit_of(pods[0].metadata)
@@ -92,7 +92,7 @@ class WorkloadCaches:
         return None
 
     def count(self, key: UnitKey) -> int:
-        """How many pods a unit has."""
+        """Number of pods of a unit."""
         return len(self.pods.indexed(_BY_UNIT, key))
 
     def group(self, key: UnitKey) -> Raw | None:
@@ -101,7 +101,7 @@ class WorkloadCaches:
         return self.pod_groups.get(f"{GROUP_PREFIX}{uid}", namespace)
 
     def picture(self, unit: GroupedPods) -> ObservedGroup:
-        """What there is of a unit."""
+        """The observed state of a unit."""
         key = unit.namespace, unit.uid
         owners = self.owners.get(unit.kind)
         owner = owners.get(unit.name, unit.namespace) if owners is not None else None
@@ -111,14 +111,14 @@ class WorkloadCaches:
 
 
 class WorkloadTerm(PlannedTerm[UnitKey]):
-    """The time for which this process leads, as far as PodGroups of other controllers' pods are concerned."""
+    """The controller for PodGroups of other owners' pods, while this process is the leader."""
 
     def __init__(
         self,
         worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         caches: WorkloadCaches,
     ) -> None:
-        """Make a term; it must `run`."""
+        """Create a term; it must `run`."""
         settings = worker.settings
         super().__init__(worker, "pods of other owners", caches.all, workers=settings.workers)
         self._caches = caches
@@ -141,7 +141,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         return None if unit is None else PlannedObject(unit.kind, unit.obj)
 
     async def plan(self, key: UnitKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
-        """What its pods want, less what there is."""
+        """The plan for the PodGroup of a unit."""
         del subject
         unit = self._caches.unit(key)
         if unit is None:
@@ -168,12 +168,12 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         return Plan.of(*plan.stages, [RequeueAfter(LOOK_AGAIN_SECONDS)]) if looks_up else plan
 
     def forget(self, key: UnitKey) -> None:
-        """A unit is gone."""
+        """Drop the state of a unit that is gone."""
         self._refused.pop(key, None)
         self._owners.forget(*key)
 
     def carried_out(self, key: UnitKey, outcome: PlanOutcome) -> None:
-        """Remember what was refused: it may be accepted when a queue opens, and must hold up nothing else."""
+        """Remember refusals: the write may be accepted when a queue opens, and must not delay other steps."""
         if outcome.trouble is not None:
             self._refused[key] = None
         else:
@@ -217,7 +217,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
 
 
 def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
-    """The pods of our schedulers. A field selector has one name; of several, those of others are dropped on arrival."""
+    """The pods of the given schedulers. A field selector can name one; with several names, other pods are dropped on arrival."""
     others = f"!{keys.JOB_NAME}"
     if len(names) == 1:
         selector = f"spec.schedulerName={next(iter(names))}"
@@ -245,7 +245,7 @@ def _key(pod: Pod) -> UnitKey:
 
 
 def _read(pod: Pod) -> tuple[object, ...]:
-    """What a plan depends on."""
+    """The fields on which a plan depends."""
     meta = pod.metadata
     return (
         meta.uid,
@@ -258,7 +258,7 @@ def _read(pod: Pod) -> tuple[object, ...]:
 
 
 def _ours(group: Raw) -> tuple[object, ...]:
-    """What a plan depends on; the status is the scheduler's."""
+    """The fields of a PodGroup on which a plan depends; its status belongs to the scheduler."""
     meta = group["metadata"]
     parts = (meta.get(key) for key in ("uid", "labels", "annotations", "ownerReferences"))
     return (*parts, "deletionTimestamp" in meta, group.get("spec"))

@@ -1,4 +1,4 @@
-"""The Queue as its controller keeps it: its state, the state of the queues below it, and its counts of PodGroups.
+"""The queue controller: the state of a queue, the state of the queues below it, and its counts of PodGroups.
 
 Whether a queue is closed follows from the whole tree and not from the order of events. A queue is closed by its user, or by
 a queue above it that its user closed; the annotation `volcano.sh/closed-by-parent` tells the two apart. So a restart loses

@@ -1,4 +1,4 @@
-"""How many PodGroups each queue has, by phase: kept by their changes, so that a change costs the same in any queue."""
+"""Counts of PodGroups of each queue by phase. They are updated with each change, so the cost does not depend on the size of a queue."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,17 +21,17 @@ def queue_and_phase(group: Raw) -> tuple[str, str]:
 
 
 class GroupCounts:
-    """PodGroups by queue and phase, also of queues that do not exist (yet)."""
+    """PodGroups by queue and phase, also for queues that do not exist."""
 
     def __init__(self) -> None:
         self._queues: dict[str, Counter[str]] = {}
 
     def of(self, queue: str) -> Mapping[str, int]:
-        """PodGroups of a queue by phase, without phases of which there are none."""
+        """PodGroups of a queue by phase, without phases that have none."""
         return self._queues.get(queue, _NONE)
 
     def change(self, old: Raw | None, new: Raw | None) -> tuple[str, ...]:
-        """Take in that a PodGroup became another; None stands for one that does not exist.
+        """Update the counts for a changed PodGroup; None means that it does not exist.
 
         Returns:
             The queues whose counts changed.

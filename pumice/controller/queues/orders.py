@@ -1,6 +1,6 @@
-"""Commands for queues: `vcctl queue operate --action close` makes one.
+"""Commands for queues; `vcctl queue operate --action close` creates one.
 
-They are taken one at a time, the oldest first. A Command is removed once it is carried out; should the controller die in
+They are taken one at a time, the oldest first. A Command is removed once it is carried out; if the controller stops in
 between, the next one carries it out again, which changes nothing.
 """
 
@@ -22,12 +22,12 @@ OPEN = "OpenQueue"
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """The Command to deal with now.
+    """The Command to handle now.
 
     Attributes:
         command: The Command.
         refusal: Why it is refused, empty when it is not.
-        reason: Reason of the event that says so.
+        reason: Reason of the event about the refusal.
     """
 
     command: Command
@@ -36,12 +36,12 @@ class QueueOrder:
 
     @property
     def action(self) -> str:
-        """What is to be done."""
+        """The action to take."""
         return self.command.action
 
     @property
     def why(self) -> str:
-        """The Command, for a message."""
+        """The Command as text for a message."""
         text = self.command.message
         return f"Command {self.command.metadata.name}" + (f": {text}" if text else "")
 

@@ -1,9 +1,9 @@
-"""What is to be written about one queue: its state, why it is closed, its counts, and the answer to a Command.
+"""The writes for one queue: its state, the reason why it is closed, its counts, and the result of a Command.
 
-A queue is closed while its user wants it closed, while a queue above it is closed by its own user, and while it is being
-deleted. A closed queue with PodGroups is Closing: these go on, and none is added. Of a queue's annotation and its state, one is
-written in a pass, in an order that lets a controller die between the two: that a queue closes with the one above it is
-noted before it closes, and that it does not any more after it has opened.
+A queue is closed while its user wants it closed, while a queue above it is closed by its own user, and while it is
+being deleted. A closed queue with PodGroups is Closing: these continue, and none is added. A pass writes either the
+annotation or the state, in an order that is safe if the controller stops in between: the annotation is set before the
+queue closes, and removed after it has opened.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,12 +57,12 @@ class ObservedQueue:
 
 @dataclass(frozen=True, slots=True)
 class _TargetState:
-    """What a queue is to become.
+    """The state that a queue should have.
 
     Attributes:
         state: Its state.
         is_marked: Whether it is closed only because of a queue above it.
-        message: Why it is closed, or what is wrong.
+        message: Why it is closed, or its problem.
     """
 
     state: str
@@ -71,7 +71,7 @@ class _TargetState:
 
 
 def own_status(queue: Queue) -> Raw:
-    """The fields of a queue's status that its controller writes, without zeros; the others are the scheduler's."""
+    """The status fields of a queue that its controller writes, without zeros; the others are the scheduler's."""
     status = queue.status
     counts = {name: getattr(status, name) for name in COUNTS.values()}
     fields = {"state": status.state, "message": status.message} | counts
@@ -79,7 +79,7 @@ def own_status(queue: Queue) -> Raw:
 
 
 def plan_queue(seen: ObservedQueue) -> Plan:
-    """The plan for a queue; empty when what is stored is right."""
+    """The plan for a queue; empty if nothing differs."""
     queue = seen.queue
     order = next_queue_order(queue, seen.commands)
     answer: list[Step] = []
@@ -134,7 +134,7 @@ def _missing(name: str) -> str:
 
 
 def _note(queue: Queue, aim: _TargetState) -> list[Step]:
-    """Whether it is closed by a queue above it, in its annotation; and its parent, where it names none."""
+    """The annotation about being closed by a queue above, and the default of the parent."""
     meta = queue.metadata
     patch: dict[str, Any] = {
         "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}
@@ -191,7 +191,7 @@ def _transition(
 
 
 def _answer(seen: ObservedQueue, aim: _TargetState, order: QueueOrder | None) -> list[RecordEvent]:
-    """The events of a Command, unless the change of state has one."""
+    """The events of a Command, unless the change of state has an event."""
     if order is None:
         return []
     queue, above = seen.queue, closing_one(seen.above)

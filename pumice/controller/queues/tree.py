@@ -1,4 +1,4 @@
-"""The queues above a queue, and which of them closes it."""
+"""The queues above a queue, and the one of them that closes it."""
 
 from collections.abc import Callable, Iterable
 
@@ -21,14 +21,14 @@ def is_marked(queue: Queue) -> bool:
 
 
 def closed_by_user(queue: Queue) -> bool:
-    """True for a queue that is closed for a reason of its own."""
+    """True for a queue that is closed by its user."""
     return queue.status.state in CLOSED_STATES and not is_marked(queue)
 
 
 def climb(queue: Queue, get: Callable[[str], Queue | None]) -> tuple[tuple[Queue, ...], str]:
     """The queues above a queue, nearest first, and the name of the one that does not exist.
 
-    A cycle ends where it comes back to a queue. The queue `root` may be missing: nothing depends on it.
+    In a cycle the search stops at the first repeated queue. Queue `root` may be missing: nothing depends on it.
 
     Args:
         queue: The queue.
@@ -47,5 +47,5 @@ def climb(queue: Queue, get: Callable[[str], Queue | None]) -> tuple[tuple[Queue
 
 
 def closing_one(above: Iterable[Queue]) -> Queue | None:
-    """The nearest queue above that is closed for a reason of its own, and so closes all below it."""
+    """The nearest queue above that its user has closed; it closes all queues below."""
     return next(filter(closed_by_user, above), None)

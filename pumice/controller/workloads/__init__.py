@@ -1,6 +1,6 @@
 """PodGroups for pods that other controllers make: ReplicaSets, StatefulSets, batch Jobs and all others.
 
-`owners` reads who makes pods, `groups` says what the PodGroup of such an owner asks for, and `plans` what is to be done about it.
+`owners` reads the owners of pods, `groups` builds the PodGroup of an owner, and `plans` plans the writes.
 """
 
 from pumice.controller.workloads.owners import (

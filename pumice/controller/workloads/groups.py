@@ -1,8 +1,9 @@
-"""What the PodGroup of another controller's pods asks for.
+"""The PodGroup of another controller's pods.
 
-The annotations of a pod and of its owner say it: the pod's count, then the owner's. A minimum above the number of pods that the owner
-has at once would never be reached, so it is lowered to that number: a ReplicaSet in the middle of a rolling update has few of its
-Deployment's replicas. Pods that job plugins wire wait for each other; all of them are needed unless a minimum is stated.
+Its fields follow from annotations of a pod and of its owner; those of the pod take precedence. A minimum above the
+number of the owner's pods could never be reached, so it is lowered to that number: during a rolling update a ReplicaSet
+has only a part of its Deployment's replicas. Pods that job plugins wire wait for each other, so all of them are needed
+unless a minimum is set.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ _LARGEST = 2**31 - 1
 
 @dataclass(slots=True)
 class WantedGroup:
-    """A PodGroup, and what its owner's user should know of it.
+    """A PodGroup, and events about its annotations.
 
     Attributes:
         group: The manifest.
@@ -50,8 +51,8 @@ def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool
 
     Args:
         unit: The unit.
-        pod: The newest of its pods, which represents all of them.
-        owner: Its owner, if that is watched.
+        pod: The newest of its pods, whose annotations are used.
+        owner: Its owner, if that is known.
         inherit: Whether annotations of the owner count.
     """
     events: list[RecordEvent] = []
@@ -153,7 +154,7 @@ def _topology(stated: Mapping[str, str], events: list[RecordEvent]) -> Raw | Non
 
 
 def _annotations(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Annotations of the group: the owner's of Volcano, and what the pod says about its eviction."""
+    """Annotations of the group: those of Volcano on the owner, and those of the pod about eviction."""
     found = {key: text for key, text in inherited.items() if key.startswith(_INHERITED)}
     budget = next((key for key in _BUDGETS if key in own), None)
     if budget is not None:

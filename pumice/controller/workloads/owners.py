@@ -1,8 +1,8 @@
 """Owners of pods, as far as their PodGroups depend on them.
 
-The pods of one controlling owner are one unit and have one PodGroup, `podgroup-<uid of the owner>`. A pod without a controlling
-owner is a unit by itself. Of the owners that Kubernetes brings, annotations and the number of pods are watched. Of owners of other
-kinds, which are custom resources most often, the annotations are looked up; how many pods they have is not known.
+The pods of one controlling owner are one unit and have one PodGroup, `podgroup-<uid of the owner>`. A pod without a
+controlling owner is a unit by itself. For Kubernetes' own kinds of owners, annotations and numbers of pods are watched.
+For other kinds, mostly custom resources, annotations are looked up, and the number of pods is not known.
 """
 
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ OWNER_KINDS: tuple[Kind, ...] = (
 GROUP_PREFIX = "podgroup-"
 
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
-"""On the ReplicaSet of a Deployment: the replicas of the Deployment, of which the ReplicaSet may have a part only."""
+"""Annotation of a Deployment's ReplicaSet: the replicas of the Deployment, of which the ReplicaSet may have only a part."""
 
 _READ = ("volcano.sh/", "scheduling.volcano.sh/", DESIRED_REPLICAS)
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in OWNER_KINDS}
 
 
 class WorkloadMeta(ApiStruct, frozen=True):
-    """Which object it is; of its annotations, those that its PodGroup depends on."""
+    """Identity of an object, and those of its annotations on which its PodGroup depends."""
 
     name: str = ""
     namespace: str = ""
@@ -45,14 +45,14 @@ class WorkloadMeta(ApiStruct, frozen=True):
     annotations: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Drop annotations that are never read: the manifest as kubectl keeps it is larger than all the rest."""
+        """Drop annotations that are never read: kubectl's copy of the manifest is larger than the rest."""
         found = self.annotations or {}
         read = {key: text for key, text in found.items() if key.startswith(_READ)}
         msgspec.structs.force_setattr(self, "annotations", read or None)
 
 
 class WorkloadSpec(ApiStruct, frozen=True):
-    """How many pods an owner makes, and how."""
+    """Number of pods of an owner, and its update strategy."""
 
     replicas: int | None = None
     parallelism: int | None = None
@@ -68,7 +68,7 @@ class Workload(ApiStruct, frozen=True):
     spec: WorkloadSpec = WorkloadSpec()
 
     def size(self, kind: Kind) -> int | None:
-        """Pods that it has at once; None for a DaemonSet, where that depends on the nodes, and for owners of other kinds."""
+        """Number of its pods; None for a DaemonSet, where it depends on the nodes, and for owners of other kinds."""
         spec = self.spec
         if kind == kinds.DAEMON_SET or kind not in OWNER_KINDS:
             return None
@@ -80,7 +80,7 @@ class Workload(ApiStruct, frozen=True):
         return parallel if spec.completions is None else min(parallel, spec.completions)
 
     def whole_size(self, kind: Kind) -> int | None:
-        """The same at the end of a rolling update, which a Deployment divides over several ReplicaSets."""
+        """`size` after a rolling update: a Deployment divides its replicas over several ReplicaSets until then."""
         desired = (self.metadata.annotations or {}).get(DESIRED_REPLICAS, "")
         size = self.size(kind)
         return size if size is None or not desired.isdecimal() else max(size, int(desired))
@@ -114,12 +114,12 @@ class GroupedPods:
 
     @property
     def is_looked_up(self) -> bool:
-        """True if the annotations of the owner are looked up. A pod's are not, whatever it owns: it has a PodGroup of its own."""
+        """True if the annotations of the owner are looked up. Those of a pod are not, because it has a PodGroup of its own."""
         return not self.is_watched and (self.kind.group, self.kind.kind) != ("", kinds.POD.kind)
 
     @property
     def obj(self) -> dict[str, Any]:
-        """The owner as far as events need it."""
+        """A reference to the owner for events."""
         return {"metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid}}
 
 

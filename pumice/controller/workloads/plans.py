@@ -1,11 +1,13 @@
-"""What is to be done about the PodGroup of one unit of pods: one group an owner, one patch a pod.
+"""The plan for the PodGroup of one unit of pods: one group for each owner, one patch for each pod.
 
-The scheduler reads from a pod's annotation which PodGroup it belongs to. Only the pod can say so: the template is its owner's, and a
-change of it would have the owner replace its pods. The group is written first, so that no pod names a group that does not exist.
+The scheduler finds the PodGroup of a pod by the pod's annotation. The annotation is set on the pod and not in the
+owner's template, because a changed template would make the owner replace its pods. The group is written first, so that
+no pod names a group that does not exist.
 
-Pods that name a group already are left alone, as those of Spark, KubeRay, Kubeflow and LeaderWorkerSet. There is one exception: a name
-that this controller gave, of a group that is gone. Such a pod would wait forever, so the group is made again, or the pod joins the
-group of its present owner. The group of an owner that was scaled to nothing is removed; otherwise a group goes when its owner goes.
+Pods that already name a group are left alone, for example those of Spark, KubeRay, Kubeflow and LeaderWorkerSet. The
+exception is a name that this controller set, of a group that is gone. Such a pod would wait forever, so the group is
+created again, or the pod joins the group of its present owner. If an owner is scaled to zero, its group is removed;
+otherwise the group is collected with the owner.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +37,7 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class ObservedGroup:
-    """What there is of a unit.
+    """The observed state of a unit.
 
     Attributes:
         unit: The unit.
@@ -70,10 +72,10 @@ def plan_group(
     """The plan that gives the pods of a unit their PodGroup.
 
     Args:
-        picture: What there is.
+        picture: The observed state.
         exists: Whether the namespace has a PodGroup of a name.
         inherit: Whether annotations of the owner count.
-        was_refused: Whether the last plan was refused in part. A change of the group that is refused holds up no pods.
+        was_refused: Whether a part of the last plan was refused. A refused change of the group must not delay pods.
     """
     unit, owner, group = picture.unit, picture.owner, picture.group
     if unit.is_watched and owner is None:
@@ -126,12 +128,12 @@ def _scaled_to_nothing(picture: ObservedGroup) -> Plan:
 
 
 def _belongs(unit: GroupedPods, group: Raw) -> bool:
-    """True if a group of the unit's name is the unit's; one without a controller becomes so."""
+    """True if a group with the unit's name belongs to the unit; a group without a controller is adopted."""
     return controls_raw(_meta(unit), group) or described(group) == "no controller"
 
 
 def _patch(unit: GroupedPods, stored: Raw, target: Raw) -> Raw:
-    """The merge patch of what is ours of a group; what the scheduler and others have written stays."""
+    """The merge patch for the fields that this controller sets; fields of the scheduler and of others stay."""
     patch = update(stored, target)
     changed: Raw = {}
     if "networkTopology" in (stored.get("spec") or {}) and "networkTopology" not in target["spec"]:

@@ -1,8 +1,7 @@
 """Job plugins on the pods of other controllers: Indexed Jobs, JobSets, LeaderWorkerSets.
 
-An annotation on the pod template names the plugins. `owners` reads the objects that have such
-templates, `units` makes the Jobs that plugins know of each, `places` finds out which pod of them a pod is,
-and `wiring` does to it what the controller does to its own.
+An annotation on the pod template names the plugins. `owners` reads the objects with such templates, `units` converts
+each to Jobs for plugins, `places` finds the position of a pod in them, and `wiring` applies the plugins to the pod.
 """
 
 from pumice.plugins.native.owners import OWNERS, Owner, OwnerKey

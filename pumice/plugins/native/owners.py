@@ -1,7 +1,7 @@
-"""Objects whose pods other controllers make, as far as plugins look at them.
+"""Objects whose pods other controllers create: the fields that plugins need.
 
-A cluster has Jobs by the ten thousand, of which few name plugins. So a pod template without the
-annotation is forgotten as soon as it is read.
+A cluster may have tens of thousands of Jobs, of which few name plugins. So a pod template without the annotation is
+dropped when it is read.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ _LARGEST = 2**31 - 1
 
 
 def annotation(template: Template | None, key: str) -> str:
-    """An annotation of a pod template, empty when there is none."""
+    """An annotation of a pod template; empty if it is missing."""
     metadata = (template or {}).get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     found = annotations.get(key) if isinstance(annotations, dict) else None
@@ -38,12 +38,12 @@ def _remembered(template: Template | None) -> Template | None:
 
 
 def _count(found: int) -> int:
-    """A number of pods or groups, within what a field of Kubernetes holds."""
+    """A number of pods or groups, limited to the range of a Kubernetes field."""
     return min(max(found, 0), _LARGEST)
 
 
 class OwnerMeta(ApiStruct, frozen=True):
-    """Which object it is, and in which state."""
+    """Identity of an object, and its deletion time."""
 
     name: str = ""
     namespace: str = ""
@@ -62,7 +62,7 @@ class _JobStatus(ApiStruct, frozen=True):
 
 
 class IndexedJobSpec(ApiStruct, frozen=True):
-    """What a Job asks for."""
+    """The spec of a Job."""
 
     completions: int | None = None
     parallelism: int | None = None
@@ -70,7 +70,7 @@ class IndexedJobSpec(ApiStruct, frozen=True):
     template: Template | None = None
 
     def __post_init__(self) -> None:
-        """Forget a template that names no plugins."""
+        """Drop a template that names no plugins."""
         msgspec.structs.force_setattr(self, "template", _remembered(self.template))
 
     @property
@@ -80,7 +80,7 @@ class IndexedJobSpec(ApiStruct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Number of indexes; one where nothing is said, as in Kubernetes."""
+        """Number of indexes; one by default, as in Kubernetes."""
         if self.completions is None:
             return 1 if self.parallelism is None else 0
         return _count(self.completions)
@@ -100,12 +100,12 @@ class IndexedJob(ApiStruct, frozen=True):
 
     @property
     def pods(self) -> int:
-        """Pods that it may have at once."""
+        """Maximum number of concurrent pods."""
         return self.spec.size
 
     @property
     def ended(self) -> bool:
-        """Whether there will be no more pods."""
+        """True if there will be no further pods."""
         return any(
             each.type in ("Complete", "Failed") and each.status == "True"
             for each in self.status.conditions or ()
@@ -174,7 +174,7 @@ class JobSet(ApiStruct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether there will be no more pods."""
+        """True if there will be no further pods."""
         return bool(self.status.terminal_state)
 
 
@@ -184,7 +184,7 @@ class _LeaderWorkerTemplate(ApiStruct, frozen=True):
     size: int | None = None
 
     def __post_init__(self) -> None:
-        """Forget templates that name no plugins; the workers' stands for the leader's where that is missing."""
+        """Drop templates that name no plugins; the worker template is used for the leader if it has none."""
         leader = self.worker_template if self.leader_template is None else self.leader_template
         msgspec.structs.force_setattr(self, "leader_template", _remembered(leader))
         msgspec.structs.force_setattr(self, "worker_template", _remembered(self.worker_template))
@@ -223,12 +223,12 @@ class LeaderWorkerSet(ApiStruct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """True if there will be no further pods, because it runs forever."""
+        """False: a LeaderWorkerSet runs forever."""
         return False
 
     @property
     def groups(self) -> int:
-        """Groups that there may be at once, those of a rolling update included."""
+        """Maximum number of concurrent groups, including those of a rolling update."""
         replicas = 1 if self.spec.replicas is None else _count(self.spec.replicas)
         strategy = self.spec.rollout_strategy
         rolling = strategy.rolling_update_configuration if strategy is not None else None

@@ -1,4 +1,4 @@
-"""Which pod of which owner a pod is, by the labels and references that its controller has put on it."""
+"""The position of a pod in its owner, from the labels and references that its controller sets."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,16 +33,16 @@ _MOST_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class NativePlace:
-    """A pod's place.
+    """A pod's position.
 
     Attributes:
         kind: Kind of the owner.
         owner: Its name.
-        uid: Its uid; empty where the pod does not tell.
-        unit: Number of the unit among those of the owner.
-        group: Replicated job that the pod belongs to; empty where the owner has no such groups.
-        job: Number of the Job among those of the group.
-        index: Number of the pod in its Job or group; None where it has none.
+        uid: Its uid; empty if the pod does not have it.
+        unit: Number of the unit in the owner.
+        group: Replicated job that the pod belongs to; empty if the owner has no such groups.
+        job: Number of the Job in the group.
+        index: Number of the pod in its Job or group; None if it has none.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class NativePlace:
 
 
 def place(pod: dict[str, Any]) -> NativePlace | None:
-    """Where a pod stands; None for one that none of these controllers has made."""
+    """Position of a pod; None if none of these controllers created it."""
     metadata = _object(pod.get("metadata"))
     labels = _object(metadata.get("labels"))
     if name := _text(labels.get(SET_NAME)):
@@ -86,7 +86,7 @@ def place(pod: dict[str, Any]) -> NativePlace | None:
 
 
 def _completion_index(metadata: dict[str, Any], labels: dict[str, Any]) -> int | None:
-    """The annotation is older than the label."""
+    """The index from the annotation, which is older than the label."""
     annotations = _object(metadata.get("annotations"))
     return number_in(annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX)))
 
@@ -100,7 +100,7 @@ def _controller(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def number_in(value: object) -> int | None:
-    """The whole number that a text says, as an index is written; None where it is none or has too many digits."""
+    """The integer in a text without leading zeros; None if the text is not one or has too many digits."""
     if not isinstance(value, str) or len(value) > _MOST_DIGITS:
         return None
     return int(value) if value.isascii() and value.isdigit() else None

@@ -1,10 +1,10 @@
-"""What the annotations of a pod template ask for: plugins with their arguments, and parts to play.
+"""Plugins and tasks that the annotations of a pod template request.
 
 `pumice.dev/plugins` is a mapping as in `spec.plugins` of a Volcano Job, in YAML or JSON, or only names
 with commas between them. `pumice.dev/tasks` divides pods of one template: `server=2,worker`.
 
-Every user who may create a Job writes these annotations, and the controller and the webhook read them. So their
-length is limited, YAML that refers to other parts of itself is refused, and messages quote the start of a text only.
+Any user who may create a Job can write these annotations, and the controller and the webhook read them. So their length
+is limited, YAML aliases are refused, and messages quote only the start of a text.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from pumice.api.yaml_values import DocumentError, YamlReader
 __all__ = ["ANNOTATION_LIMIT", "Plugins", "RequestError", "read_plugins", "read_tasks"]
 
 ANNOTATION_LIMIT = 16 * 1024
-"""Bytes of an annotation; the longest that is of use names some ten plugins with their arguments."""
+"""Maximum length of an annotation in bytes; about ten plugins with their arguments need less."""
 
 Plugins = dict[str, list[str]]
 """Plugins by name with their arguments."""
@@ -29,7 +29,7 @@ _EXAMPLE = '{"pytorch": ["--port=23456"]}'
 
 
 class RequestError(ValueError):
-    """An annotation that cannot be understood or does not fit the pods; the message says why."""
+    """An annotation that is invalid or does not fit the pods; the message says why."""
 
 
 def read_plugins(text: str) -> Plugins:
@@ -50,14 +50,14 @@ def read_plugins(text: str) -> Plugins:
 
 
 def read_tasks(text: str, size: int) -> list[tuple[str, int]]:
-    """Read `pumice.dev/tasks`: tasks with their number of pods, in the order of indexes.
+    """Read `pumice.dev/tasks`: tasks with their numbers of pods, in the order of indexes.
 
     Args:
-        text: `name=count` items with commas between; one of them may leave out the count and gets the rest.
-        size: Pods that there are.
+        text: `name=count` items with commas between; one of them may lack the count and gets the remaining pods.
+        size: Number of pods.
 
     Raises:
-        RequestError: It is too long or no such list, or its numbers do not add up to the pods.
+        RequestError: It is too long, not such a list, or its numbers do not add up to the pods.
     """
     _check_length(keys.TASKS, text)
     counts: dict[str, int | None] = {}
@@ -96,7 +96,7 @@ _LONGEST_PROBLEM = 200
 
 
 class _PlainReader(YamlReader):
-    """Reads YAML whose values are what is written, each once."""
+    """Reads YAML scalars as strings, and refuses aliases."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -1,9 +1,9 @@
 """Units: the Jobs that plugins see in an object of another controller.
 
-All pods of an Indexed Job, and all of a JobSet, are one unit; each group of a LeaderWorkerSet is one of its
-own. The tasks of a unit are a JobSet's replicated jobs where it has several; pods of one template are
-divided by index. `pumice.dev/tasks` says how; without it, index 0 plays the part that the framework's plugin
-leads with (master, head, chief), and the others are its workers.
+All pods of an Indexed Job, and all of a JobSet, are one unit; each group of a LeaderWorkerSet is a unit. If a JobSet
+has several replicated jobs, they are the tasks of the unit; pods of one template are divided by index.
+`pumice.dev/tasks` defines the division. Without it, index 0 has the leading role of the framework's plugin (master,
+head, chief), and the others are its workers.
 """
 
 from collections.abc import Sequence
@@ -37,26 +37,26 @@ LEADS = {
     "ray": "head",
     "hcclrank": "master",
 }
-"""Plugins that have one pod lead and the others work: the argument that names the leading task."""
+"""Plugins with one leading pod and workers: the argument that names the leading task."""
 
 MAX_GROUPS = 1_000
-"""Groups of a LeaderWorkerSet that plugins wire: the controller looks at the objects of all of them at once."""
+"""Maximum number of groups of a LeaderWorkerSet: the controller handles the objects of all of them in one pass."""
 
 _WORKERS = "worker"
-"""The argument that names the task of the others, and that task where no plugin has a say."""
+"""The argument that names the workers' task, and the name of that task if no plugin defines it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NumberedPods:
-    """Pods that are numbered through.
+    """Pods with consecutive numbers.
 
     Attributes:
-        name: Name of the replicated job, empty where there is none.
+        name: Name of the replicated job, empty if there is none.
         size: Number of pods.
-        hostnames: How they are called.
-        templates: Template of the first pod, and of the others.
-        labels: Labels that only they have.
-        index_label: Label with a pod's number; empty where several pods may have the same.
+        hostnames: Their naming scheme.
+        templates: Template of the first pod, and template of the others.
+        labels: Labels that select exactly these pods.
+        index_label: Label with a pod's number; empty if several pods may have the same number.
     """
 
     name: str
@@ -72,9 +72,9 @@ class WiredPods:
     """Pods that are wired as one Job.
 
     Attributes:
-        job: The Job as plugins see it.
-        groups: Names of groups to the tasks that divide them, in the order of indexes.
-        doubts: What is legal and unlikely to work.
+        job: The Job for the plugins.
+        groups: Tasks of each group by its name, in the order of indexes.
+        doubts: Warnings about valid specifications that are unlikely to work.
     """
 
     job: ForeignJob
@@ -82,7 +82,7 @@ class WiredPods:
     doubts: tuple[str, ...] = ()
 
     def find(self, place: NativePlace) -> tuple[ForeignTask, int] | None:
-        """The task that a pod belongs to and its index in it; None when the unit does not have it."""
+        """The task of a pod and its index in it; None if the unit does not have the pod."""
         tasks = self.groups.get(place.group, ())
         if not tasks or place.index is None:
             return None
@@ -105,12 +105,12 @@ def kind_of(owner: Owner) -> Kind:
 
 
 def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
-    """Number of the units of an owner; 0 when no template of it names plugins.
+    """Number of units of an owner; 0 if none of its templates names plugins.
 
-    No unit is made for this, nor anything listed: a LeaderWorkerSet may ask for two thousand million groups.
+    The number is computed without creating units: a LeaderWorkerSet may request two thousand million groups.
 
     Raises:
-        RequestError: It asks for more pods, or for more groups, than plugins wire.
+        RequestError: It requests more pods or groups than plugins wire.
     """
     if not owner.wants_plugins:
         return 0
@@ -133,7 +133,7 @@ def unit_at(owner: Owner, index: int, registry: Registry) -> WiredPods:
     """One of the units of an owner, by its number from 0 below `unit_count`.
 
     Raises:
-        RequestError: An annotation cannot be understood, or the pods have no index to go by.
+        RequestError: An annotation is invalid, or the pods have no index.
     """
     if isinstance(owner, IndexedJob):
         return _of_indexed_job(owner, registry)
@@ -222,7 +222,7 @@ def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> WiredPo
 
 
 def _unwired(owner: LeaderWorkerSet) -> list[str]:
-    """Which pods of a group are left alone, where plugins are named for the others."""
+    """Pods of a group that are not wired, although plugins are named for the others."""
     templates = owner.spec.leader_worker_template
     if templates.leader_template is None:
         return [f"the leader is not wired: leaderTemplate lacks {keys.PLUGINS}"]
@@ -274,7 +274,7 @@ def _unit(
 
 
 def _plugins(groups: Sequence[_NumberedPods], registry: Registry) -> Plugins:
-    """The plugins of all templates, the first to name one saying its arguments, and what these require."""
+    """The plugins of all templates with the plugins that they require; arguments come from the first template that names a plugin."""
     plugins: Plugins = {}
     for group in groups:
         for template in group.templates:
@@ -286,7 +286,7 @@ def _plugins(groups: Sequence[_NumberedPods], registry: Registry) -> Plugins:
 def _parts(
     group: _NumberedPods, plugins: Plugins, registry: Registry, *, alone: bool, lead: str
 ) -> list[tuple[str, int]]:
-    """Tasks of a group, each with its number of pods."""
+    """Tasks of a group with their numbers of pods."""
     for template in group.templates:
         if text := annotation(template, keys.TASKS):
             return read_tasks(text, group.size)
@@ -299,7 +299,7 @@ def _parts(
 
 
 def _leading(plugins: Plugins, registry: Registry) -> tuple[str, str] | None:
-    """What the first plugin that has one pod lead calls the tasks; None when there is no such plugin."""
+    """Names of the leading task and the workers' task, from the first plugin that has a leading pod; None if there is none."""
     for plugin in registry.plugins:
         if plugin.name in plugins and plugin.name in LEADS:
             values = read_arguments(

@@ -1,4 +1,4 @@
-"""A pod of another controller, wired as the controller wires its own: once, and by the same plugins."""
+"""Wiring of pods of other controllers, once and by the same plugins as for Volcano Jobs."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from pumice.plugins.wiring import Wiring
 __all__ = ["NativeWirings", "Wired", "is_wired"]
 
 _KEPT = 128
-"""Units that are remembered."""
+"""Maximum number of cached units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Wired:
     Attributes:
         unit: The unit.
         wiring: Its plugins.
-        errors: Why its pods must not start like this; empty when they may.
-        doubts: What is doubtful about them.
+        errors: Errors for which its pods are refused; empty if there are none.
+        doubts: Warnings about its pods.
     """
 
     unit: WiredPods
@@ -41,12 +41,12 @@ class Wired:
 
 
 class NativeWirings:
-    """Wires pods, and remembers what the pods of one owner share.
+    """Wires pods, and caches what the pods of one owner share.
 
     Args:
-        registry: The plugins that there are.
-        settings: What the cluster's operator has decided.
-        max_pods: Pods that an owner may ask for.
+        registry: The job plugins.
+        settings: Settings of the cluster's operator.
+        max_pods: Maximum number of pods of an owner.
     """
 
     def __init__(
@@ -63,16 +63,16 @@ class NativeWirings:
         self._known: OrderedDict[tuple[object, ...], Wired] = OrderedDict()
 
     def of(self, owner: Owner) -> Iterator[Wired]:
-        """The units of an owner with their plugins, each made when it is asked for; none without plugins.
+        """The units of an owner with their plugins, each created when it is needed; none without plugins.
 
         Raises:
-            RequestError: An annotation cannot be understood, names what is no plugin, or the owner is too large.
+            RequestError: An annotation is invalid or names an unknown plugin, or the owner is too large.
         """
         for index in range(unit_count(owner, self._max_pods)):
             yield self._at(owner, index)
 
     def ends(self, owner: Owner) -> list[Wired]:
-        """The first and the last unit of an owner: the others are equal to these but for shorter names.
+        """The first and the last unit of an owner; the others differ from the last only by shorter names.
 
         Raises:
             RequestError: As for `of`.
@@ -95,7 +95,7 @@ class NativeWirings:
         return found
 
     def find(self, owner: Owner, place: NativePlace) -> Wired | None:
-        """The unit that a pod belongs to; None when the owner does not have it, or not any more.
+        """The unit of a pod; None if the owner does not have the pod, or not any more.
 
         Raises:
             RequestError: As for `of`.
@@ -108,7 +108,7 @@ class NativeWirings:
         return found if found.unit.find(place) is not None else None
 
     def pod(self, wired: Wired, place: NativePlace, pod: dict[str, Any]) -> dict[str, Any]:
-        """Wire a pod that `find` has found the unit of; one that is wired stays as it is.
+        """Wire a pod whose unit `find` has found; a pod that is already wired is returned unchanged.
 
         Raises:
             PluginError: A plugin cannot wire it.
@@ -135,14 +135,14 @@ class NativeWirings:
 
 
 def is_wired(pod: dict[str, Any]) -> bool:
-    """Whether a pod, or what pods are made of, says that it has been wired; it is not wired again then."""
+    """True if a pod or a pod template is marked as wired; then it is not wired again."""
     metadata = pod.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and keys.WIRED in annotations
 
 
 def _marked(unit: WiredPods) -> list[str]:
-    """Templates whose pods look as if they were wired already."""
+    """Templates whose pods are marked as wired before they are created."""
     tasks = [task for each in unit.groups.values() for task in each]
     marked = [task.name for task in tasks if is_wired(task.template or {})]
     if not marked:
@@ -155,7 +155,7 @@ def _marked(unit: WiredPods) -> list[str]:
 
 
 def _idle(wiring: Wiring) -> list[str]:
-    """What plugins want of a Job, and what is not read on the owner of these pods."""
+    """Results of plugins for a Job that have no effect on the owner of these pods."""
     wanted = ", ".join(wiring.job_annotations())
     return (
         [f"no scheduler reads {wanted} here: only the PodGroups of Volcano Jobs have them"]

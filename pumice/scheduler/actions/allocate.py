@@ -21,7 +21,7 @@ from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
@@ -81,7 +81,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 def admitted(session: Session, job: JobInfo) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, after noting why not."""
-    if job.group is None or not job.counts[SchedulingStatus.PENDING]:
+    if job.group is None or not job.has_pending:
         return None
     is_pending = session.is_pending(job)
     if is_pending and "enqueue" in session.view.actions:
@@ -371,7 +371,7 @@ def goes_on(job: JobInfo, failed_roles: set[str]) -> bool:
             if role not in failed_roles
         )
         return job.ready + hopeful >= job.min_member
-    return all(job.role_count(role, READY) >= job.min_task.get(role, 0) for role in failed_roles)
+    return all(job.role_ready(role) >= job.min_task.get(role, 0) for role in failed_roles)
 
 
 SPEC = ActionSpec(

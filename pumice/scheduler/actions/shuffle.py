@@ -52,6 +52,6 @@ def _chosen(session: Session, each: Extension[VictimPoint]) -> list[TaskInfo]:
 
 SPEC = ActionSpec(
     name="shuffle",
-    summary="Evicts pods that plugins name, so that they are placed anew elsewhere.",
+    summary="Evicts pods that plugins name, so that they are placed again elsewhere.",
     run=run,
 )

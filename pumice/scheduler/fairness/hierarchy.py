@@ -8,7 +8,7 @@ The share of an inner node is not the sum of what its jobs hold. Children are fi
 among them, so that a child that cannot use its part does not make its siblings wait. Children that are saturated, because
 they have all that they asked for of a resource or ask for one that is used up, count in full and come last.
 
-A node keeps its children in columns. After a placement only the path from the job to the root is computed anew.
+A node keeps its children in columns. After a placement only the path from the job to the root is computed again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -190,7 +190,7 @@ class ShareTree:
         node.saturated[rows] = ((held > 0) & (asked > 0) & is_full).any(axis=-1)
 
     def _update(self, touched: Iterable[_Node]) -> bool:
-        """Compute nodes and those above them anew; True when the key of one has become smaller."""
+        """Compute nodes and those above them again; True when the key of one has become smaller."""
         demanding = self._held < self._totals
         if (demanding != self._demanding).any():
             self._demanding = demanding

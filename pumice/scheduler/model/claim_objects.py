@@ -146,7 +146,7 @@ class ClaimObjects:
         return True
 
     def _reconsider(self, key: str) -> None:
-        """Find out anew whether a claim waits, after it or its class has changed."""
+        """Find out again whether a claim waits, after it or its class has changed."""
         claim = self._claims.get(key)
         self._wants.pop(key, None)
         waits = claim is not None and self._is_waiting(claim)

@@ -207,7 +207,7 @@ class ClaimUses(ClaimObjects):
         self.attachments.use(use.node, attached, 1, is_leaving=use.is_leaving)
 
     def _reattach(self, claim: str) -> None:
-        """Count the pods that use a claim anew, after it has changed."""
+        """Count the pods that use a claim again, after it has changed."""
         for pod in list(self._users.get(claim, ())):
             use = self._uses[pod]
             self.attachments.use(use.node, use.attached, -1, is_leaving=use.is_leaving)

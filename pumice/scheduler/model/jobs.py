@@ -1,6 +1,7 @@
 """A gang as scheduling sees it: a PodGroup, its pods and counters that are kept as pods change."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,10 @@ from pumice.scheduler.results import Finding
 
 __all__ = ["JobInfo"]
 
+_PENDING = int(SchedulingStatus.PENDING)
+_PIPELINED = int(SchedulingStatus.PIPELINED)
+_FAILED = int(SchedulingStatus.FAILED)
+_NONE_FAILED: Mapping[str, int] = {}
 _NO_COUNTS = [0] * len(SchedulingStatus)
 _READY = tuple(int(status in READY) for status in SchedulingStatus)
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
@@ -29,6 +34,7 @@ _HOLDS = tuple(
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
 _INITIAL_PHASES = ("", "Pending")
+_STARTING_PHASES = (*_INITIAL_PHASES, "Inqueue")
 
 
 class Sums(Protocol):
@@ -65,7 +71,6 @@ class JobInfo:
         tasks: Its pods by key.
         counts: How many pods have which status.
         roles: The same for each role.
-        ready: Pods that count towards the minimum.
         allocated: What its pods hold, in columns; within a session also what they were promised.
         counted: Pods of which that is the sum.
         pending: What its waiting pods ask for, in columns.
@@ -81,11 +86,13 @@ class JobInfo:
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
-        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked anew.
+        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked again.
     """
 
     __slots__ = (
+        "_failed_at_start",
         "_priority",
+        "_ready",
         "_table",
         "allocated",
         "arrived",
@@ -112,7 +119,6 @@ class JobInfo:
         "pod_priorities",
         "pod_report",
         "queue",
-        "ready",
         "report",
         "reserved",
         "roles",
@@ -148,12 +154,13 @@ class JobInfo:
         self.tasks: dict[str, TaskInfo] = {}
         self.counts = list(_NO_COUNTS)
         self.roles: dict[str, list[int]] = {}
-        self.ready = 0
+        self._ready = 0
+        self._failed_at_start: dict[str, int] | None = None
         self.counted = 0
         self.pending_empty = 0
-        self.begin_anew()
+        self.begin_again()
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
         self.shortage: Shortage | None = None
         self.asks: Ints | None = None
@@ -219,7 +226,7 @@ class JobInfo:
         role[old] -= 1
         counts[status] += 1
         role[status] += 1
-        self.ready += _READY[status] - _READY[old]
+        self._ready += _READY[status] - _READY[old]
         holds = _HOLDS[status] - _HOLDS[old]
         waits = (status is SchedulingStatus.PENDING) - (old is SchedulingStatus.PENDING)
         if holds or waits:
@@ -228,9 +235,10 @@ class JobInfo:
             self._account(task.shape.vector, holds, waits)
 
     def _count(self, task: TaskInfo, status: SchedulingStatus, step: int) -> None:
+        self._failed_at_start = None
         self.counts[status] += step
         task.counts[status] += step
-        self.ready += step * _READY[status]
+        self._ready += step * _READY[status]
         waits = step if status is SchedulingStatus.PENDING else 0
         if task.shape.is_empty:
             self.pending_empty += waits
@@ -277,25 +285,25 @@ class JobInfo:
         return self.status.phase in _INITIAL_PHASES
 
     @property
+    def has_pending(self) -> bool:
+        """Whether any of its pods waits for a place."""
+        return self.counts[_PENDING] > 0
+
+    @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return self.counted - self.counts[SchedulingStatus.PIPELINED]
+        return self.counted - self.counts[_PIPELINED]
 
     @property
     def is_waiting(self) -> bool:
         """Whether a cycle may have something to do for it."""
-        return self.counts[SchedulingStatus.PENDING] > 0 or (
-            self.group is not None and self.is_pending
-        )
+        return self.counts[_PENDING] > 0 or (self.group is not None and self.is_pending)
 
     @property
     def valid(self) -> int:
         """Pods that hold a place, are done, promised or waiting."""
-        return (
-            self.ready
-            + self.counts[SchedulingStatus.PIPELINED]
-            + self.counts[SchedulingStatus.PENDING]
-        )
+        counts = self.counts
+        return self.ready + counts[_PIPELINED] + counts[_PENDING]
 
     @property
     def releasing_placed(self) -> int:
@@ -319,10 +327,41 @@ class JobInfo:
         least: Ints = np.sort(np.array(vectors), axis=0)[:count].sum(axis=0)
         return least
 
-    def role_count(self, role: str, statuses: Iterable[SchedulingStatus]) -> int:
-        """Pods of a role that have one of the statuses."""
+    @property
+    def ready(self) -> int:
+        """Pods that count towards the minimum."""
+        if not self.counts[_FAILED]:
+            return self._ready
+        return self._ready + sum(self.failed_at_start().values())
+
+    def role_ready(self, role: str, *others: SchedulingStatus) -> int:
+        """Pods of a role that count towards its minimum, and those that have one of the other statuses."""
         counts = self.roles.get(role)
-        return sum(counts[status] for status in statuses) if counts else 0
+        if counts is None:
+            return 0
+        failed = self.failed_at_start().get(role, 0)
+        return failed + sum([counts[status] for status in (*READY, *others)])
+
+    def failed_at_start(self) -> Mapping[str, int]:
+        """How many pods of each role failed before the gang was complete; they count towards the minimum.
+
+        The pods of a gang are bound one after the other. If the scheduler stops in between, or a binding fails, the pods that
+        are bound may fail because the others are missing. Without them the gang would never reach its minimum again, and
+        pods for which there was a place would wait for ever.
+
+        A failed pod counts only until the phase says that the gang was complete, and only if no pod of the gang was created after
+        it was bound: a newer pod replaces one that is gone, so that this is another start. Times have whole seconds.
+        """
+        if not self.counts[_FAILED] or self.status.phase not in _STARTING_PHASES:
+            return _NONE_FAILED
+        if self._failed_at_start is None:
+            newest = max(task.created for task in self.tasks.values())
+            self._failed_at_start = Counter(
+                task.role
+                for task in self.tasks.values()
+                if task.placed_at is not None and task.placed_at >= newest
+            )
+        return self._failed_at_start
 
     def __repr__(self) -> str:
         return f"<Job {self.key} {self.phase}: {len(self.tasks)} pods>"

@@ -277,7 +277,7 @@ class PeerTable:
                         term.tally.add(row, task.status, 1)
 
     def _project(self, keys: tuple[str, ...], tasks: Collection[TaskInfo]) -> None:
-        """Look at the labels of all pods anew."""
+        """Look at the labels of all pods again."""
         self._keys = keys
         self._kinds.clear()
         self._of.clear()

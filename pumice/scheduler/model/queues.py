@@ -126,11 +126,11 @@ class QueueTable:
     # -- events ------------------------------------------------------------------------------
 
     def unsettle(self) -> None:
-        """Note that a queue came, went, or changed; `settle` looks at them anew."""
+        """Note that a queue came, went, or changed; `settle` looks at them again."""
         self._is_settled = False
 
     def settle(self, queues: Mapping[str, Queue], jobs: Mapping[str, JobInfo]) -> None:
-        """Take in queues that changed, and count all jobs anew if any did."""
+        """Take in queues that changed, and count all jobs again if any did."""
         if self._is_settled:
             return
         self._is_settled = True
@@ -203,7 +203,7 @@ class QueueTable:
             (np.add if step > 0 else np.subtract)(asked, vector, out=asked)
 
     def outdate(self, job: JobInfo) -> None:
-        """Note that what a job reserves, or has beyond its minimum, is to be counted anew."""
+        """Note that what a job reserves, or has beyond its minimum, is to be counted again."""
         self._late[job.key] = job
 
     def forget(self, job: JobInfo) -> None:

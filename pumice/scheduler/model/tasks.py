@@ -107,6 +107,7 @@ class TaskInfo:
         status: Where it stands, what is assumed and tentative decisions of the running cycle included.
         node: Name of the node that it is or will be on; empty when there is none.
         order: What the order falls back to: index in the name, age, name.
+        placed_at: When the API server placed it, UNIX seconds, if it has failed and is not being deleted; else None.
         gates: Scheduling gates that hold it back, as text.
         is_held: Whether only the gate that holds a pod until its queue has room holds it back, and this scheduler takes that gate away.
         row: Row in the table of running pods; -1 for others.
@@ -133,6 +134,7 @@ class TaskInfo:
         "node",
         "nominated",
         "order",
+        "placed_at",
         "pod_priority",
         "priority",
         "role",
@@ -170,6 +172,8 @@ class TaskInfo:
         self.uid = meta.uid
         self.version = meta.resource_version
         self.shown = self.status = status_of(pod)
+        has_failed = self.status is SchedulingStatus.FAILED and not meta.deletion_timestamp
+        self.placed_at = _placed_at(pod) if has_failed else None
         self.node = ""
         self.job = ""
         self.counts: list[int] = []
@@ -188,7 +192,13 @@ class TaskInfo:
         return (
             self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
             self.is_preemptable, self.never_preempts, self.is_critical, self.nominated, self.is_held,
+            self.placed_at,
         )  # fmt: skip
+
+    @property
+    def created(self) -> float:
+        """UNIX seconds."""
+        return self.order[1]
 
     @property
     def is_best_effort(self) -> bool:
@@ -217,6 +227,13 @@ def _standing(pod: Pod) -> PodVerdict | None:
     for condition in pod.status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
             return PodVerdict(condition.reason, condition.message)
+    return None
+
+
+def _placed_at(pod: Pod) -> float | None:
+    for condition in pod.status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return parse_time(condition.last_transition_time)
     return None
 
 

@@ -6,7 +6,7 @@ from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import READY, SchedulingStatus
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -15,8 +15,8 @@ from pumice.scheduler.view import SessionView
 
 __all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "may_lose", "why_invalid"]
 
-_VALID = (*READY, SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
-_PROMISED = (*READY, SchedulingStatus.PIPELINED)
+_PROMISED = (SchedulingStatus.PIPELINED,)
+_VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
 
 
 class Gang:
@@ -48,9 +48,9 @@ def why_invalid(job: JobInfo) -> Reason | None:
     """Why a job has too few pods to reach its minimum on any nodes."""
     if _counts_roles(job):
         lacking = {
-            role: (job.role_count(role, _VALID), minimum)
+            role: (job.role_ready(role, *_VALID), minimum)
             for role, minimum in sorted(job.min_task.items())
-            if job.role_count(role, _VALID) < minimum
+            if job.role_ready(role, *_VALID) < minimum
         }
         if lacking:
             listed = ", ".join(
@@ -82,7 +82,7 @@ def is_ready(job: JobInfo, *, backfilled: bool = False) -> bool:
     waiting = job.pending_empty if backfilled else 0
     if job.ready + waiting < job.min_member:
         return False
-    return not job.min_task or _has_roles(job, READY, backfilled=backfilled)
+    return not job.min_task or _has_roles(job, backfilled=backfilled)
 
 
 def is_pipelined(job: JobInfo, *, backfilled: bool = False) -> bool:
@@ -90,7 +90,7 @@ def is_pipelined(job: JobInfo, *, backfilled: bool = False) -> bool:
     waiting = job.pending_empty if backfilled else 0
     if job.counts[SchedulingStatus.PIPELINED] + job.ready + waiting < job.min_member:
         return False
-    return not job.min_task or _has_roles(job, _PROMISED, backfilled=backfilled)
+    return not job.min_task or _has_roles(job, *_PROMISED, backfilled=backfilled)
 
 
 def is_starving(job: JobInfo) -> bool:
@@ -116,7 +116,7 @@ def _role_may_lose(candidates: Candidates) -> Bools:
             continue
         roles[task.job, task.role] = len(surplus)
         minimum = job.min_task.get(task.role, 0) if _counts_roles(job) else 0
-        surplus.append(job.role_count(task.role, READY) - minimum if minimum else len(job.tasks))
+        surplus.append(job.role_ready(task.role) - minimum if minimum else len(job.tasks))
     group = candidates.of_tasks(lambda task: roles[task.job, task.role])
     found: Bools = candidates.earlier(group) < np.array(surplus, dtype=np.int64)[group]
     return found
@@ -127,16 +127,11 @@ def _counts_roles(job: JobInfo) -> bool:
     return bool(job.min_task) and job.min_member >= job.min_task_total
 
 
-def _has_roles(
-    job: JobInfo,
-    statuses: tuple[SchedulingStatus, ...] | frozenset[SchedulingStatus],
-    *,
-    backfilled: bool,
-) -> bool:
+def _has_roles(job: JobInfo, *others: SchedulingStatus, backfilled: bool) -> bool:
     if not _counts_roles(job):
         return True
     for role, minimum in job.min_task.items():
-        count = job.role_count(role, statuses)
+        count = job.role_ready(role, *others)
         if backfilled and count < minimum:
             count += sum(
                 task.role == role

@@ -5,7 +5,7 @@ bucket, and a node scores the number of pods of the bucket that are on it or sti
 pod which this one should be apart from scores 0, and 1 less for each further one. Unless a weight is given, that comes before all other scores,
 whatever their ranges, so that a bucket is not torn apart by a percent of load.
 
-Mode `volcano` is what Volcano ships: the fullest bucket first, anew after each pod, and
+Mode `volcano` is what Volcano ships: the fullest bucket first, again after each pod, and
 `(pods on the node + pods that fit + repulsion) · weight · 100 / largest bucket` added to the other scores.
 """
 
@@ -147,7 +147,7 @@ class TaskTopologyPlugin:
             columns = self._repelled[task.job] = {}
         found = columns.get(role)
         if found is None:
-            found = columns[role] = self._repelled_anew(buckets, role)
+            found = columns[role] = self._repelled_again(buckets, role)
         if not self._is_volcano:
             for node, own in bucket.placed.items():
                 number, row = buckets.repelling(role, own), self._session.row_of(node)
@@ -156,7 +156,7 @@ class TaskTopologyPlugin:
                     found[row] -= number
         return found if found.any() else None
 
-    def _repelled_anew(self, buckets: Buckets, role: str) -> Ints:
+    def _repelled_again(self, buckets: Buckets, role: str) -> Ints:
         found = np.zeros(len(self._session.node_names), dtype=np.int64)
         for node, placed in buckets.placed.items():
             row = self._session.row_of(node)

@@ -74,7 +74,7 @@ class VolcanoMetrics:
         )
         self.gang = histogram(
             "e2e_job_scheduling_latency",
-            "From the creation of a PodGroup until its minimum of pods is bound; a PodGroup that starts anew counts again.",
+            "From the creation of a PodGroup until its minimum of pods is bound; a PodGroup that starts again counts again.",
             _TASK,
         )
         self.task = histogram(

@@ -1,6 +1,6 @@
-"""The file of resource groups as pydantic models: what a person may write, in Volcano's or Kubernetes' spelling.
+"""The file of resource groups as pydantic models: with Volcano's and Kubernetes' spelling.
 
-YAML does not guess here: `1` and `yes` are strings where a string is expected, as in Volcano.
+If a string is expected, `1` and `yes` are read as strings, as in Volcano.
 """
 
 from typing import Annotated, Any, Literal
@@ -41,7 +41,7 @@ _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
 def _annotation(found: Any) -> Any:
-    """An annotation: an object, or a text that holds one as YAML, as in Volcano."""
+    """An annotation: an object, or a string with YAML of one, as in Volcano."""
     if not isinstance(found, str):
         return found
     message = f'must be an annotation such as "key: value", found {quoted(found)}'
@@ -133,7 +133,7 @@ class GroupToleration(FilePart):
 
 
 class GroupEntry(FilePart):
-    """Pods that get the same: labels of nodes, an affinity, tolerations and a scheduler."""
+    """A group: labels of nodes, an affinity, tolerations and a scheduler for its pods."""
 
     resource_group: str = ""
     object: GroupClaim = Field(default=GroupClaim())
@@ -173,7 +173,7 @@ class GroupEntry(FilePart):
         return self
 
     def read(self) -> ResourceGroup:
-        """The group as admission uses it."""
+        """The group in the form that admission uses."""
         namespaces, annotations = (), ()
         if self.object.key == "namespace":
             namespaces = tuple(self.object.value)

@@ -1,4 +1,4 @@
-"""The file of resource groups: everything that is wrong with it, or the groups."""
+"""Parsing of the file of resource groups, with all problems."""
 
 from typing import Any
 
@@ -17,15 +17,15 @@ _LIST = "resourceGroups"
 
 
 def parse(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
-    """Read the file that `--admission-conf` names.
+    """Parse the file of `--admission-conf`.
 
     An empty file, or one that is all comments as Volcano ships it, holds no groups.
 
     Returns:
-        The groups, and what has no effect.
+        The groups, and warnings about parts without effect.
 
     Raises:
-        SettingError: It cannot be used; all problems at once, in the order of the file.
+        SettingError: The file is invalid; lists all problems in the order of the file.
     """
     try:
         documents = written(raw)
@@ -52,7 +52,7 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
 
 
 def _line(document: Any, location: tuple[str | int, ...]) -> int:
-    """The line of a value, or of the nearest one above it that stands in the file."""
+    """The line of a value, or of the nearest parent that is in the file."""
     line: int = document.line
     for step in location:
         try:
@@ -64,7 +64,7 @@ def _line(document: Any, location: tuple[str | int, ...]) -> int:
 
 
 def _doubts(groups: list[ResourceGroup]) -> list[SettingProblem]:
-    """Groups to which no pod belongs, and what rules of pod templates warn about."""
+    """Warnings about groups without pods, and warnings of the rules of pod templates."""
     warnings = []
     for index, group in enumerate(groups):
         place = (_LIST, index)
@@ -78,7 +78,7 @@ def _doubts(groups: list[ResourceGroup]) -> list[SettingProblem]:
 
 
 def _overlaps(groups: list[ResourceGroup]) -> list[SettingProblem]:
-    """What a later group claims although an earlier one has it."""
+    """Warnings about claims of a later group that an earlier one already has."""
     warnings = []
     seen: dict[str | tuple[str, str], int] = {}
     for index, group in enumerate(groups):

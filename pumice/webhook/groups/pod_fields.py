@@ -1,6 +1,6 @@
-"""Fields of a resource group that its pods get: read as YAML, and judged by the rules of pod templates.
+"""Fields of a resource group that its pods get: read as YAML, and checked by the rules of pod templates.
 
-A group can only give what a template can hold.
+So a group has only values that are valid in a template.
 """
 
 import re
@@ -23,11 +23,11 @@ from pumice.webhook.view import Snapshot
 __all__ = ["as_affinity", "as_json", "judged", "mapping_in", "refuse_unfit"]
 
 Found = list[tuple[tuple[str | int, ...], str]]
-"""Where, and what is wrong."""
+"""Path and problem."""
 
 
 def as_json(found: Any) -> Any:
-    """A validator: a value as JSON has it."""
+    """A validator that converts a value to JSON values."""
     try:
         return value_of(found)
     except ScalarError as error:
@@ -37,7 +37,7 @@ def as_json(found: Any) -> Any:
 
 
 def as_affinity(found: Any) -> Any:
-    """A validator: an object, or a text that is JSON as in Volcano or YAML; None where it is empty."""
+    """A validator that accepts an object, or a string with JSON (as in Volcano) or YAML; None if it is empty."""
     read = as_json(found)
     if isinstance(read, str):
         read = _written(read)
@@ -59,7 +59,7 @@ def _written(text: str) -> Any:
 
 
 def mapping_in(text: str) -> Any:
-    """The mapping that a text holds as YAML; None where it holds something else.
+    """The mapping in a YAML text; None if the text has another value.
 
     Raises:
         DocumentError: The text cannot be read.
@@ -69,7 +69,7 @@ def mapping_in(text: str) -> Any:
 
 
 def refuse_unfit(field: str, given: Any) -> None:
-    """Refuse a field that no pod template could hold."""
+    """Refuse a field that would be invalid in a pod template."""
     errors, _ = judged({field: given})
     refuse((location[1:], message) for location, message in errors)
 

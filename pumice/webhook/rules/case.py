@@ -17,12 +17,10 @@ from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Case", "Check", "EnoughError", "run"]
-
 T = TypeVar("T")
 
 Check = tuple[Rule, Callable[["Case", T], None]]
-"""A check, and the rule under whose code an object is refused if the check raises."""
+"""A check, and the rule whose code is reported if the check raises."""
 
 
 class EnoughError(Exception):
@@ -34,28 +32,27 @@ class Case(msgspec.Struct, eq=False):
 
     Attributes:
         settings: The settings that rules read.
-        view: The objects of the cluster that rules read.
+        view: The objects of the cluster.
         plugins: The job plugins that exist.
-        annotating: Those of them that write annotations onto a Job.
+        annotating: Names of those plugins that write annotations on a Job.
         wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to.
         known: Pod templates that have no problems; None to check each template again.
-        creating: The object is new; if false it is updated or deleted.
-        stricter: Volcano checks nothing of this object, so with `strict-upstream` every rule only
-            warns.
+        creating: Whether the object is new; if false it is updated or deleted.
+        stricter: Whether Volcano does not check this object, so that with `strict-upstream` every rule only warns.
         uid: UID of the review, for messages about defects of Pumice.
-        namespace: Of the object; empty for one that is in none.
+        namespace: Namespace of the object; empty for a cluster-scoped one.
         suggestions: Finds names that were probably meant, within a budget for the whole review.
         most: Maximum number of errors; None to find all.
-        levels: How strict rules are that do not have their own level, by code.
+        levels: Levels that settings give rules, by code.
         errors: Why the object is refused; empty if it is admitted.
-        warnings: What is valid but probably a mistake.
+        warnings: Valid values that are probably a mistake.
         excesses: By how much a rule is broken, by code and path, for those that can be measured.
         patch: The changes that admission makes.
         missing_queues: Queues that the view does not have; the server asks the API server for them
             before it refuses the object.
         missing_owners: Owners of a pod that the view does not have, or has in a version older than the pod.
-        crashes: Rules that raised, with what they raised.
+        crashes: Rules that raised, with their exceptions.
     """
 
     settings: Terms
@@ -99,10 +96,10 @@ class Case(msgspec.Struct, eq=False):
             rule: The rule; its level decides whether the object is refused, unless settings override it.
             path: Path of the field.
             message: What is wrong, what was found, and how to fix it.
-            reason: Kubernetes' class of the error, where it is not the rule's.
-            excess: By how much the rule is broken, where that can be measured; an update that
-                does not raise it has made nothing worse, whatever numbers stand in the message.
-            stricter: Volcano would admit this, though not all that breaks the rule.
+            reason: Kubernetes' class of the error, if it is not the rule's.
+            excess: By how much the rule is broken, if that can be measured. An update that does not increase it is
+                admitted, also if numbers in the message change.
+            stricter: Whether Volcano admits this problem, but not all that break the rule.
 
         Returns whether the object is refused for it; raises `EnoughError` like `add`.
         """
@@ -112,15 +109,15 @@ class Case(msgspec.Struct, eq=False):
         return self.add(found, rule.level, stricter=stricter)
 
     def add(self, found: FieldError, level: Level, *, stricter: bool = False) -> bool:
-        """Report a problem that was found without a case, and say whether the object is refused for it.
+        """Report a problem that was found without a case; returns whether the object is refused for it.
 
         Args:
             found: The problem.
-            level: How strict the rule is unless settings say otherwise.
-            stricter: Volcano would admit this, though not all that breaks the rule.
+            level: Default level of the rule.
+            stricter: Whether Volcano admits this problem, but not all that break the rule.
 
         Raises:
-            EnoughError: There are as many errors as are wanted.
+            EnoughError: The maximum number of errors is reached.
         """
         if level == "enforce" and (stricter or self.stricter) and self.settings.strict_upstream:
             level = "warn"
@@ -154,7 +151,7 @@ class Case(msgspec.Struct, eq=False):
     def sibling(self, suggestions: Suggestions | None = None) -> "Case":
         """A case with the same cluster and settings and no results, for an object that is checked separately.
 
-        It shares this one's budget for suggestions, unless it gets one of its own.
+        It shares the budget for suggestions, unless another one is given.
         """
         return msgspec.structs.replace(
             self,
@@ -170,7 +167,7 @@ class Case(msgspec.Struct, eq=False):
         )
 
     def crashed(self, code: str, error: Exception) -> None:
-        """A rule raised: refuse the object under the code of the rule, because it was not checked.
+        """Refuse the object under the code of a rule that raised, because it was not checked.
 
         Settings do not apply: a check reports several rules, so it is unknown which of them failed.
         """
@@ -190,7 +187,7 @@ def run(case: Case, checks: Iterable[Check[T]], subject: T) -> None:
     """Run all checks; if one raises, the others still run.
 
     Raises:
-        EnoughError: There are as many errors as the case wants.
+        EnoughError: The maximum number of errors of the case is reached.
     """
     for rule, judge in checks:
         try:

@@ -1,4 +1,4 @@
-"""All rules of admission: the one list from which pages and settings are made."""
+"""All rules of admission: the list from which docs and settings are generated."""
 
 from pumice.webhook.rules import hyper_nodes
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
@@ -19,8 +19,6 @@ from pumice.webhook.rules.queues import (
     tree,
 )
 from pumice.webhook.rules.rule import Rule, rules_in
-
-__all__ = ["ALL", "by_code"]
 
 _OF_QUEUES = rules_in(
     defaults, amounts, fields, node_groups, closing, hierarchy, tree, capability, sums

@@ -4,8 +4,8 @@ A missing field, null, an empty text, list and map are the same; so are `1` and 
 quantity is expected, `60s` and `1m` where a duration is, and zero and nothing for the fields of a pod
 whose Go type cannot tell them apart.
 
-Where a list has grown or shrunk and its items have names, they are told apart by these, so that one
-variable more is one difference and not two whole lists.
+If the lengths of two lists differ and their items have names, items are matched by name, so that one more variable is
+one difference and not two whole lists.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,6 @@ import msgspec
 from pumice.api.durations import parse_nanoseconds
 from pumice.api.json_words import kind_of
 from pumice.api.quantities import parse_milli
-
-__all__ = ["Difference", "brief", "differences", "shown", "shown_change"]
 
 
 class Difference(NamedTuple):
@@ -30,11 +28,11 @@ class Difference(NamedTuple):
 
 _QUANTITY_MAPS = frozenset({"requests", "limits", "capacity", "overhead"})
 _MAPS = _QUANTITY_MAPS | {"annotations", "labels", "matchLabels", "nodeSelector", "plugins"}
-"""Maps, where a key with an empty value is there, unlike a field with one."""
+"""Maps, in which a key with an empty value counts as present."""
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
 _DURATIONS = frozenset({"timeout", "runningEstimate"})
 _IDENTITIES = ("mountPath", "name", "containerPort")
-"""Fields by which items of a list are told apart; of those that fit the first."""
+"""Fields that identify items of a list; the first one that all items have is used."""
 _ZERO_IS_UNSET = frozenset(
     {
         "containerPort",
@@ -53,13 +51,13 @@ _ZERO_IS_UNSET = frozenset(
         "tty",
     }
 )
-"""Fields that Go cannot leave unset, so that zero or false is the same as nothing."""
+"""Fields that Go cannot leave unset, so that zero or false equals a missing field."""
 
 
 def differences(
     old: Any, new: Any, path: str, key: str = "", parent: str = ""
 ) -> Iterator[Difference]:
-    """Find what differs, as deep as it is an object or a list of the same length.
+    """Find the differences, recursively for objects and for lists of equal length.
 
     The value is that of field `key` in the object or list of field `parent`.
     """
@@ -83,7 +81,7 @@ def differences(
 
 
 def _identity(items: list[Any]) -> str | None:
-    """The field by which the items of two lists can be told apart, if there is one."""
+    """The field that identifies the items of two lists, if there is one."""
     for field in _IDENTITIES:
         if all(isinstance(each, dict) and isinstance(each.get(field), str | int) for each in items):
             return field
@@ -93,7 +91,7 @@ def _identity(items: list[Any]) -> str | None:
 def _by_identity(
     old: list[Any], new: list[Any], path: str, key: str, field: str
 ) -> Iterator[Difference]:
-    """Differences of two lists: items that went, that came, and that changed."""
+    """Differences of two lists: removed, added and changed items."""
     before = {each[field]: (index, each) for index, each in enumerate(old)}
     after = {each[field]: (index, each) for index, each in enumerate(new)}
     if len(before) < len(old) or len(after) < len(new):
@@ -136,12 +134,12 @@ def shown(value: Any) -> str:
 
 
 def brief(value: Any) -> str:
-    """A value of a wrong type as a message shows it: of an object or a list only that it is one."""
+    """A value of a wrong type for a message; an object or a list is only named as such."""
     return kind_of(value) if isinstance(value, dict | list) else shown(value)
 
 
 def shown_change(old: Any, new: Any) -> str:
-    """Two values as a message shows them; long ones from shortly before where they part."""
+    """Two values for a message; long ones begin shortly before their first difference."""
     before, after = _text(old), _text(new)
     if len(before) <= _LONGEST and len(after) <= _LONGEST:
         return f"{before} → {after}"

@@ -1,8 +1,7 @@
-"""Objects on their way to their defaults: the few fields that defaulting reads.
+"""Objects before defaulting: the few fields that defaulting reads.
 
-None stands for a field that is missing or null, where the whole structs cannot tell. And nine tenths
-of a Job are pod templates, of which defaulting looks at two fields; decoding only these costs a
-third of decoding the Job.
+None means that a field is missing or null, which the full structs do not show. And nine tenths of a Job are pod
+templates, of which defaulting reads two fields; decoding only these takes a third of the time.
 """
 
 from typing import Any
@@ -14,22 +13,9 @@ from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.podgroups import PodGroupSpec
 from pumice.api.queues import QueueSpec
 
-__all__ = [
-    "DraftGroupMeta",
-    "DraftJob",
-    "DraftPod",
-    "DraftPodGroup",
-    "DraftPodPlace",
-    "DraftPodSpec",
-    "DraftQueue",
-    "DraftSpec",
-    "DraftTask",
-    "draft_of",
-]
-
 
 class OwnedSpec(msgspec.Struct, frozen=True):
-    """The fields of a spec whose owner matters; None for one that the manager does not own."""
+    """The fields of a spec whose owner is relevant; None for a field that the manager does not own."""
 
     queue: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:queue")
     min_available: dict[str, msgspec.Raw] | None = msgspec.field(
@@ -45,13 +31,13 @@ _owned = msgspec.json.Decoder(_Owned)
 
 
 class ManagedFields(ApiStruct, frozen=True):
-    """Which fields a manager owns, and whether by server-side apply."""
+    """Fields that a manager owns, and whether by server-side apply."""
 
     operation: str = ""
     fields_v1: msgspec.Raw = msgspec.Raw(b"null")
 
     def owned(self) -> OwnedSpec | None:
-        """Which fields of the spec the manager owns; None where that cannot be read."""
+        """Fields of the spec that the manager owns; None if they cannot be read."""
         try:
             return _owned.decode(self.fields_v1).spec or OwnedSpec()
         except (ValueError, RecursionError):
@@ -67,7 +53,7 @@ class DraftMeta(ApiStruct, frozen=True):
 
 
 class DraftPodSpec(ApiStruct, frozen=True):
-    """The network of a pod: values of any type, since templates are judged later, and with better words."""
+    """The network of a pod, with values of any type: templates are checked later, with better messages."""
 
     host_network: Any = None
     dns_policy: Any = None
@@ -137,7 +123,7 @@ class DraftPodMeta(ApiStruct, frozen=True):
 
 
 class DraftPodPlace(ApiStruct, frozen=True):
-    """Where a pod may run, when, and who decides."""
+    """Scheduling fields of a pod to be defaulted."""
 
     scheduler_name: str = ""
     node_selector: dict[str, str] | None = None
@@ -154,10 +140,10 @@ class DraftPod(ApiStruct, frozen=True):
 
 
 def draft_of(job: dict[str, Any]) -> DraftJob:
-    """A Job that has been decoded (`msgspec.to_builtins`), as defaulting reads it.
+    """A decoded Job (`msgspec.to_builtins`) in the form that defaulting reads.
 
-    Templates stay raw when a Job is decoded, so that they may hold anything. Where one is not even an
-    object, which the rules on templates report, defaulting looks at none of them.
+    Templates are not decoded with a Job, so they may have any content. If one is not an object, defaulting reads none
+    of them; the rules on templates report it.
     """
     try:
         return msgspec.convert(job, DraftJob)

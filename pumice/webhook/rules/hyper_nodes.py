@@ -7,10 +7,8 @@ from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge
-
-__all__ = ["CHECKS", "validate"]
 
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
@@ -39,13 +37,12 @@ HN_SELECTOR = Rule(
         "cannot specify more than one selector type",
     ),
 )
-HN_NO_SELECTOR = Rule(
+HN_NO_SELECTOR = stricter(
     "HN-NO-SELECTOR",
     "a member has a selector",
     "A member without a selector selects no nodes.",
     "members: [{type: Node}]",
     reason="FieldValueRequired",
-    stricter=True,
 )
 HN_REGEX = Rule(
     "HN-REGEX",
@@ -55,41 +52,36 @@ HN_REGEX = Rule(
     "regexMatch: {pattern: 'rack-(1'}",
     phrases=("member regexMatch pattern is invalid",),
 )
-HN_LABELS = Rule(
+HN_LABELS = stricter(
     "HN-LABELS",
     "a label selector is valid",
     "No node matches an invalid selector.",
     "labelMatch: {matchExpressions: [{key: rack, operator: In}]}",
-    stricter=True,
 )
-HN_EVERYTHING = Rule(
+HN_EVERYTHING = warned(
     "HN-EVERYTHING",
     "a label selector is not empty",
     "An empty selector selects every node.",
     "labelMatch: {}",
-    level="warn",
 )
-HN_SELF = Rule(
+HN_SELF = stricter(
     "HN-SELF",
     "a HyperNode is not a member of itself",
     "The tree of HyperNodes would have a cycle.",
     "metadata: {name: rack-1}, members: [{type: HyperNode, selector: {exactMatch: {name: rack-1}}}]",
-    stricter=True,
 )
-HN_DUPLICATE = Rule(
+HN_DUPLICATE = warned(
     "HN-DUPLICATE",
     "members are listed once",
     "The second of two equal members has no effect; another one may have been meant.",
     "the member node-1 twice",
     reason="FieldValueDuplicate",
-    level="warn",
 )
-HN_INEXACT = Rule(
+HN_INEXACT = warned(
     "HN-INEXACT",
     "HyperNodes that are members are named one by one",
     "Volcano builds its tree of HyperNodes by exact names, and ignores other selectors.",
     "members: [{type: HyperNode, selector: {regexMatch: {pattern: rack-.*}}}]",
-    level="warn",
 )
 
 
@@ -116,8 +108,8 @@ def _members(case: Case, hyper_node: HyperNode) -> None:
 class _Patterns:
     """Checks the patterns of a HyperNode, within a budget for large ones.
 
-    A webhook that compiles for minutes blocks all other requests, so this does not grow with the number of members.
-    Volcano sets no limit, and takes what is too large here.
+    Compiling for minutes would block all other requests of the webhook, so the budget does not depend on the number of
+    members. Volcano has no limit.
     """
 
     __slots__ = ("_known", "_room")
@@ -141,10 +133,10 @@ class _Patterns:
 
 
 _ROOM = 200_000
-"""Instructions of all patterns together, without those that are free: a tenth of a second, or two."""
+"""Maximum number of instructions of all patterns together, without free ones: a tenth or two of a second."""
 
 _FREE = 8
-"""Instructions that a character may come to; what is more is a class of many characters, or repeated."""
+"""Free instructions for each character; more are needed only for large character classes and repetitions."""
 
 
 def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:

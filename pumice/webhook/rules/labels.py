@@ -6,8 +6,6 @@ from pumice.api.meta import LabelSelector, LabelSelectorRequirement
 from pumice.api.names import label_value_problem, qualified_name_problem
 from pumice.api.suggestions import Suggestions
 
-__all__ = ["Problem", "annotation_problems", "label_problems", "selector_problems"]
-
 Problem = tuple[str, str]
 """Path below the labels or the selector, and the problem."""
 

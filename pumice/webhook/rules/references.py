@@ -1,5 +1,6 @@
-"""What Jobs and PodGroups name: a queue, priority classes, the highest tier of their network topology."""
+"""References of Jobs and PodGroups: queue, priority classes, highest tier of the network topology."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pumice.api import keys
@@ -7,25 +8,11 @@ from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
-from pumice.webhook.rules.rule import Rule
-
-__all__ = [
-    "JOB",
-    "JOB_PRIORITY_HIGHER",
-    "POD_GROUP",
-    "RULES",
-    "contradicts",
-    "job_priorities",
-    "job_queue",
-    "job_topologies",
-    "network_tier",
-    "priority_class",
-    "queue_reference",
-]
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 
 class References(NamedTuple):
-    """The rules about what objects of one kind name."""
+    """The rules about references of one kind."""
 
     missing: Rule
     unknown: Rule
@@ -51,26 +38,60 @@ _PHRASES: dict[str, tuple[str, ...]] = {
 """Volcano's phrases, which differ between the kinds; see `Rule.phrases`."""
 
 
-def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
-    """The rules about what objects of a kind name."""
+def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
+    """The rules about references of a kind."""
+    named = f"the queue of a {noun}"
     return References(
-        *_about_queues(prefix, noun, tree_is_stricter=tree_is_stricter),
-        priority=Rule(
+        missing=Rule(
+            f"{prefix}-QUEUE-MISSING",
+            f"{named} exists",
+            "Pods of a queue that does not exist would wait forever.",
+            "queue: reserch",
+            reason="FieldValueNotFound",
+            phrases=_PHRASES[f"{prefix}-QUEUE-MISSING"],
+        ),
+        unknown=warned(
+            f"{prefix}-QUEUE-UNKNOWN",
+            f"{named} is in the given files or the cluster",
+            "Without a cluster, or its state in files, it is unknown whether the queue exists.",
+            "queue: research",
+            reason="FieldValueNotFound",
+        ),
+        not_open=Rule(
+            f"{prefix}-QUEUE-NOT-OPEN",
+            f"{named} is open",
+            "A closed queue accepts no new Jobs and PodGroups.",
+            "queue: closed-for-maintenance",
+            phrases=_PHRASES[f"{prefix}-QUEUE-NOT-OPEN"],
+        ),
+        root=tree(
+            f"{prefix}-QUEUE-ROOT",
+            f"{named} is not root",
+            "The queue root holds the other queues; pods run in leaf queues only.",
+            "queue: root",
+            phrases=_PHRASES.get(f"{prefix}-QUEUE-ROOT", ()),
+        ),
+        not_leaf=tree(
+            f"{prefix}-QUEUE-NOT-LEAF",
+            f"{named} has no queues below it",
+            "Its share is divided among its children; pods run in leaf queues only.",
+            "queue: department (with queues team-a and team-b below it)",
+            phrases=_PHRASES.get(f"{prefix}-QUEUE-NOT-LEAF", ()),
+        ),
+        priority=warned(
             f"{prefix}-PRIORITY",
             f"the priority class of a {noun} exists",
             "A gang whose class does not exist has priority 0, and the API server refuses pods that name it.",
             "priorityClassName: hihg-priority",
             reason="FieldValueNotFound",
-            level="warn",
         ),
-        tier=Rule(
+        tier=warned(
             f"{prefix}-TIER",
             f"the network tier that a {noun} names exists",
             "Below the lowest tier there are no nodes, so pods wait forever in mode hard; above the "
             "highest, nothing is limited.",
             "networkTopology: {highestTierName: rakc}",
             reason="FieldValueNotFound",
-            level="warn",
         ),
         two_tiers=Rule(
             f"{prefix}-TOPO-BOTH",
@@ -83,65 +104,16 @@ def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
     )
 
 
-def _about_queues(
-    prefix: str, noun: str, *, tree_is_stricter: bool
-) -> tuple[Rule, Rule, Rule, Rule, Rule]:
-    """The rules about the queue, in the order of `References`."""
-    named = f"the queue of a {noun}"
-    return (
-        Rule(
-            f"{prefix}-QUEUE-MISSING",
-            f"{named} exists",
-            "Pods of a queue that does not exist would wait forever.",
-            "queue: reserch",
-            reason="FieldValueNotFound",
-            phrases=_PHRASES[f"{prefix}-QUEUE-MISSING"],
-        ),
-        Rule(
-            f"{prefix}-QUEUE-UNKNOWN",
-            f"{named} is in the given files or the cluster",
-            "Without a cluster, or its state in files, it is unknown whether the queue exists.",
-            "queue: research",
-            reason="FieldValueNotFound",
-            level="warn",
-        ),
-        Rule(
-            f"{prefix}-QUEUE-NOT-OPEN",
-            f"{named} is open",
-            "A closed queue accepts no new Jobs and PodGroups.",
-            "queue: closed-for-maintenance",
-            phrases=_PHRASES[f"{prefix}-QUEUE-NOT-OPEN"],
-        ),
-        Rule(
-            f"{prefix}-QUEUE-ROOT",
-            f"{named} is not root",
-            "The queue root holds the other queues; pods run in leaf queues only.",
-            "queue: root",
-            stricter=tree_is_stricter,
-            phrases=_PHRASES.get(f"{prefix}-QUEUE-ROOT", ()),
-        ),
-        Rule(
-            f"{prefix}-QUEUE-NOT-LEAF",
-            f"{named} has no queues below it",
-            "Its share is divided among its children; pods run in leaf queues only.",
-            "queue: department (with queues team-a and team-b below it)",
-            stricter=tree_is_stricter,
-            phrases=_PHRASES.get(f"{prefix}-QUEUE-NOT-LEAF", ()),
-        ),
-    )
-
-
-JOB = _of_kind("JOB", "Job", tree_is_stricter=False)
+JOB = _of_kind("JOB", "Job", Rule)
 # Volcano lets PodGroups name inner queues.
-POD_GROUP = _of_kind("PG", "PodGroup", tree_is_stricter=True)
+POD_GROUP = _of_kind("PG", "PodGroup", stricter)
 
-JOB_PRIORITY_HIGHER = Rule(
+JOB_PRIORITY_HIGHER = warned(
     "JOB-PRIORITY-HIGHER",
     "the priority class of a Job is not higher than those of its pods",
     "Quotas limit the pods of a priority, so a gang is ordered by the lowest priority of its pods, and the Job's class "
     "has no effect.",
     "priorityClassName: high-priority, tasks: [{template: {spec: {priorityClassName: low-priority}}}]",
-    level="warn",
 )
 
 RULES = (*JOB, JOB_PRIORITY_HIGHER, *POD_GROUP)
@@ -155,7 +127,7 @@ def job_queue(case: Case, job: Job) -> None:
 def queue_reference(case: Case, rules: References, name: str) -> None:
     """Check the queue that `spec.queue` names.
 
-    A queue without a state is one that its controller has not reached yet, and counts as open.
+    A queue without a state counts as open: its controller has not handled it yet.
     """
     path, noun = "spec.queue", "job" if rules is JOB else "PodGroup"
     if name == keys.ROOT_QUEUE:

@@ -1,24 +1,22 @@
-"""Groups of pods that get the same on their way in, and the way from a pod to its group."""
+"""Resource groups of pods, and finding the group of a pod."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-__all__ = ["NO_GROUPS", "ResourceGroup", "ResourceGroups"]
-
 
 class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods that get the same on their way in.
+    """Values that the pods of a group get.
 
     Attributes:
         name: For messages; may be empty.
-        namespaces: Pods of these belong to it.
-        annotations: So do pods that carry one of these, as key and value.
+        namespaces: Namespaces whose pods belong to it.
+        annotations: Annotations, as key and value; pods with one of them belong to it.
         labels: Labels of nodes that its pods select.
-        affinity: Affinity of its pods that have none; as JSON.
+        affinity: Affinity for pods without one; as JSON.
         tolerations: Taints that its pods tolerate; as JSON.
-        scheduler_name: Scheduler of its pods; their own when empty.
+        scheduler_name: Scheduler of its pods; empty keeps their own.
     """
 
     name: str = ""
@@ -31,9 +29,9 @@ class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceGroups:
-    """All groups, in order: of two that claim a pod the first gets it.
+    """All groups in order; a pod gets the first one that claims it.
 
-    An annotation claims only pods that carry it; that others do not is no match.
+    A group with an annotation claims only pods that have the annotation.
     """
 
     def __init__(self, groups: Iterable[ResourceGroup] = ()) -> None:
@@ -62,4 +60,4 @@ class ResourceGroups:
 
 
 NO_GROUPS = ResourceGroups()
-"""What holds without a file."""
+"""The groups without a file."""

@@ -9,20 +9,6 @@ from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.suggestions import Suggestions
 
-__all__ = [
-    "HUGE_PAGES",
-    "SPELLING",
-    "amount_problem",
-    "container_resource_problem",
-    "hint",
-    "is_integer",
-    "is_shared",
-    "is_vendors",
-    "misspelt",
-    "page_size",
-    "pod_resource_problem",
-]
-
 HUGE_PAGES = "hugepages-"
 """What names of huge pages start with; the size of a page follows."""
 
@@ -39,7 +25,7 @@ COUNTED = frozenset(
         "services.nodeports",
     }
 )
-"""Objects that are counted though no vendor stands before their names."""
+"""Counted resources whose names have no vendor prefix."""
 
 _MEASURED = frozenset({"cpu", "ephemeral-storage", "memory", "storage"})
 _OF_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
@@ -59,12 +45,12 @@ _EXTENDED = (
     "volcano.sh/vgpu-number",
 )
 _ALIKE = 0.9
-"""Share of common characters above which two vendor names are taken for one, misspelt."""
+"""Share of common characters above which a vendor name counts as a misspelling of another."""
 
 SPELLING = 3000
-"""Work of comparing one name with all that are known, for a budget of suggestions.
+"""Work of comparing one name with all known names, for a budget of suggestions.
 
-It is the same whether the answer is remembered or not, so that answers do not depend on earlier reviews.
+It is the same with a cached result, so that results do not depend on earlier reviews.
 """
 
 
@@ -87,9 +73,9 @@ def amount_problem(value: object, name: str = "") -> str | None:
 
 
 def is_shared(name: str) -> bool:
-    """Whether limits on a resource may exceed requests.
+    """True if limits of a resource may exceed requests.
 
-    Huge pages and extended resources are handed out, not shared.
+    Huge pages and extended resources cannot be shared.
     """
     return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
 
@@ -120,7 +106,7 @@ def container_resource_problem(name: str, hinted: bool = True) -> str | None:
 
 
 def _meant(name: str, usual: Iterable[str]) -> str:
-    """A hint at what a name without a vendor may stand for: a device, or one of the usual resources."""
+    """A hint at a device or a usual resource that a name without a vendor may mean."""
     devices = [each for each in _EXTENDED if each.partition("/")[2].lower() == name.lower()]
     if devices:
         meant = " or ".join(f'"{each}"' for each in devices)
@@ -137,7 +123,7 @@ def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
 
 
 def page_size(name: str) -> int:
-    """Bytes in a huge page, by the resource's name; 0 when that says no size in whole bytes."""
+    """Bytes in a huge page, by the resource's name; 0 if the name has no valid size."""
     try:
         milli = parse_milli(name.removeprefix(HUGE_PAGES))
     except QuantityError:
@@ -146,7 +132,7 @@ def page_size(name: str) -> int:
 
 
 def misspelt(name: str, suggestions: Suggestions) -> str:
-    """The `hint` at a name, within a budget; when that is spent, no similar names are looked for."""
+    """The `hint` for a name, within a budget; without budget no similar names are searched."""
     if name in COUNTED or name in _MEASURED or name in _EXTENDED:
         return ""
     hinted = not suggestions.spent
@@ -168,14 +154,14 @@ def hint(name: str, hinted: bool = True) -> str:
 
 
 def is_vendors(name: str) -> bool:
-    """Whether a name is of some vendor, and none that is known."""
+    """True if a name has the prefix of an unknown vendor."""
     return "/" in name and name not in _EXTENDED
 
 
 def _is_near_extended(name: str) -> bool:
-    """Whether a vendor's name is nearly a known one; other vendors may call theirs as they like.
+    """True if the name of a resource is nearly a known one; vendors choose their own names.
 
-    What a known name goes on with is a variant of it (`huawei.com/Ascend910B`), unless it is a plural.
+    A known name with a suffix is a variant (`huawei.com/Ascend910B`), unless the suffix makes a plural.
     """
     variants = {name.removeprefix(known) for known in _EXTENDED if name.startswith(known)}
     if variants - {"s"}:

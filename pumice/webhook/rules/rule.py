@@ -1,12 +1,11 @@
 """The description of a rule, without the code that checks it."""
 
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Literal
 
 from pumice.api.fields import Reason
-
-__all__ = ["Level", "Rule", "rules_in"]
 
 Level = Literal["enforce", "warn", "off"]
 """`enforce` refuses the object, `warn` admits it with a warning, `off` disables the rule."""
@@ -14,21 +13,21 @@ Level = Literal["enforce", "warn", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of admission, as the docs show it.
+    """A rule of admission, as in the docs.
 
     Attributes:
-        code: Stable name; stands in every message, in audit annotations and in metrics.
+        code: Stable name, used in messages, audit annotations and metrics.
         title: What must hold, in one line.
         why: What goes wrong otherwise.
         example: A fragment of a manifest that breaks the rule.
         reason: Kubernetes' class of the error.
-        level: How strict it is unless settings say otherwise.
-        stricter: Volcano admits what breaks this rule; setting `strict-upstream` makes it a warning.
-        phrases: Fragments of Volcano's text for the same mistake, by which users, searches and scripts know it. A message
-            has that of the situation, letter for letter; `…` stands for a value.
-        compares: The rule compares several fields, so its result about an object without one of
-            them may be wrong. A rule that finds the same name twice is right without the others.
-        since: Version that brought the rule.
+        level: Default level.
+        stricter: Whether Volcano admits objects that break it; setting `strict-upstream` makes it a warning.
+        phrases: Fragments of Volcano's message for the same mistake, which users and scripts search for. A message
+            contains the fragment exactly; `…` is a placeholder for a value.
+        compares: Whether it compares several fields, so that its result about an object without one of them may be
+            wrong. A rule about duplicate names does not.
+        since: First version with the rule.
     """
 
     code: str
@@ -43,7 +42,14 @@ class Rule:
     since: str = "0.1"
 
 
+warned = partial(Rule, level="warn")
+"""A rule that warns, unless settings say otherwise."""
+
+stricter = partial(Rule, stricter=True)
+"""A rule that refuses what Volcano admits."""
+
+
 def rules_in(*files: ModuleType) -> tuple[Rule, ...]:
-    """The rules of some files, in the order of their definition; one that a file imports comes with the first that has it."""
+    """The rules of some files, in the order of their definition; an imported rule is listed with the first file that has it."""
     found = (value for file in files for value in vars(file).values() if isinstance(value, Rule))
     return tuple(dict.fromkeys(found))

@@ -1,8 +1,7 @@
 """The settings that rules read, each with a description for users.
 
-Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings`
-adds how strict each rule is, and reads all of them by pydantic; without a setting that differs from its default these
-terms are enough.
+Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings` adds
+the levels of rules, and parses all settings with pydantic. If all settings have their defaults, this class is enough.
 """
 
 from collections.abc import Mapping
@@ -13,11 +12,9 @@ from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.webhook.rules.rule import Level
 
-__all__ = ["Terms"]
-
 
 def _setting(default: object, description: str, **limits: int) -> Any:
-    """A setting with what it does, and its limits as pydantic calls them."""
+    """A setting with its description, and its limits by pydantic's names."""
     return field(default=default, metadata={"description": description, "strict": True, **limits})
 
 
@@ -71,9 +68,9 @@ class Terms:
 
     @property
     def cluster_levels(self) -> Mapping[str, Level]:
-        """How strict rules are that do not have their own level, by code."""
+        """Levels that settings give rules, by code."""
         return {}
 
     def levels(self, _: str) -> Mapping[str, Level]:
-        """The same for the objects of a namespace; its name is empty for objects that are in none."""
+        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
         return {}

@@ -8,12 +8,11 @@ object are checked, and a problem of the new one counts if
 - the problem can be measured (`Case.report(…, excess=)`) and it grew, or
 - the problem cannot be measured and its message changed, since the field has another wrong value.
 
-So a Job with more `minAvailable` than pods can get more pods although still not enough, which changes
-the message; it cannot get fewer. Rules whose message holds numbers that an update may change report by
-how much they are broken.
+So a Job whose `minAvailable` exceeds its pods can get more pods, also if they are still not enough; it cannot get
+fewer. Rules whose message has numbers that an update may change report an excess.
 
-Items of lists move: removing one item changes the index of those behind it. An unchanged item is found
-at any index. A changed item is compared with the one that was at its index, unless that one has moved.
+Removing an item of a list changes the index of later items. An unchanged item is found at any index. A changed item is
+compared with the one that was at its index, unless that one has moved.
 """
 
 import re
@@ -28,8 +27,6 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.within import Within
-
-__all__ = ["Moved", "judge", "judge_update", "leaves_spec"]
 
 
 class _UpdatedObject(Protocol):
@@ -55,7 +52,7 @@ def judge(
     *,
     standing: Collection[Check[AnObject]] | None = None,
 ) -> None:
-    """Judge a new object, or how an update changes the stored one; `standing` as in `judge_update`."""
+    """Check a new object, or the changes of an update; `standing` as in `judge_update`."""
     if old is None:
         run(case, checks, new)
     elif not leaves_spec(new, old):
@@ -63,9 +60,9 @@ def judge(
 
 
 def leaves_spec(new: _UpdatedObject, old: _UpdatedObject) -> bool:
-    """True if an update is not judged: the object is being deleted, or its spec does not change.
+    """True if an update is not checked: the object is being deleted, or its spec does not change.
 
-    Finalizers must go and annotations come, whatever rules there are by now.
+    Finalizers can be removed and annotations added, independent of the rules.
     """
     return bool(new.metadata.deletion_timestamp) or new.spec == old.spec
 
@@ -79,16 +76,15 @@ def judge_update(
     standing: Collection[Check[T]] | None = None,
     covered: Collection[str] = (),
 ) -> None:
-    """Judge an update and keep only the problems that it brings.
+    """Check an update, and keep only the problems that it causes.
 
     Args:
-        case: Where new problems go.
-        checks: What is judged.
-        new: The object as it would be.
-        old: The stored object; judged only if the new one has problems.
-        standing: Checks of the stored object, if they are others.
-        covered: Paths that are reported already because they must not change; problems of their new values
-            are dropped.
+        case: The case, which gets the new problems.
+        checks: The checks.
+        new: The new object.
+        old: The stored object; checked only if the new one has problems.
+        standing: Checks of the stored object, if they differ.
+        covered: Paths of immutable fields that are already reported; problems of their new values are dropped.
     """
     after = _judged(case, checks, new, Suggestions())
     case.missing_queues.extend(after.missing_queues)
@@ -126,7 +122,7 @@ def judge_update(
 
 
 def _unnumbered(found: FieldError, path: str) -> tuple[str, str, str]:
-    """A problem at a path, whatever positions its message names, which may have moved, too."""
+    """A problem at a path, without item numbers in its message, which may have changed."""
     return found.code, path, _NUMBER.sub("[]", found.message)
 
 
@@ -137,7 +133,7 @@ def _judged(case: Case, checks: Collection[Check[T]], subject: T, suggestions: S
 
 
 class Moved:
-    """Two states of an object, and where in the first stood what stands in the second."""
+    """Two states of an object, and the old path of each item of the new one."""
 
     __slots__ = ("_new", "_old", "_positions")
 
@@ -147,9 +143,9 @@ class Moved:
         self._positions: dict[tuple[int, int], list[int | None]] = {}
 
     def before(self, path: str) -> str | None:
-        """Where that stood which now stands at a path; None for what is in an item that came.
+        """The old path of a value that is now at a path; None for a value in an added item.
 
-        Whatever is in no list, is missing, or has a key that looks like several, stays in its place.
+        Values outside of lists, missing values, and values below keys with dots keep their path.
         """
         old, new, rest, found = self._old, self._new, path, ""
         while rest:
@@ -182,7 +178,7 @@ class Moved:
 
 
 def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
-    """The former positions: of an equal item, the first for the first, or of the one in its place if that has not moved.
+    """The old positions: equal items are matched in order, other items by position if that item has not moved.
 
     In a list of the same length, an equal item in the same place is the same item.
     """

@@ -1,4 +1,4 @@
-"""Which paths are inside which others, found without comparing each pair.
+"""Tests whether paths are inside other paths, without comparing each pair.
 
 An object can have as many problems as it has fields. The paths are sorted so that the paths inside a path
 follow it directly; a binary search then finds the paths around another path and inside it.
@@ -9,11 +9,9 @@ from collections.abc import Container, Iterable
 
 from pumice.api.fields import FieldError
 
-__all__ = ["Within", "unaffected"]
-
 
 class Within:
-    """Paths, and what is within them: `spec.tasks[0].name` is within `spec.tasks[0]`."""
+    """A set of paths with their subpaths: `spec.tasks[0].name` is within `spec.tasks[0]`."""
 
     __slots__ = ("_all", "_outer")
 
@@ -25,7 +23,7 @@ class Within:
                 self._outer.append(path)
 
     def __contains__(self, path: object) -> bool:
-        """Whether a path is one of them, or within one."""
+        """True if a path is in the set or inside a path of the set."""
         if not isinstance(path, str):
             return False
         ordered = _ordered(path)
@@ -33,7 +31,7 @@ class Within:
         return before > 0 and _is_within(ordered, self._outer[before - 1])
 
     def below(self, path: str) -> bool:
-        """Whether one of them is within a path, and is not the path itself."""
+        """True if a path of the set is inside the given path."""
         ordered = _ordered(path)
         after = bisect_left(self._all, f"{ordered}\x00")
         return after < len(self._all) and _is_within(self._all[after], ordered)
@@ -42,11 +40,10 @@ class Within:
 def unaffected(
     found: Iterable[FieldError], dropped: Iterable[str], comparing: Container[str]
 ) -> list[FieldError]:
-    """Results about an object without some of its fields that hold for the whole object, too.
+    """Results about an object without some fields that also hold for the whole object.
 
-    A rule that judges one field is right about every field that is still there. Wrong may be what a
-    rule reports at a dropped field or around it, because the field is missing, and what a rule reports that
-    compares fields, because one of them may be missing.
+    Rules about one field are right about every field that is present. Results at a dropped field or its parents may be
+    wrong, and so may results of rules that compare fields.
 
     Takes the results, the paths of the fields, and the codes of the rules that compare fields.
     """
@@ -59,7 +56,7 @@ def unaffected(
 
 
 def _ordered(path: str) -> str:
-    """A path whose separators come before all else, or `a-b` would stand between `a` and `a.b`."""
+    """A sort key of a path, in which separators come before all other characters; otherwise `a-b` would be between `a` and `a.b`."""
     return path.replace(".", "\x00").replace("[", "\x01")
 
 

@@ -1,9 +1,9 @@
 """A budget of bytes for large request bodies.
 
 A body stays in memory until its review is answered. Senders are not authenticated before their body is read, so the
-number of bytes is limited. A large body takes as many bytes of the budget as it announces and waits for them if
-necessary: the API server waits with it, up to its own deadline. Small bodies, which nearly all reviews have, take
-nothing; the limit of connections bounds their number.
+number of bytes is limited. A large body takes its announced length from the budget, and waits if the budget is used up:
+the API server then waits, up to its own deadline. Small bodies, which nearly all reviews have, take nothing; the limit
+of connections bounds their number.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ SMALL = 64 * 1024
 """Bytes of a body that takes nothing from the budget."""
 
 _MAX_WAITING = 64
-"""Bodies that wait at once; up to some hundred KiB of each have arrived already."""
+"""Maximum number of waiting bodies; some hundred KiB of each may already be in memory."""
 
 
 class BudgetExceededError(Exception):

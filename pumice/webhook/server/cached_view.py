@@ -1,8 +1,8 @@
-"""The cluster as admission sees it: watch caches of what rules look at.
+"""The admission view on watch caches.
 
-HyperNodes are optional, because most clusters do not have their CRD: the view is ready without them,
-and says that it does not know them. So are owners of pods that plugins wire: one that is not here is
-asked for. Of those, only the ones that name plugins are here: a cluster has Jobs by the ten thousand.
+HyperNodes are optional, because most clusters do not have their CRD: the view is ready without them, and `knows` is
+then false for them. Owners of pods that plugins wire are optional, too: a missing one is read from the API server. Only
+owners that name plugins are cached, because a cluster may have tens of thousands of Jobs.
 """
 
 from collections import Counter
@@ -24,10 +24,11 @@ _OPTIONAL = (HYPER_NODE, *OWNERS)
 
 
 class CachedView(AdmissionView):
-    """A view that is behind the API server by as much as its watches are.
+    """A view on watch caches, which may lag behind the API server.
 
     Attributes:
-        complete: The server asks for a queue that is missing here, so one that stays missing does not exist.
+        complete: Whether a missing queue does not exist: true, because the server reads missing queues from the API
+            server.
         caches: The caches, to be run.
     """
 
@@ -49,13 +50,13 @@ class CachedView(AdmissionView):
 
     @property
     def problem(self) -> str | None:
-        """Why the view cannot be relied on, or None when it can."""
+        """Why the view may be out of date, or None."""
         needed = (cache for kind, cache in self._by_kind.items() if kind not in _OPTIONAL)
         waiting = [cache.kind.plural for cache in needed if not cache.synced.is_set()]
         return f"not synced yet: {', '.join(waiting)}" if waiting else None
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
-        """An object, or None; of owners only those that name plugins are here."""
+        """An object, or None; only owners that name plugins are cached."""
         return self._by_kind[kind].get(name, namespace)
 
     def list(self, kind: Kind) -> Collection[Any]:
@@ -63,7 +64,7 @@ class CachedView(AdmissionView):
         return [*self._by_kind[kind].values()]
 
     def knows(self, kind: Kind) -> bool:
-        """True if an object of this kind that is not here does not exist."""
+        """True if an object of this kind that is missing here does not exist."""
         cache = self._by_kind.get(kind)
         # A kind whose CRD is not installed, or not any more, has no version to follow.
         return cache is not None and cache.synced.is_set() and bool(cache.resource_version)

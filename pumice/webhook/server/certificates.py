@@ -1,4 +1,4 @@
-"""Where the serving certificate comes from."""
+"""Sources of the serving certificate."""
 
 import ssl
 from abc import ABC, abstractmethod
@@ -17,30 +17,30 @@ __all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
 
 
 class Certificates(ABC):
-    """A certificate that is served and kept fresh."""
+    """A serving certificate that is kept up to date."""
 
     def __init__(self, serving: ServingCertificate) -> None:
-        """Serve what is put there."""
+        """Create it from a serving certificate."""
         self._serving = serving
 
     @property
     def context(self) -> ssl.SSLContext:
-        """What to serve with; stays the same object while certificates change."""
+        """The TLS context of the server; it stays the same object when certificates change."""
         return self._serving.context
 
     @property
     def expires(self) -> float:
-        """When what is served ends, in UNIX seconds; 0 when nothing is."""
+        """When the certificate expires, in UNIX seconds; 0 without one."""
         return self._serving.expires
 
     @property
     @abstractmethod
     def problem(self) -> str | None:
-        """Why the API server would not accept what is served, or None when it would."""
+        """Why the API server would not accept the certificate, or None if it would."""
 
     @abstractmethod
     def tasks(self) -> list[SupervisedTask]:
-        """What keeps it fresh."""
+        """Tasks that keep it up to date."""
 
 
 class FileCertificates(Certificates):
@@ -58,15 +58,15 @@ class FileCertificates(Certificates):
         self._injector: Injector | None = None
 
     def compare_with(self, injector: "Injector") -> None:
-        """From now on have a problem where the API server, as it is configured, would refuse what is served.
+        """Compare the certificate with the webhook configurations; `problem` then reports if the API server would refuse it.
 
-        Nothing is injected into the webhook configurations that the injector knows.
+        The configurations are only read, not patched.
         """
         self._injector = injector
 
     @property
     def problem(self) -> str | None:
-        """Why clients would not accept what is served, or None when they would."""
+        """Why clients would not accept the certificate, or None if they would."""
         if self._clock.wall() >= self.expires:
             return "the served certificate has expired"
         if self._injector is None:
@@ -82,12 +82,12 @@ class FileCertificates(Certificates):
 
     @property
     def note(self) -> str | None:
-        """Why the files are not what is served, or None when they are."""
+        """Why the served certificate is not the one in the files, or None if it is."""
         found = self._reloader.problem
         return f"the certificate read before stays: {found}" if found else None
 
     def tasks(self) -> list[SupervisedTask]:
-        """What reads the files and the webhook configurations again."""
+        """Tasks that read the files and the webhook configurations again."""
         following = [SupervisedTask("certificate files", self._reloader.run)]
         if self._injector is not None:
             following.append(SupervisedTask("watch of webhook configurations", self._injector.run))
@@ -95,20 +95,20 @@ class FileCertificates(Certificates):
 
 
 class KeptCertificates(Certificates):
-    """Certificates that Pumice makes itself and has the API server trust."""
+    """Certificates that Pumice creates itself and makes the API server trust."""
 
     def __init__(self, keeper: "CertificateManager") -> None:
-        """Serve what a keeper keeps."""
+        """Create it from a certificate manager."""
         super().__init__(keeper.serving)
         self._keeper = keeper
 
     @property
     def problem(self) -> str | None:
-        """Why the API server would not accept what is served, or None when it would."""
+        """Why the API server would not accept the certificate, or None if it would."""
         return self._keeper.problem
 
     def tasks(self) -> list[SupervisedTask]:
-        """What makes, renews and injects."""
+        """Tasks that create and renew certificates and inject the trust bundle."""
         return [
             SupervisedTask("watch of webhook configurations", self._keeper.injector.run),
             SupervisedTask("certificates", self._keeper.run),

@@ -1,7 +1,7 @@
-"""The file of resource groups, followed: pods are better judged by yesterday's groups than by none.
+"""The file of resource groups, which is read again when it changes.
 
-A file that cannot be used is told in the log once, in `/readyz?verbose` and in the metrics for as long as it lasts, and
-never makes the webhook unready, because all replicas read the same file.
+The groups of the last valid file stay in effect. An invalid file is logged once, and shown in `/readyz?verbose` and in
+the metrics until it is corrected. It does not make the webhook unready, because all replicas read the same file.
 """
 
 import logging
@@ -33,14 +33,14 @@ class GroupsFile(FollowedFile):
         *,
         clock: Clock | None = None,
     ) -> None:
-        """Read the file for the first time; it need not be there yet. `use` puts its groups into force."""
+        """Read the file for the first time; it need not exist yet. `use` puts its groups into effect."""
         super().__init__(path, clock=clock)
         self._use = use
         self._metrics = metrics
         self.look()
 
     def take(self, raw: bytes) -> None:
-        """Put the groups of the file into force."""
+        """Put the groups of the file into effect."""
         from pumice.webhook.groups.parsing import parse  # brings pydantic
 
         try:
@@ -62,7 +62,7 @@ class GroupsFile(FollowedFile):
         logger.info("resource groups of %s in force: %s", self.path, names)
 
     def hold(self, why: str) -> None:
-        """Note that the groups in force are not those of the file."""
+        """Record that the groups in effect are not those of the file."""
         super().hold(why)
         self._metrics.conf_unusable.set(1)
 

@@ -1,11 +1,11 @@
-"""The ports of the webhook, what answers on them, and how they close without losing a review.
+"""The ports of the webhook: routing, and closing without losing a review.
 
 Reviews and probes are on the main port, only probes on the metrics port. The paths are known before the first request, so
 a dictionary is enough and costs less than a router with middlewares.
 
-An API server may use an address for a moment after it has been told that the address is gone, and it keeps connections
-open. So closing takes three steps. First the webhook is not ready but answers as before, and each answer closes its
-connection. Then new connections are refused while running reviews finish. Then all connections are closed.
+An API server may use an address for a short time after its removal from the endpoints, and it keeps connections open.
+So closing has three steps. First the webhook is not ready but still answers, and each answer closes its connection.
+Then new connections are refused while running reviews finish. Then all connections are closed.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class _Routes:
         reviews: Reviews | None = None,
         paths: Sequence[str] = (),
     ) -> None:
-        """Answer `reviews` at `paths`, and the kubelet and Prometheus by `probes`."""
+        """Route `paths` to `reviews`, and the paths of probes to `probes`."""
         self._metrics = metrics
         self._reviews = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
         self._probes = probes
@@ -91,10 +91,10 @@ class Listener:
         tls: ssl.SSLContext | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Describe a listener of `paths`, with plain HTTP on loopback without `tls`; it listens in `run`.
+        """Create a listener of `paths`, with plain HTTP on loopback without `tls`; it listens in `run`.
 
         Raises:
-            InsecureAddressError: Plain HTTP was asked for on an address that others can reach.
+            InsecureAddressError: Plain HTTP was configured on an address that is not loopback.
         """
         if tls is None:
             settings.require_loopback()
@@ -123,7 +123,7 @@ class Listener:
 
     @property
     def grace(self) -> float:
-        """Seconds that closing may take."""
+        """Maximum duration of closing, in seconds."""
         return self._settings.drain_seconds + self._settings.shutdown_seconds + 5.0
 
     @property

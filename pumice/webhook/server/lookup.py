@@ -1,9 +1,8 @@
-"""The live questions: does a queue exist by now that the cache does not have, or the owner of a pod?
+"""Reads from the API server for queues, and owners of pods, that the caches lack.
 
-`kubectl apply` of a queue and its first Job in one go would otherwise be refused, because the watch is
-a moment behind; and the first pods of a Job follow it within milliseconds. Only a review that is denied
-for nothing but such a miss pays for it, with one look. What is admitted with a warning, or denied for
-something else as well, may so report as missing a queue that has been there for a moment.
+Without them a `kubectl apply` of a queue and its first Job would be refused, because watches have a delay; the same
+holds for the first pods of a Job. Only a review that is denied for no other reason causes a read. A review that is
+admitted with a warning, or denied for other reasons, too, may report a queue as missing that was just created.
 """
 
 import asyncio
@@ -60,12 +59,12 @@ def needs_queues(answer: Answer) -> bool:
 
 
 def needs_above(answer: Answer) -> bool:
-    """Whether queues above the missing ones may be missing, too."""
+    """True if queues above the missing ones may be missing, too."""
     return Q_PARENT_MISSING.code in answer.codes
 
 
 def needs_owners(answer: Answer) -> bool:
-    """Whether a missing owner is why a pod is denied, or would go without what plugins give it for good."""
+    """True if a missing owner is the reason why a pod is denied, or would lack the edits of plugins."""
     unknown = POD_PLUGINS_UNKNOWN.code
     return bool(answer.missing_owners) and (
         _denied_only(answer, frozenset((unknown,))) or unknown in answer.tolerated
@@ -79,8 +78,8 @@ def _denied_only(answer: Answer, codes: frozenset[str]) -> bool:
 def late(answer: Answer, names: tuple[str, ...]) -> Answer:
     """The refusal of a review for which it is unknown whether the named queues exist.
 
-    After its timeout the API server ignores the answer, and its user reads that the webhook failed. So the review is
-    refused with the reason shortly before.
+    After its timeout the API server reports that the webhook failed. So the review is refused with the reason shortly
+    before that.
     """
     queues = ", ".join(f'"{name}"' for name in names)
     message = (
@@ -100,20 +99,20 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
 
 
 class QueueLookup(Protocol):
-    """Finds queues that no cache has."""
+    """Reads queues that no cache has."""
 
     async def find(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
-        """Those of the named queues that exist; with `above` those above them, too, and maybe others.
+        """Those of the named queues that exist; with `above` also the queues above them.
 
         Raises:
-            TimeoutError: That could not be told within so many seconds.
+            TimeoutError: The API server did not answer in time.
         """
 
 
 class _Live:
-    """Asks the API server, and counts the results; what cannot be asked for counts as missing."""
+    """Reads from the API server, and counts the results; objects that cannot be read count as missing."""
 
     def __init__(self, client: Client, looks: Counter) -> None:
         self._client = client
@@ -144,7 +143,7 @@ class _Live:
 
 
 class LiveQueues(_Live):
-    """Asks the API server for queues."""
+    """Reads queues from the API server."""
 
     async def find(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
@@ -170,13 +169,13 @@ class LiveQueues(_Live):
 
 
 class LiveOwners(_Live):
-    """Asks the API server for owners of pods."""
+    """Reads owners of pods from the API server."""
 
     async def find(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
         """Those of the owners that exist.
 
         Raises:
-            TimeoutError: That could not be told within so many seconds.
+            TimeoutError: The API server did not answer in time.
         """
         found: dict[OwnerKey, Owner] = {}
         async with self._within(seconds, "the owner of a pod"):

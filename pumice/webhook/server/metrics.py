@@ -1,4 +1,4 @@
-"""What the server counts."""
+"""The server's metrics."""
 
 from functools import cache
 
@@ -13,14 +13,14 @@ _OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class ServerMetrics:
-    """Counters of one server; the text of each says what it counts.
+    """Metrics of one server; each has a help text.
 
     Results of lookups are `found`, `missing` and `failed`; files of resource groups were `loaded` or `failed`. One
     review may count under several rules.
     """
 
     def __init__(self) -> None:
-        """Register the counters."""
+        """Register the metrics."""
         self.registry = CollectorRegistry()
         name = "pumice_admission_"
 
@@ -91,5 +91,5 @@ class ServerMetrics:
             self.tolerated.labels(path, code).inc()
 
     def turned_away(self, path: str, status: int) -> None:
-        """Count a request that was not even read as a review."""
+        """Count a request that was refused before it was read as a review."""
         self.reviews.labels(path, "other", "errored", str(status)).inc()

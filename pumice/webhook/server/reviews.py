@@ -1,4 +1,4 @@
-"""A review over HTTP: read it, have it judged, look up what is missing, count it, log it."""
+"""A review over HTTP: read it, check it, look up missing objects, count it, log it."""
 
 import asyncio
 import logging
@@ -42,10 +42,10 @@ _HEADERS = CIMultiDict(JSON)  # aiohttp copies it at once, and a dict key by key
 _CONTINUE = "100-continue"
 
 _MARGIN_SECONDS = 0.5
-"""Reserved of the API server's timeout for sending the answer, at most."""
+"""Maximum part of the API server's timeout that is reserved for sending the answer."""
 
 _MARGIN_SHARE = 0.25
-"""Reserved of a short timeout; the shortest that a webhook can have is one second."""
+"""Share of a short timeout that is reserved; the shortest timeout of a webhook is one second."""
 
 
 class Reviews:
@@ -59,7 +59,7 @@ class Reviews:
         lookup: QueueLookup | None = None,
         owners: LiveOwners | None = None,
     ) -> None:
-        """Answer by admission's rules; `lookup` and `owners` find what the caches may lack."""
+        """Answer with the rules of admission; `lookup` and `owners` read objects that the caches may lack."""
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
@@ -76,7 +76,7 @@ class Reviews:
         """Answer a review.
 
         Raises:
-            HttpError: It could not be read.
+            HttpError: The request could not be read.
         """
         started = time.perf_counter()
         path = endpoint_of(request)
@@ -145,7 +145,7 @@ class Reviews:
             raise HttpError(503, message, {"Retry-After": "1"}) from None
 
     async def _read(self, request: web.BaseRequest, seconds: float, deadline: float) -> bytes:
-        """The body, as long as more of it keeps arriving."""
+        """The body; reading stops if no more of it arrives."""
         content, limit = request.content, self._settings.body_limit
         now, quiet = asyncio.get_running_loop().time, self._settings.quiet_seconds
         parts, size = [], 0
@@ -176,12 +176,12 @@ class Reviews:
         return b"".join(parts)
 
     def _seconds_left(self, request: web.BaseRequest, started: float) -> float:
-        """How long a look may take."""
+        """Maximum duration of a lookup."""
         gone = time.perf_counter() - started
         return min(self._settings.lookup_seconds, _allowed_seconds(request) - gone)
 
     def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
-        """The answer when something else than a rule raised; each kind of error is logged once per path."""
+        """The answer to an exception outside of rules; each kind is logged once per path."""
         code, uid = ENDPOINTS[path].code, uid_of(body)
         self._metrics.crashes.labels(code).inc()
         if (place := f"{path} {type(error).__name__}") not in self._logged:
@@ -201,10 +201,9 @@ def _allowed_seconds(request: web.BaseRequest) -> float:
 
 
 def endpoint_of(request: web.BaseRequest) -> str:
-    """The path without the advice that the chart puts behind it.
+    """The path without the hint that the chart appends.
 
-    When a webhook does not answer, the API server shows its address to the user, and nothing else
-    that an installation can choose.
+    If a webhook does not answer, the API server shows only its URL to the user, so the chart puts a hint into the path.
     """
     return request.path.partition(_ADVICE)[0]
 

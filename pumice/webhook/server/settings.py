@@ -8,11 +8,11 @@ from pumice.serving.limits import CONNECTIONS
 __all__ = ["BODY_LIMIT", "InsecureAddressError", "ServerSettings"]
 
 BODY_LIMIT = 8 * 1024 * 1024
-"""Bytes of a review at most.
+"""Maximum size of a review in bytes.
 
-kube-apiserver takes request bodies of at most 3 MiB, so no object is larger. A review of an update
-holds two of them, 6 MiB, and what surrounds them: user, groups and extras (some identity providers
-send hundreds), options, and managedFields, which count into the objects. 2 MiB are left for that.
+kube-apiserver takes request bodies of at most 3 MiB, so no object is larger. A review of an update contains two
+objects, 6 MiB with managedFields, and user, groups, extras (some identity providers send hundreds) and options. 2 MiB
+are left for these.
 """
 
 
@@ -22,23 +22,21 @@ class InsecureAddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """How the server listens and how it ends.
+    """Addresses, limits and shutdown of the server.
 
     Attributes:
         host: Address to listen on.
         port: Port; 0 takes a free one.
         metrics_port: Port for probes and metrics over plain HTTP; none when None. They are on the main
             port too.
-        drain_seconds: How long it goes on answering after the signal to stop, while the API server
-            still has its address.
+        drain_seconds: How long it still answers after the signal to stop, while the API server still has its address.
         shutdown_seconds: How long running reviews may take after that.
-        idle_seconds: It stops when no request came for so long, after the drain.
+        idle_seconds: After the drain, how long no request must arrive before it stops.
         read_seconds: How long a review may take to arrive.
         quiet_seconds: How long a TLS handshake and the first byte on a connection may take, and how
             long nothing may arrive within a review.
-        lookup_seconds: How long a live look for a missing queue may take; the API server's own
-            timeout shortens it.
-        body_limit: Bytes of a review at most.
+        lookup_seconds: Maximum duration of a lookup of a missing queue; the API server's own timeout shortens it.
+        body_limit: Maximum size of a review in bytes.
         body_budget: Bytes that all large bodies together may take; further ones wait.
         connection_limit: How many connections may be open on a port; fewer if the process may not
             have as many descriptors. Further ones are closed.
@@ -58,10 +56,10 @@ class ServerSettings:
     connection_limit: int = CONNECTIONS
 
     def require_loopback(self) -> None:
-        """Refuse to serve plain HTTP to others.
+        """Refuse plain HTTP on a public address.
 
         Raises:
-            InsecureAddressError: The address is not one of this machine alone.
+            InsecureAddressError: The address is not loopback.
         """
         if self.host == "localhost":
             return

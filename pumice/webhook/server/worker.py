@@ -31,7 +31,7 @@ __all__ = ["StateSource", "WebhookWorker"]
 
 @dataclass(frozen=True, slots=True)
 class StateSource:
-    """Where the webhook finds objects: in caches of a cluster and its API server, or in files.
+    """Source of objects for the webhook: caches of a cluster and its API server, or files.
 
     Attributes:
         view: The objects.
@@ -51,7 +51,7 @@ class StateSource:
 
     @classmethod
     def of_cluster(cls, client: Client) -> "StateSource":
-        """A cluster; nothing is read before the caches run."""
+        """A cluster as source; nothing is read before the caches run."""
         metrics, view = ServerMetrics(), CachedView(client)
         for cache in view.caches:
             metrics.cache_age.labels(cache.kind.plural).set_function(partial(getattr, cache, "age"))
@@ -69,7 +69,7 @@ class WebhookWorker:
     """The webhook, of a cluster or over objects from files.
 
     Attributes:
-        source: What exists.
+        source: The source of objects.
         metrics: Metrics of the webhook.
         listener: The ports.
     """
@@ -87,16 +87,16 @@ class WebhookWorker:
         plugin_settings: PluginSettings = DEFAULT,
         clock: Clock | None = None,
     ) -> None:
-        """Describe a worker.
+        """Create a worker.
 
         Args:
-            source: What exists.
+            source: The source of objects.
             plugins: The job plugins that exist.
-            admission: How strict to be.
-            settings: Where to listen and how to end.
-            certificates: What is presented; plain HTTP on loopback when None.
-            paths: Where reviews are answered; everywhere when None.
-            conf: File of resource groups, which need not be there yet.
+            admission: Settings of admission.
+            settings: Addresses and shutdown.
+            certificates: The serving certificate; plain HTTP on loopback if None.
+            paths: Enabled endpoints; all if None.
+            conf: File of resource groups, which need not exist yet.
             plugin_settings: What the cluster's operator has decided about job plugins.
             clock: Waits and measures.
 
@@ -131,7 +131,7 @@ class WebhookWorker:
 
     @property
     def ready(self) -> bool:
-        """Whether reviews can be judged and the API server would accept the certificate."""
+        """True if reviews can be answered and the API server would accept the certificate."""
         return not self._probes.problems
 
     def _crashed(self, crash: RuleFailure) -> None:
@@ -139,7 +139,7 @@ class WebhookWorker:
         log_crash(crash)
 
     def tasks(self) -> list[SupervisedTask]:
-        """What to run; the ports come last, so that they are the first to end."""
+        """The tasks to run; the ports come last, so that they are stopped first."""
         watches = [
             SupervisedTask(f"watch of {each.kind.plural}", each.run) for each in self.source.caches
         ]
@@ -156,7 +156,7 @@ class WebhookWorker:
 def _probes(
     source: StateSource, certificates: Certificates | None, groups: GroupsFile | None
 ) -> Probes:
-    """Whether a worker is ready, and what an administrator should look at although it is."""
+    """Readiness of a worker, and remarks for administrators."""
     metrics, checks, notes = source.metrics, dict(source.checks), dict[str, Check]()
     if certificates is not None:
         checks["certificate"] = lambda: certificates.problem

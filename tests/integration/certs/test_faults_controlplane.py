@@ -1,7 +1,7 @@
 """What people and tools do to the Secret and to `caBundle`, on the real kube-apiserver, under load.
 
 Of the faults of the table some rows run here, each of which the replicas meet in another way: with what they remember,
-with all authorities made anew, and with those of somebody else. All rows run in `test_keeper.py`.
+with all authorities made again, and with those of somebody else. All rows run in `test_keeper.py`.
 
 Two replicas run as processes; one is asked to mutate and the other to validate, so that each review
 needs both of them.
@@ -67,7 +67,7 @@ async def test_a_secret_corrupted_while_replicas_run(
     async with site.load(api):
         await spoil(api, FAULTS[fault](sound))
         await asyncio.sleep(1.0)  # both have looked
-        await until(lambda: site.whole(api), "the Secret is mended")
+        await until(lambda: site.whole(api), "the Secret is fixed")
         await asyncio.sleep(2.0)  # and whatever follows has been served
     assert site.ready(*site.replicas), site.tails()
 
@@ -81,7 +81,7 @@ async def test_a_replica_that_starts_on_a_corrupted_secret_beside_one_that_runs(
     await spoil(api, FAULTS[fault](sound))
     site.start(new, site.metrics[new], **QUICK)
     await site.until_ready(old, new)
-    await until(lambda: site.whole(api), "the Secret is mended")
+    await until(lambda: site.whole(api), "the Secret is fixed")
     async with site.load(api):
         await asyncio.sleep(2.0)
 
@@ -125,7 +125,7 @@ async def test_a_secret_of_another_type_is_used_and_keeps_what_it_held(
 ) -> None:
     async with site.load(api):
         await replace(api, foreign(kind, data))
-        await until(lambda: site.whole(api), "the Secret is mended")
+        await until(lambda: site.whole(api), "the Secret is fixed")
     found = await api.get(SECRET, SECRET_NAME, NAMESPACE)
     assert found["type"] == kind
     assert {**found["data"], **sound} == found["data"]
@@ -149,7 +149,7 @@ async def test_a_secret_that_cannot_be_written_is_said_and_stops_nothing(
     await site.until_ready(*ports)
     async with site.load(api):
         await replace(api, foreign("Opaque", {}))
-        await until(lambda: site.whole(api), "the Secret is mended")
+        await until(lambda: site.whole(api), "the Secret is fixed")
 
 
 @pytest.mark.parametrize(

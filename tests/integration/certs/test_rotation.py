@@ -25,7 +25,7 @@ from tests.kit.waiting import until
 
 
 class Load:
-    """Calls all replicas without pause, each time anew."""
+    """Calls all replicas without pause, each time again."""
 
     def __init__(self, client: Client, clock: ManualClock, replicas: Sequence[Replica]) -> None:
         self.calls = 0
@@ -99,7 +99,7 @@ def injector(client: Client, clock: ManualClock) -> HeldInjector:
 async def test_a_leaf_of_a_ca_that_is_not_trusted_yet_is_not_served(
     client: Client, clock: ManualClock, injector: HeldInjector
 ) -> None:
-    """Both authorities are lost and made anew; what is served stays until the new ones are trusted."""
+    """Both authorities are lost and made again; what is served stays until the new ones are trusted."""
     await create_configurations(client)
     keeper = CertificateManager(client, SETTINGS, clock=clock, injector=injector)
     async with replica(client, clock, keeper) as a:

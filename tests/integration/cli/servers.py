@@ -10,7 +10,7 @@ from aiohttp import web
 
 from pumice.api.crds import all_crds
 from pumice.cli import main
-from pumice.cli.checking import registry
+from pumice.cli.files.checking import registry
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker

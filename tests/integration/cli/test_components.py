@@ -16,7 +16,7 @@ import pytest
 
 from pumice.api.kinds import JOB, LEASE, MUTATING_WEBHOOKS, SECRET
 from pumice.certs.authority import Authority, generate_key
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from pumice.embedded import EmbeddedCluster
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings

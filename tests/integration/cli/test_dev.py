@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, REPLICA_SET
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Invalid
 from tests.integration.cli.running import Running, kubectl_path, pumice, running
@@ -123,6 +123,25 @@ async def test_a_gang_of_a_replica_set_runs(dev: tuple[Running, str]) -> None:
             return "inference" not in str(left)
 
         await until(nothing, "nothing is left", 20)
+
+
+async def test_a_pod_that_names_no_scheduler_is_placed(dev: tuple[Running, str]) -> None:
+    """`kubectl run` makes such pods, and there is no kube-scheduler."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "single"},
+        "spec": {"containers": [{"name": "main", "image": "busybox"}]},
+    }
+    async with Client.connect(dev[1]) as client:
+        await client.create(POD, pod, "default")
+
+        async def runs() -> bool:
+            found = await client.get(POD, "single", "default")
+            return bool(found["status"]["phase"] == "Running")
+
+        await until(runs, "the pod", 20)
+        await client.delete(POD, "single", "default")
 
 
 def test_a_bad_job_is_refused_with_all_its_mistakes(dev: tuple[Running, str]) -> None:

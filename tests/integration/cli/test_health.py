@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pumice.cli.health import HealthServer
+from pumice.cli.processes.health import HealthServer
 from pumice.serving.limits import HttpLimits
 from tests.integration.webhook.raw_http import connected, talk
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
-from pumice.cli import observed
+from pumice.cli.live import observed
 from pumice.cluster.client import Client, Object
 from tests.integration.cli.servers import Server, ran
 from tests.kit.builders import job, pod, pod_group, queue, task
@@ -199,7 +199,8 @@ def test_one_job_and_other_forms(still: Server) -> None:
     assert names.out.split() == [
         f"job.batch.volcano.sh/{each}" for each in ("broken", "busy", "done")
     ]
-    assert ran("job", "list", "-n", "empty", "--master", still.url).out == "no Jobs\n"
+    empty = ran("job", "list", "-n", "empty", "--master", still.url)
+    assert empty.out == "no Jobs in namespace empty\n"
 
 
 def test_watch_prints_again_what_has_changed(

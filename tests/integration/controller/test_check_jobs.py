@@ -1,7 +1,7 @@
 """New Jobs that no webhook has checked: the controller refuses what admission would have refused."""
 
 from pumice.api.kinds import POD, POD_GROUP
-from pumice.cli.checking import job_check
+from pumice.cli.files.checking import job_check
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage

@@ -4,7 +4,7 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobflows import job_name
-from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
+from pumice.api.kinds import COMMAND, EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
@@ -15,8 +15,9 @@ Raw = dict[str, Any]
 DIAMOND: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 
 
-def template(name: str, **spec: Any) -> Raw:
-    worker = task("worker", 1, annotations={"pumice.dev/run-duration": "5ms"})
+def template(name: str, *, ends: tuple[str, str] = ("5ms", "0"), **spec: Any) -> Raw:
+    """A JobTemplate; `ends` says after which time and with which exit code its pod ends."""
+    worker = task("worker", 1, annotations={keys.RUN_DURATION: ends[0], keys.EXIT_CODE: ends[1]})
     return {
         "apiVersion": JOB_TEMPLATE.api_version,
         "kind": JOB_TEMPLATE.kind,
@@ -25,12 +26,14 @@ def template(name: str, **spec: Any) -> Raw:
     }
 
 
-def job_flow(flows: dict[str, list[str]], **spec: Any) -> Raw:
+def job_flow(
+    flows: dict[str, list[str]], annotations: dict[str, str] | None = None, **spec: Any
+) -> Raw:
     entries = [{"name": name, "dependsOn": {"targets": each}} for name, each in flows.items()]
     return {
         "apiVersion": JOB_FLOW.api_version,
         "kind": JOB_FLOW.kind,
-        "metadata": {"name": "f"},
+        "metadata": {"name": "f"} | ({"annotations": annotations} if annotations else {}),
         "spec": {"flows": entries} | spec,
     }
 
@@ -95,6 +98,27 @@ async def test_a_job_that_goes_at_its_end_is_remembered(played: ControllerStage)
     await played.until(lambda: not played.names(JOB), "the Jobs to go")
     assert status(played)["completedJobs"] == ["f-a", "f-b", "f-c"]
     await played.until(lambda: reasons(played).count("Created") == 3, "events")
+
+
+async def test_a_failed_job_is_retried_and_then_the_others_are_terminated(
+    played: ControllerStage,
+) -> None:
+    annotations = {keys.RETRIES: "2", keys.ON_FAILURE: "stop"}
+    bad, long = template("bad", ends=("5ms", "1")), template("long", ends=("1h", "0"))
+    await create(played, bad, long, template("next"))
+    await create(played, job_flow({"bad": [], "long": [], "next": ["bad"]}, annotations))
+    await played.until(lambda: status(played).get("terminatedJobs") == ["f-long"], "the end")
+    assert phase(played) == "Failed"
+    assert status(played)["failedJobs"] == ["f-bad", "f-bad-retry-1", "f-bad-retry-2"]
+    await played.until(lambda: not played.names(COMMAND), "the Command to be carried out")
+    await played.until(lambda: reasons(played).count("Created") == 4, "events")
+    await played.until(lambda: reasons(played).count("JobFailed") == 4, "events")
+    await played.calm(1.2)  # counts of Jobs are written once a second
+    assert await played.still()
+    flow = played.find(JOB_FLOW, "f")
+    flow["metadata"]["annotations"][keys.RETRIES] = "3"
+    played.store.update(flow)
+    await played.until(lambda: "f-bad-retry-3" in played.names(JOB), "another retry")
 
 
 async def test_what_is_missing_is_waited_for(played: ControllerStage) -> None:

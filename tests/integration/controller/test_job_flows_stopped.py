@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE, Kind
+from pumice.api import keys
+from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE, Kind
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
@@ -31,6 +32,7 @@ ALIVE = frozenset(
 
 GONE_AT_ITS_END = {"a", "b"}
 FLOWS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"]}
+ENDS = {"bad": ("5ms", "1"), "long": ("1h", "0")}
 
 
 class CountingClient(Client):
@@ -49,7 +51,7 @@ class MortalCountingClient(MortalClient, CountingClient):
     """Never answers again once it has come to a given write for the JobFlow; those for pods are another test's matter."""
 
     async def _mortal(self, kind: Kind, write: Any) -> Raw:
-        counts = kind in (JOB, JOB_FLOW, JOB_TEMPLATE) or self.dead.is_set()
+        counts = kind in (COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE) or self.dead.is_set()
         return await (super()._mortal(kind, write) if counts else write())
 
     async def patch(self, kind: Kind, *args: Any, **named: Any) -> Raw:
@@ -59,7 +61,13 @@ class MortalCountingClient(MortalClient, CountingClient):
 
 
 async def run(
-    cluster: EmbeddedCluster, namespace: str, policy: str, last: int | None, after: bool
+    cluster: EmbeddedCluster,
+    namespace: str,
+    policy: str,
+    last: int | None,
+    after: bool,
+    *,
+    fails: bool = False,
 ) -> tuple[list[str], Raw, MortalCountingClient]:
     """The Jobs that were created, the status in the end, and the client of the first controller."""
     head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -75,17 +83,20 @@ async def run(
         mortal.created = client.created = created
         stage = ControllerStage(cluster, client, namespace)
         playing = asyncio.create_task(stage.schedule())
-        await create(
-            stage,
-            *(
-                template(
-                    name, **({"ttlSecondsAfterFinished": 0} if name in GONE_AT_ITS_END else {})
-                )
-                for name in FLOWS
-            ),
-            job_flow(FLOWS, jobRetainPolicy=policy),
+        if fails:
+            annotations = {keys.RETRIES: "1", keys.ON_FAILURE: "stop"}
+            objects = [template(name, ends=ends) for name, ends in ENDS.items()]
+            objects.append(job_flow({name: [] for name in ENDS}, annotations))
+        else:
+            gone: Raw = {"ttlSecondsAfterFinished": 0}
+            objects = [
+                template(name, **(gone if name in GONE_AT_ITS_END else {})) for name in FLOWS
+            ]
+            objects.append(job_flow(FLOWS, jobRetainPolicy=policy))
+        await create(stage, *objects)
+        telling = asyncio.create_task(
+            _to_the_failure(stage) if fails else _to_the_end(stage, policy)
         )
-        telling = asyncio.create_task(_to_the_end(stage, policy))
         try:
             async with stage.controller(mortal, controllers=ALIVE):
                 dying = asyncio.create_task(mortal.dead.wait())
@@ -112,6 +123,25 @@ async def _to_the_end(stage: ControllerStage, policy: str) -> None:
         lambda: all(made_from(stage, name) == [f"f-{name}"] * (name in left) for name in FLOWS),
         "the lists of the templates",
     )
+
+
+async def _to_the_failure(stage: ControllerStage) -> None:
+    await stage.until(lambda: status(stage).get("terminatedJobs") == ["f-long"], "the end")
+    await stage.until(lambda: not stage.names(COMMAND), "the Command to be carried out")
+
+
+async def test_a_failed_job_is_retried_once(cluster: EmbeddedCluster) -> None:
+    """Then the other Job is terminated; no retry is lost, and none comes twice."""
+    created, expected, calm = await run(cluster, "undisturbed", "", None, False, fails=True)
+    assert sorted(created) == ["f-bad", "f-bad-retry-1", "f-long"]
+    told = await asyncio.gather(
+        *(run(cluster, f"killed-{n}", "", n, n % 2 == 1, fails=True) for n in range(calm.writes))
+    )
+    assert sum(mortal.dead.is_set() for *_, mortal in told) > len(told) / 2
+    for number, (made, found, _) in enumerate(told):
+        assert sorted(made) == sorted(created), f"killed at write {number}"
+        for key in ("failedJobs", "terminatedJobs", "state"):
+            assert found[key] == expected[key], f"killed at write {number}"
 
 
 @pytest.mark.parametrize(("policy", "after"), [("retain", False), ("delete", True)])

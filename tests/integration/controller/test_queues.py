@@ -199,7 +199,7 @@ async def test_a_parent_that_does_not_exist_is_reported_until_it_does(stage: Que
 
 
 async def test_a_closing_queue_is_closed_when_its_last_pod_group_goes(stage: QueueStage) -> None:
-    """Also one that was made anew meanwhile: what is in it is listed, not remembered."""
+    """Also one that was made again meanwhile: what is in it is listed, not remembered."""
     await stage.make("q")
     await stage.group("a", "q")
     await stage.group("b", "q", "Completed")

@@ -1,4 +1,4 @@
-"""Files of running pods follow a Job that is scaled, on an API server; and pods start anew where it asks."""
+"""Files of running pods follow a Job that is scaled, on an API server; and pods start again where it asks."""
 
 import json
 from typing import Any

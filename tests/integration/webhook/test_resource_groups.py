@@ -238,7 +238,7 @@ def test_a_process_reads_the_file_again_within_seconds(tmp_path: Path) -> None:
         assert f"[!]resource groups: {conf.file}: line 3: resourceGroups[0].tolerations[0]" in said
         assert said.splitlines()[-1].endswith("the groups read before stay")
         conf.write(groups("gpu", "tpu"))
-        wait_until(lambda: labels("tpu") == {"class": "tpu"}, "the file is read when it is mended")
+        wait_until(lambda: labels("tpu") == {"class": "tpu"}, "the file is read when it is fixed")
         counted = fetched(f"{url}/metrics")
         assert "pumice_admission_conf_unusable 0.0" in counted
         assert "pumice_admission_resource_groups 2.0" in counted

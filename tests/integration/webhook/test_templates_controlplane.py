@@ -140,5 +140,5 @@ def test_the_table_of_types_is_what_the_api_server_serves(controlplane: ControlP
     status, served = controlplane.request("GET", "/openapi/v2")
     assert status == 200
     file = Path(pod_types.__file__).with_suffix(".json")
-    # When Kubernetes has moved on: `python -m tools.pod_types` writes the table anew.
+    # When Kubernetes has moved on: `python -m tools.pod_types` writes the table again.
     assert file.read_text(encoding="utf-8") == table(served)

@@ -80,7 +80,7 @@ def _mend(root: Path) -> None:
 
 
 def _imported(root: Path) -> list[str]:
-    """Packages that are compiled beforehand, so that no pod pays for it anew."""
+    """Packages that are compiled beforehand, so that no pod pays for it again."""
     packages = root / "usr/lib/python3/dist-packages"
     found = [packages / name for name in ("torch", "numpy") if (packages / name).exists()]
     library = next((root / "usr/lib").glob("python3.*"))

@@ -6,8 +6,8 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.kinds import NATIVE, of_object
-from pumice.cli.checking import ManifestChecker, read_settings, registry
-from pumice.cli.manifests import Manifest, Source
+from pumice.cli.files.checking import ManifestChecker, read_settings, registry
+from pumice.cli.files.manifests import Manifest, Source
 from pumice.controller.jobs.subject import read
 from pumice.controller.loop.key_pairs import make_keys, with_keys
 from pumice.controller.render import render

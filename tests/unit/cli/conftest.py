@@ -13,7 +13,8 @@ import msgspec
 import pytest
 import structlog
 
-from pumice.cli import checking, main
+from pumice.cli import main
+from pumice.cli.files import checking
 from tests.support.installed import install
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -3,11 +3,13 @@
 import re
 
 import pytest
+import typer
 
 import pumice as package
 from pumice.cli import app, completion, exits, job, kubectl_plugin, main, queue
+from tests.kit.builders import job as job_object
 from tests.kit.counting import calls
-from tests.unit.cli.conftest import Pumice
+from tests.unit.cli.conftest import Pumice, texts
 
 VERBS = [
     "lint",
@@ -131,6 +133,7 @@ def test_version(pumice: Pumice) -> None:
         (["rules", "JOB-DUPTASK"], "no rule 'JOB-DUPTASK' (did you mean \"JOB-DUP-TASK\"?)"),
         (["lint", "-", "--admission-conf", "no-such.yaml"], "no-such.yaml: no such file"),
         (["review", "/nowhere"], "/nowhere: there is no such path, known are /jobs/mutate"),
+        (["review", __file__], "/hypernodes/validate; `pumice lint FILE` validates manifests"),
         (["review", "/jobs/mutate"], "stdin is empty"),
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
@@ -149,6 +152,15 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
         (["explain", "job/x", "--kubeconfig", "no-such"], "kubeconfig no-such"),
+        *(
+            (["explain", f"{each}/x", "--kubeconfig", "no-such"], "kubeconfig no-such")
+            for each in (  # as `kubectl get -o name` prints them
+                "job.batch.volcano.sh",
+                "queue.scheduling.volcano.sh",
+                "jobflow.flow.volcano.sh",
+                "cronjob.batch.volcano.sh",
+            )
+        ),
         (
             ["explain", "job/x", "--master", "http://127.0.0.1:1"],
             "pumice explain: cannot reach http://127.0.0.1:1: connection refused; is the cluster running? Otherwise",
@@ -159,6 +171,14 @@ def test_version(pumice: Pumice) -> None:
             "context 'a' is looked for in",
         ),
         (["job", "lst"], "pumice job: No such command 'lst'. Did you mean 'list'?"),
+        (["version"], "pumice: No such command 'version'; use `pumice --version`"),
+        (["job", "delete", "a"], "No such command 'delete'; use `kubectl delete vcjob NAME`"),
+        (["queue", "operate"], "'operate'; use `pumice queue close NAME` or `pumice queue open"),
+        (["lint", "-f", "x"], "No such option: -f; use files without an option: `pumice lint"),
+        (
+            ["lint", "x", "--quiet=no"],
+            "--quiet: invalid boolean value 'no', expected true or false",
+        ),
         (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "--port"),
@@ -178,6 +198,48 @@ def test_a_mistake_is_one_clear_line_and_exit_code_2(
     assert len(told) == 1
     assert line in told[0]
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("--leader-elect=true", True),
+        ("--leader-elect=false", False),
+        ("--no-leader-elect=true", False),
+        ("--no-leader-elect=False", True),
+        ("--leader-elect=false --leader-elect=1", True),
+        ("--leader-elect=t --leader-elect=0", False),
+        ("--leader-elect", True),
+        ("--no-leader-elect", False),
+    ],
+)
+def test_boolean_flags_may_have_a_value_as_in_go(flag: str, expected: bool) -> None:
+    group = typer.main.get_group(app.app)
+    context = group.commands["controller"].make_context("controller", flag.split())
+    assert context.params["leader_elect"] is expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [("--strict", 1), ("--strict=true", 1), ("--strict=false", 0), ("--strict --strict=false", 0)],
+)
+def test_a_flag_without_negative_form_is_removed_by_false(
+    pumice: Pumice, flags: str, code: int
+) -> None:
+    warned = texts(job_object(queue="research"))
+    assert pumice("lint", "-", *flags.split(), stdin=warned).code == code
+
+
+def test_options_that_typer_checks_with_pydantic_are_refused_in_its_own_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise typer.BadParameter("Value error, 'xml' is not one of 'text', 'json'", param_hint="-o")
+
+    monkeypatch.setattr(app, "app", refused)
+    assert main(["lint", "x"]) == 2
+    told = capsys.readouterr().err
+    assert told == "pumice lint: Invalid value for -o: 'xml' is not one of 'text', 'json'\n"
 
 
 def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cli.changes import changes
+from pumice.cli.files.changes import changes
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pumice.cli.components import read_lease_times
 from pumice.cli.exits import UserError
-from pumice.cli.volcano_flags import is_on
+from pumice.cli.processes.components import read_lease_times
+from pumice.cli.processes.volcano_flags import is_on
 from pumice.cluster.leader import DEFAULT_TIMES, LeaseTimes
 
 

@@ -1,6 +1,7 @@
 """`pumice dev` writes its kubeconfig only where there is none, or where it wrote one itself."""
 
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.cli.dev_kubeconfig import check, written
+from pumice.cli.development.dev_kubeconfig import check, written
 from pumice.cli.exits import UserError
 from pumice.embedded import EmbeddedCluster
 from tests.unit.cli.conftest import Pumice
@@ -54,6 +55,22 @@ def test_a_file_that_was_left_behind_is_replaced(tmp_path: Path, config: str) ->
         assert "127.0.0.1:2" in file.read_text()
         assert file.stat().st_mode & 0o777 == 0o600
     assert not file.exists()
+
+
+def test_a_file_of_a_cluster_that_still_runs_is_not_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        with written(file, of_port(port)):
+            check(file)  # nothing answers
+            listening.listen()
+            with pytest.raises(UserError) as refused:
+                check(file)
+            assert str(refused.value) == (
+                f"--kubeconfig {file}: belongs to another `pumice dev`, which answers at "
+                f"http://127.0.0.1:{port}; stop that one, or name another file"
+            )
 
 
 def test_a_file_in_which_kubectl_chose_a_namespace_is_still_its_own(

@@ -209,10 +209,35 @@ def test_a_template_of_a_chart_is_to_be_rendered_first(pumice: Pumice, tmp_path:
             f"pumice lint: {templates}/job.yaml: line {line}: is a template with {{{{ … }}}} actions; "
             f"{RENDER} '{tmp_path}/my chart' | pumice lint -\n"
         )
+    chart = f"templates of a Helm chart; {RENDER} '{tmp_path}/my chart' | pumice lint -"
+    for options in ((), ("--quiet",), ("-o", "json")):
+        ran = pumice("lint", tmp_path / "my chart", *options)
+        assert (ran.code, ran.out) == (2, "")
+        told = f"pumice lint: no object was validated: {tmp_path}/my chart/templates: {chart}"
+        assert ran.err.splitlines()[-1] == told
+    assert pumice("lint", tmp_path / "my chart", "--skip-others").code == 0
+    (tmp_path / "my chart" / "crd.yaml").write_text(texts(job("good")))
     ran = pumice("lint", tmp_path / "my chart")
-    assert f"{RENDER} '{tmp_path}/my chart' | pumice lint -\n" in ran.err
+    assert (ran.code, ran.err.count(RENDER)) == (0, 1)
     ran = pumice("lint", templates / "job.yaml", "-o", "github")
     assert f"line=4,title=unreadable::is a template with {{{{ … }}}} actions; {RENDER}" in ran.out
+
+
+def test_a_kustomization_is_to_be_built_first(pumice: Pumice, tmp_path: Path) -> None:
+    overlay = tmp_path / "over lay"
+    overlay.mkdir()
+    (overlay / "kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../base]\n"
+    )
+    build = f"build it first: kubectl kustomize '{overlay}' | pumice lint -"
+    for path in (overlay, overlay / "kustomization.yaml"):
+        ran = pumice("lint", path)
+        assert (ran.code, ran.out) == (2, "")
+        told = f"pumice lint: no object was validated: {overlay}/kustomization.yaml: a Kustomization; {build}"
+        assert ran.err.splitlines()[-1] == told
+    (overlay / "job.yaml").write_text(texts(job("good")))
+    ran = pumice("lint", overlay)
+    assert (ran.code, ran.err.count(build)) == (0, 1)
 
 
 def test_a_text_with_actions_that_cannot_be_parsed_is_a_template(pumice: Pumice) -> None:

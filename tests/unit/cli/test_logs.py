@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from pumice.cli import logs
-from pumice.cli.logs import Level
+from pumice.cli.processes import logs
+from pumice.cli.processes.logs import Level
 
 
 @pytest.mark.parametrize(

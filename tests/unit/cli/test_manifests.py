@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pumice.cli.exits import UserError
-from pumice.cli.manifests import named, read, read_all, read_objects
+from pumice.cli.files.manifests import named, read, read_all, read_objects
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 

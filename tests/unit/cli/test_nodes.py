@@ -2,8 +2,8 @@
 
 import pytest
 
+from pumice.cli.development.nodes import SimulatedNode, read_nodes
 from pumice.cli.exits import UserError
-from pumice.cli.nodes import SimulatedNode, read_nodes
 
 
 @pytest.mark.parametrize(

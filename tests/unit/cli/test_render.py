@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.cli import checking
+from pumice.cli.files import checking
 from pumice.cli.render import REDACTED, _redacted
 from pumice.plugins import JobPlugin, builtin
 from tests.kit.builders import job, queue, task

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pumice.api.kinds import JOB, of_object
-from pumice.cli.manifests import read_objects
+from pumice.cli.files.manifests import read_objects
 from tests.kit import tables
 from tests.kit.builders import node
 from tests.unit.cli.conftest import EXAMPLES, Pumice, Ran

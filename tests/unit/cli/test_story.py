@@ -8,7 +8,7 @@ import pytest
 from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.story import sentence, standing
+from pumice.cli.live.story import sentence, standing
 from tests.kit.builders import job, pod, pod_group, task
 
 

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cli.dumping import dump
+from pumice.cli.files.dumping import dump
 from pumice.cli.output import json_text, note, paint, table, write, write_json
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b1A\r"

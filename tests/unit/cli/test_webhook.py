@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pumice import __version__
-from pumice.cli.volcano_flags import settings_among
+from pumice.cli.processes.volcano_flags import settings_among
 from tests.kit.builders import queue
 from tests.unit.cli.conftest import Pumice
 

@@ -1,6 +1,7 @@
 """JobFlows of any shape, in any order of events, with controllers that die at any write and look at old pictures.
 
-Each Job is created once and not before its targets have completed, and in the end all have run.
+Each Job is created once and not before its targets have completed, a retry not before the attempt before it has failed, and in
+the end all have run, or one has failed as often as it may. Then Jobs that run are terminated where the JobFlow says so, and only then.
 """
 
 import copy
@@ -17,6 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from pumice.api.kinds import COMMAND
 from pumice.controller.jobflows import awaits_end, plan_job_flow
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus
 from tests.kit.examples import examples
@@ -34,8 +36,17 @@ EDGES = st.lists(
 class History(RuleBasedStateMachine):
     """A JobFlow and everything that may happen to it."""
 
-    @initialize(edges=EDGES, policy=st.sampled_from(["retain", "delete"]), missing=st.booleans())
-    def submit(self, edges: list[tuple[int, int]], policy: str, missing: bool) -> None:
+    @initialize(
+        edges=EDGES,
+        policy=st.sampled_from(["retain", "delete"]),
+        missing=st.booleans(),
+        retries=st.integers(0, 2),
+        stop=st.booleans(),
+    )
+    def submit(
+        self, edges: list[tuple[int, int]], policy: str, missing: bool, retries: int, stop: bool
+    ) -> None:
+        self.retries, self.stop = retries, stop
         self.targets = {
             f"f-{n}": sorted({f"f-{low}" for low, high in edges if high == n}) for n in range(SIZE)
         }
@@ -44,7 +55,16 @@ class History(RuleBasedStateMachine):
             for name, targets in self.targets.items()
         ]
         self.flow: Raw = {
-            "metadata": {"name": "f", "namespace": "d", "uid": "own", "resourceVersion": "1"},
+            "metadata": {
+                "name": "f",
+                "namespace": "d",
+                "uid": "own",
+                "resourceVersion": "1",
+                "annotations": {
+                    "pumice.dev/retries": str(retries),
+                    "pumice.dev/on-failure": "stop" if stop else "continue",
+                },
+            },
             "spec": {"flows": flows, "jobRetainPolicy": policy},
         }
         self.templates: dict[str, Raw] = {
@@ -53,6 +73,8 @@ class History(RuleBasedStateMachine):
         self.jobs: dict[str, Raw] = {}
         self.created: list[str] = []
         self.completed: set[str] = set()
+        self.failed: set[str] = set()
+        self.commanded: set[str] = set()
         self.see_flow()
         self.see_jobs()
 
@@ -74,7 +96,9 @@ class History(RuleBasedStateMachine):
         if sees in ("both", "jobs"):
             self.see_jobs()
         left = SIZE * 3 if writes is None else writes
-        plan = plan_job_flow(self.seen_flow, self.seen_jobs.values(), self.templates, 1.8e9)
+        plan = plan_job_flow(
+            self.seen_flow, self.seen_jobs.values(), self.templates, 1.8e9, self.commanded
+        )
         seen = self.seen_flow["metadata"]["resourceVersion"]
         for step in plan.steps:
             if not isinstance(step, PatchStatus | CreateObject | DeleteObject):
@@ -87,29 +111,57 @@ class History(RuleBasedStateMachine):
                     seen = str(int(seen) + 1)
                     self.flow["metadata"]["resourceVersion"] = seen
                     self.flow["status"] = copy.deepcopy(status)
+                case CreateObject() if step.kind == COMMAND:
+                    assert self.stop
+                    assert self._has_failed()
+                    self.commanded.add(step.manifest["target"]["name"])
                 case CreateObject() if step.name not in self.jobs:
                     self._create(step)
                 case DeleteObject(name=name):
-                    assert self.completed == set(self.targets)
+                    assert {_flow(each) for each in self.completed} == set(self.targets)
                     self.jobs.pop(name, None)
 
+    def _has_failed(self) -> bool:
+        """Whether all attempts at a flow have failed."""
+        return any({*_attempts(each, self.retries)} <= self.failed for each in self.targets)
+
     def _create(self, step: CreateObject) -> None:
-        assert set(self.targets[step.name]) <= self.completed, step.name
+        flow = _flow(step.name)
+        attempts = _attempts(flow, self.retries)
+        assert {*attempts[: attempts.index(step.name)]} <= self.failed, step.name
+        assert {*self.targets[flow]} <= {_flow(each) for each in self.completed}, step.name
         meta = step.manifest["metadata"] | {"uid": f"uid of {step.name}"}
         self.jobs[step.name] = step.manifest | {"metadata": meta, "status": {}}
         self.created.append(step.name)
 
     @precondition(lambda self: self.jobs)
-    @rule(data=st.data(), steps=st.integers(1, len(NEXT)))
-    def go_on(self, data: st.DataObject, steps: int) -> None:
-        """A Job enters its next phases."""
+    @rule(
+        data=st.data(),
+        steps=st.integers(1, len(NEXT)),
+        end=st.sampled_from(["", "", "Failed", "Terminated"]),
+    )
+    def go_on(self, data: st.DataObject, steps: int, end: str) -> None:
+        """A Job enters its next phases, or fails."""
         name = data.draw(st.sampled_from(sorted(self.jobs)))
-        for _ in range(steps):
+        if end and name not in self.completed:
+            self.failed.add(name)
+            self.jobs[name]["status"] = {"state": {"phase": end}}
+        for _ in range(0 if end else steps):
             self._go_on(name)
+
+    @rule()
+    def obey(self) -> None:
+        """The controller of Jobs carries out the Commands."""
+        for name in self.commanded & self.jobs.keys() - self.completed - self.failed:
+            self.failed.add(name)
+            self.jobs[name]["status"] = {"state": {"phase": "Terminated"}}
+        self.commanded.clear()
 
     def _go_on(self, name: str) -> None:
         job = self.jobs[name]
         phase = (job["status"].get("state") or {}).get("phase", "")
+        if phase in ("Failed", "Terminated"):
+            return
         job["status"] = {"state": {"phase": NEXT.get(phase, phase)}}
         if NEXT.get(phase) == "Completed":
             self.completed.add(name)
@@ -117,9 +169,9 @@ class History(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(data=st.data())
     def expire(self, data: st.DataObject) -> None:
-        """The time to live of a completed Job is over."""
+        """The time to live of a Job that has ended is over."""
         name = data.draw(st.sampled_from(sorted(self.jobs)))
-        if name in self.completed and not awaits_end(self.flow, name):
+        if name in self.completed | self.failed and not awaits_end(self.flow, name):
             del self.jobs[name]
 
     @rule()
@@ -132,19 +184,35 @@ class History(RuleBasedStateMachine):
         assert len(created) == len(set(created)), created
 
     def teardown(self) -> None:
-        """Undisturbed from now on, all Jobs run."""
+        """Undisturbed from now on, all Jobs run, unless one has failed for good."""
         if not hasattr(self, "flow"):
             return
         self.bring_template()
         for _ in range(6 * SIZE):
             self.look("both", None)
+            self.obey()
             for name in self.jobs:
                 self._go_on(name)
         self.each_ran_once()
-        assert sorted(self.created) == sorted(self.targets)
-        assert self.flow["status"]["state"] == {"phase": "Succeed"}
-        assert self.flow["status"]["completedJobs"] == sorted(self.targets)
+        status = self.flow["status"]
+        assert sorted(status.get("completedJobs", [])) == sorted(self.completed)
+        ended = status.get("failedJobs", []) + status.get("terminatedJobs", [])
+        assert sorted(ended) == sorted(self.failed)
+        if self._has_failed():
+            assert status["state"] == {"phase": "Failed"}
+            return
+        assert status["state"] == {"phase": "Succeed"}
+        assert sorted(map(_flow, self.completed)) == sorted(self.targets)
         assert not self.jobs or self.flow["spec"]["jobRetainPolicy"] == "retain"
+
+
+def _flow(job: str) -> str:
+    """The first Job of the flow that a Job is an attempt at."""
+    return job.partition("-retry-")[0]
+
+
+def _attempts(flow: str, retries: int) -> list[str]:
+    return [flow, *(f"{flow}-retry-{number}" for number in range(1, retries + 1))]
 
 
 def test_any_history() -> None:

@@ -1,10 +1,12 @@
 """What is planned for JobFlows and JobTemplates, as the case tables have it."""
 
+import json
 from typing import Any
 
 import pytest
 
-from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE
+from pumice.api.jobflows import JOBS
+from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, read
 from pumice.controller.jobflows.merging import merged
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
@@ -23,12 +25,21 @@ LISTS = (
 )
 
 
-def job_flow(flows: Any, stored: Any = None, policy: str = "", *, leaving: bool = False) -> Raw:
+def job_flow(
+    flows: Any,
+    stored: Any = None,
+    policy: str = "",
+    *,
+    leaving: bool = False,
+    annotations: Raw | None = None,
+) -> Raw:
     if isinstance(flows, dict):
         flows = [
             {"name": name, "dependsOn": {"targets": targets}} for name, targets in flows.items()
         ]
-    metadata = {"name": "f", "namespace": "d", "uid": "own", "resourceVersion": "1"}
+    metadata: Raw = {"name": "f", "namespace": "d", "uid": "own", "resourceVersion": "1"}
+    if annotations:
+        metadata["annotations"] = {f"pumice.dev/{key}": each for key, each in annotations.items()}
     if leaving:
         metadata["deletionTimestamp"] = "2027-01-15T08:00:00Z"
     found: Raw = {
@@ -68,11 +79,17 @@ def test_job_flows(case: Raw) -> None:
         case.get("stored"),
         case.get("policy", ""),
         leaving=case.get("leaving", False),
+        annotations=case.get("annotations"),
     )
     jobs = [a_job(name, about) for name, about in case.get("jobs", {}).items()]
     names = {each["name"] for each in flow["spec"]["flows"]} - set(case.get("missing", ()))
-    plan = plan_job_flow(flow, jobs, {name: {"spec": {}} for name in names}, NOW)
-    assert [step.name for step in of(plan, CreateObject)] == case.get("creates", [])
+    templates: dict[str, Raw] = {name: {"spec": {}} for name in names}
+    plan = plan_job_flow(flow, jobs, templates, NOW, case.get("commanded", ()))
+    created = of(plan, CreateObject)
+    assert [step.name for step in created if step.kind == JOB] == case.get("creates", [])
+    commands = [step.manifest for step in created if step.kind == COMMAND]
+    assert [each["target"]["name"] for each in commands] == case.get("terminates", [])
+    assert {each["action"] for each in commands} <= {"TerminateJob"}
     assert [step.name for step in of(plan, DeleteObject)] == case.get("deletes", [])
     if "changes" in case:
         assert bool(plan) is case["changes"]
@@ -227,6 +244,38 @@ def test_lists_in_a_status_are_bounded() -> None:
     template = {"metadata": {"name": "a", "namespace": "d"}}
     (step,) = of(plan_job_template(template, jobs), PatchStatus)
     assert set(step.status["jobDependsOnList"]) == {f"j{number}" for number in range(1000)}
+
+
+def test_the_status_of_the_largest_job_flow_fits_into_an_object() -> None:
+    """With 1,000 Jobs that have names as long as possible, many tasks, and have restarted again and again."""
+    flow = job_flow({f"{number:061}": [] for number in range(JOBS)})
+    states = ["Running", "Restarting"] * 6
+    for second, phase in enumerate(states):
+        state = {"phase": phase, "lastTransitionTime": f"2027-01-15T07:00:{second:02}Z"}
+        about: Raw = {"status": {"state": state, "runningDuration": "123h45m56.789s"}}
+        about["status"]["taskStatusCount"] = {
+            f"{task:063}": {"phase": {"Running": 1000, "Succeeded": 1000}} for task in range(20)
+        }
+        jobs = [a_job(f"f-{number:061}", about) for number in range(JOBS)]
+        (step,) = of(plan_job_flow(flow, jobs, {}, NOW), PatchStatus)
+        flow["status"] = step.status
+    assert not plan_job_flow(flow, jobs, {}, NOW)
+    assert len(json.dumps(flow["status"], separators=(",", ":"))) < 1_000_000
+    assert {len(each["runningHistories"]) for each in flow["status"]["jobStatusList"]} == {2}
+
+
+def test_of_too_many_flows_none_starts() -> None:
+    """Admission was not asked: one reason is given for all."""
+    flow = job_flow({f"x{number}": [] for number in range(JOBS + 1)})
+    templates: dict[str, Raw] = {each["name"]: {"spec": {}} for each in flow["spec"]["flows"]}
+    plan = plan_job_flow(flow, [], templates, NOW)
+    (status,) = of(plan, PatchStatus)
+    assert status.status == {
+        "state": {"phase": "Pending"},
+        "conditions": {"f-x0": {"phase": "TooManyJobs"}},
+    }
+    assert [step.reason for step in of(plan, RecordEvent)] == ["TooManyJobs"]
+    assert not of(plan, CreateObject)
 
 
 @pytest.mark.parametrize("case", table("controller/job-templates"), ids=lambda case: case["id"])

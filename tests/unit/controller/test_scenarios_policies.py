@@ -19,7 +19,7 @@ def test_a_failed_pod_restarts_the_job() -> None:
     world.settle()
     assert world.phase == "Pending"
     assert (world.status["version"], world.status["retryCount"]) == (1, 1)
-    assert world.names(POD) == []  # the group must enqueue anew
+    assert world.names(POD) == []  # the group must enqueue again
     executed = next(event for event in world.events if event.reason == "ExecuteAction")
     assert executed.message == (
         "RestartJob: pod train-worker-0 failed with exit code 3 (spec.policies[0])"

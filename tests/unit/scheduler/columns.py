@@ -81,7 +81,7 @@ def _peers(state: ClusterState) -> Any:
 
 
 def check_sums(state: ClusterState) -> None:
-    """What is kept by events and decisions equals what is counted anew from the pods."""
+    """What is kept by events and decisions equals what is counted again from the pods."""
     shares = state.shares
     nothing = np.zeros(len(state.axis), dtype=np.int64)
     sums = {name: {row: nothing.copy() for row in range(len(shares.names))} for name in _KINDS}

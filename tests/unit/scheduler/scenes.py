@@ -5,7 +5,7 @@ Rows are those of the case files:
 * node: `[name, cpu, memory, {pods, labels, taints, unschedulable, ready, resources}]`, 110 pods unless said
 * queue: `[name, {fields of the spec, state, annotations}]`
 * podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
-* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, spec, preemptable, …}]`
+* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, placed, spec, preemptable, …}]`
 * claims, volumes, quotas and storage_classes: manifests, of which only the name stands outside `metadata`
 * csi_nodes: `{node: {driver: volumes that it can attach}}`
 """
@@ -217,7 +217,11 @@ def pod_manifest(row: Sequence[Any]) -> Raw:
     }
     if options.get("deleting"):
         metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z"
-    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+    status: Raw = {"phase": phase}
+    if "placed" in options:
+        placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": options["placed"]}
+        status["conditions"] = [placed]
+    return {"metadata": metadata, "spec": spec, "status": status}
 
 
 def pod(row: Sequence[Any]) -> Pod:

@@ -180,7 +180,7 @@ def _happen(scene: Scene, cluster: Raw, event: str, number: int) -> None:
 
 
 def _forget(scene: Scene) -> None:
-    """Have the next cycle find out everything anew."""
+    """Have the next cycle find out everything again."""
     scene.state.settled = None
     scene.state.gains.any_gang = True
     for job in scene.state.jobs.values():
@@ -197,7 +197,7 @@ def _decided(result: CycleResult) -> Any:
     cluster=crowds(),
     events=st.lists(st.tuples(EVENTS, st.integers(0, 30)), min_size=2, max_size=8),
 )
-def test_what_is_remembered_is_what_would_be_found_out_anew(
+def test_what_is_remembered_is_what_would_be_found_out_again(
     plugin: str, cluster: Raw, events: list[tuple[str, int]]
 ) -> None:
     config = load_config(DEFAULT.replace("name: proportion", f"name: {plugin}"))

@@ -266,7 +266,7 @@ def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: A
 @given(clusters(), clusters(), st.randoms(use_true_random=False))
 def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -> None:
     """From one cluster to another, event by event and with settling in between: nothing of the past is left."""
-    lived, anew = _scene(first), _scene(second)
+    lived, again = _scene(first), _scene(second)
     donor = _scene(second)
     state = lived.state
     state.settle()
@@ -290,7 +290,7 @@ def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -
         state.set_namespace(
             msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
         )
-    assert dump(state)["peers"] == dump(anew.state)["peers"]
+    assert dump(state)["peers"] == dump(again.state)["peers"]
 
 
 def test_a_node_that_comes_back_with_its_pods_is_counted_while_an_earlier_session_is_in_memory() -> (

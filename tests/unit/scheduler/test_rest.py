@@ -1,6 +1,6 @@
 """A cluster comes to rest: what was evicted and comes back does not make others go again and again.
 
-Evicted pods terminate for a round or two and are then made anew, as a controller does.
+Evicted pods terminate for a round or two and are then made again, as a controller does.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Events around pods that depend on other pods and on claims: no gang waits for what it could have, and nothing is left of the past.
 
 Three schedulers see the same cluster change: one lives and passes over gangs that nothing could have helped, one lives and tries
-every gang in each cycle, and one is started anew when nothing is under way. They must place the same pods.
+every gang in each cycle, and one is started again when nothing is under way. They must place the same pods.
 """
 
 import random
@@ -258,7 +258,7 @@ class History:
 
     # -- what must hold ------------------------------------------------------------------------
 
-    def anew(self) -> Scene:
+    def again(self) -> Scene:
         """A scheduler that starts now; what is listed comes in any order."""
         scene = Scene({}, CONFIG)
         for kind in ("class", "limits", "claim", "volume", "namespace", "node", "group", "pod"):
@@ -270,9 +270,9 @@ class History:
 
     def cycle(self, *, is_calm: bool) -> None:
         """One cycle of each; with a new one if nothing is under way."""
-        anew = self.anew() if is_calm else None
-        if anew is not None:
-            assert dump(self.thrifty.state)["peers"] == dump(anew.state)["peers"]
+        again = self.again() if is_calm else None
+        if again is not None:
+            assert dump(self.thrifty.state)["peers"] == dump(again.state)["peers"]
         self.eager.state.gains.any_gang = True
         for job in self.eager.state.jobs.values():
             job.shortage = None
@@ -281,8 +281,8 @@ class History:
             scene.state.settled = None
         binds = self.thrifty.cycle(self.now).binds
         assert self.eager.cycle(self.now).binds == binds
-        if anew is not None:
-            assert anew.cycle(self.now).binds == binds
+        if again is not None:
+            assert again.cycle(self.now).binds == binds
         assert_counts_are_right(self.thrifty)
 
 

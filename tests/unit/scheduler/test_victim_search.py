@@ -11,7 +11,7 @@ from pumice.scheduler.eviction.rules import Rules, between_jobs, between_queues,
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
-from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from tests.unit.scheduler.answers import open_session
@@ -163,7 +163,7 @@ def _slow_node(
 def _role_surplus(session: Session, task: TaskInfo) -> int:
     job = session.state.jobs[task.job]
     minimum = job.min_task.get(task.role, 0) if job.min_member >= job.min_task_total else 0
-    return job.role_count(task.role, READY) - minimum if minimum else len(job.tasks)
+    return job.role_ready(task.role) - minimum if minimum else len(job.tasks)
 
 
 def _waiting(session: Session) -> list[Preemptor]:

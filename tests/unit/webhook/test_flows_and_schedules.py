@@ -13,9 +13,11 @@ Raw = dict[str, Any]
 ADMISSION = Admission(AdmissionSettings(), Snapshot(), builtin())
 
 
-def job_flow(*flows: tuple[str, list[str]]) -> Raw:
+def job_flow(*flows: tuple[str, list[str]], retries: int = 0) -> Raw:
     items = [{"name": name, "dependsOn": {"targets": targets}} for name, targets in flows]
-    meta = {"name": "flow", "namespace": "default"}
+    meta: Raw = {"name": "flow", "namespace": "default"}
+    if retries:
+        meta["annotations"] = {"pumice.dev/retries": str(retries)}
     return answer(
         ADMISSION,
         "/jobflows/validate",
@@ -38,6 +40,28 @@ def test_what_a_flow_waits_for_does_not_count_when_its_name_comes_again() -> Non
     assert found["allowed"]
     assert [each.rpartition("[")[2] for each in found["warnings"]] == ["FLOW-DUPLICATE]"] * 2
     assert not job_flow(("a", []), ("a", ["gone"]))["allowed"]
+
+
+def test_a_job_flow_has_at_most_a_thousand_jobs() -> None:
+    """With its retries, and flows of one name counted once."""
+    for flows, retries, path, told in (
+        (1000, 0, "", ""),
+        (1001, 0, "spec.flows", "must be at most 1000, found 1001"),
+        (250, 3, "", ""),
+        (
+            251,
+            3,
+            "metadata.annotations[pumice.dev/retries]",
+            "must be at most 2 with 251 flows, found 3",
+        ),
+    ):
+        found = job_flow(*((f"f{n}", []) for n in range(flows)), retries=retries)
+        assert found["allowed"] is (told == "")
+        if told:
+            (cause,) = found["status"]["details"]["causes"]
+            assert cause["field"] == path
+            assert told in cause["message"]
+    assert job_flow(*(("a", []) for _ in range(1001)))["allowed"]
 
 
 def test_a_schedule_that_is_none_does_not_excuse_another() -> None:

@@ -1,4 +1,4 @@
-"""CronJobs: when they make Jobs, and whether the Jobs could be made."""
+"""CronJobs: their schedules, and whether their Jobs could be created."""
 
 from pumice.api import keys
 from pumice.api.booleans import parse_bool
@@ -14,10 +14,8 @@ from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.labels import annotation_problems, label_problems
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge
-
-__all__ = ["CHECKS", "validate"]
 
 NAME_LENGTH = 52
 """A Job's name has at most 63 characters, of which Kubernetes reserves 11 for the time of the run."""
@@ -26,41 +24,33 @@ MINUTE = 60
 """Seconds."""
 
 SHORTEST_DEADLINE = 10
-"""Seconds that it may take until another controller leads."""
+"""Seconds until another controller leads at the latest."""
 
 CRON_NAME = Rule(
     "CRON-NAME",
     "a CronJob's name has at most 52 characters",
     "The names of its Jobs end with the time of the run.",
     "metadata: {name: a-name-of-more-than-fifty-two-characters-…}",
-    phrases=(
-        "cronJob name must be no more than 52 characters",
-        "invalid cronJob name",
-    ),
+    phrases=("cronJob name must be no more than 52 characters", "invalid cronJob name"),
 )
 CRON_SCHEDULE = Rule(
     "CRON-SCHEDULE",
     "the schedule is a valid cron expression",
     "The controller could not tell when the Jobs are due.",
     "schedule: 0 20 * *",
-    phrases=(
-        "schedule is required, but got empty",
-        "schedule is not a valid cron expression",
-    ),
+    phrases=("schedule is required, but got empty", "schedule is not a valid cron expression"),
 )
-CRON_SCHEDULE_ODD = Rule(
+CRON_SCHEDULE_ODD = stricter(
     "CRON-SCHEDULE-ODD",
     "every part of the schedule has an effect",
     "`*-5` runs at any time, and `@every 0s` each second; probably something else was meant.",
     "schedule: '*-5 * * * *'",
-    stricter=True,
 )
-CRON_NEVER = Rule(
+CRON_NEVER = warned(
     "CRON-NEVER",
     "the schedule is due at some time",
     "No Job would ever be created.",
     "schedule: 0 0 30 2 *",
-    level="warn",
 )
 CRON_TZ = Rule(
     "CRON-TZ",
@@ -81,33 +71,29 @@ CRON_ZONE = Rule(
         "invalid timeZone",
     ),
 )
-CRON_SHORT = Rule(
+CRON_SHORT = warned(
     "CRON-SHORT",
     "Jobs are made at most once a minute",
     "Names of Jobs have the minute of the run, so in Volcano runs within the same minute are lost; Pumice names such Jobs by the second.",
     "schedule: '@every 20s'",
-    level="warn",
 )
-CRON_DEADLINE = Rule(
+CRON_DEADLINE = warned(
     "CRON-DEADLINE",
     "a run may begin ten seconds late or more",
     "While the controller restarts or another one takes over, runs are due and cannot begin; with a short deadline they are missed.",
     "startingDeadlineSeconds: 0",
-    level="warn",
 )
-CRON_LABELS = Rule(
+CRON_LABELS = stricter(
     "CRON-LABELS",
     "labels and annotations of the Jobs are valid",
     "The API server would refuse every Job.",
     "jobTemplate: {metadata: {labels: {team: a b}}}",
-    stricter=True,
 )
-CRON_ANNOTATION = Rule(
+CRON_ANNOTATION = stricter(
     "CRON-ANNOTATION",
     "annotations that switch something on are true or false",
     "Any other value has no effect; probably something was meant.",
     "metadata: {annotations: {pumice.dev/replace-when-gone: 'yes'}}",
-    stricter=True,
 )
 SWITCHES = (keys.ONCE_PER_LOCAL_DAY, keys.REPLACE_WHEN_GONE)
 
@@ -184,7 +170,7 @@ def _labels(case: Case, cron_job: CronJob) -> None:
 
 
 def _job(case: Case, cron_job: CronJob) -> None:
-    """Judge the Job of one run; the names of all runs have the same length."""
+    """Check the Job of one run; the names of all runs have the same length."""
     template, name = cron_job.spec.job_template, expected_name(cron_job.metadata)
     if _name_problem(name):
         name = _SHORT  # problems that only follow from the bad name are not reported
@@ -198,7 +184,7 @@ def _job(case: Case, cron_job: CronJob) -> None:
 
 
 def _readable(text: str) -> Calendar | Interval | None:
-    """A schedule; None when it is none."""
+    """A schedule; None if it cannot be parsed."""
     try:
         return parse_schedule(text)
     except ScheduleError:
@@ -208,7 +194,7 @@ def _readable(text: str) -> Calendar | Interval | None:
 _TEMPLATE = TemplatePlace("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
 _SHORT = "x"
 _RUN = 10_000_000 * 60 * 2
-"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160, and whose seconds have ten."""
+"""UNIX seconds of an example run. Its minutes have eight digits, as until 2160, and its seconds ten."""
 
 CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_NAME, _name),
@@ -223,7 +209,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
 
 
 def validate(case: Case, cron_job: CronJob, old: CronJob | None) -> None:
-    """Judge a CronJob; every part of its spec may change."""
+    """Check a CronJob; every part of its spec may change."""
     # Two bad schedules may be reported in the same words; the new one is wrong nevertheless.
     same = old is not None and cron_job.spec.schedule == old.spec.schedule
     standing = CHECKS if same else [check for check in CHECKS if check[1] is not _schedule]

@@ -1,15 +1,15 @@
 """JobFlows: Jobs that depend on each other, without a cycle."""
 
-from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
+from pumice.api import keys
+from pumice.api.jobflows import JOBS, Flow, JobFlow, JobFlowStatus, failure_options, job_name
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
-from pumice.webhook.rules.case import Case, Check
+from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge, leaves_spec
-
-__all__ = ["CHECKS", "validate"]
 
 LABEL_LENGTH = 63
 POD_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
@@ -32,80 +32,95 @@ FLOW_CYCLE = Rule(
     compares=True,
     phrases=("jobflow Flow is not DAG",),
 )
-FLOW_DUPLICATE = Rule(
+FLOW_DUPLICATE = warned(
     "FLOW-DUPLICATE",
     "no two flows have the same name",
     "Their Jobs would have the same name, so that only one is made; what the last one waits for counts.",
     "flows: [{name: train}, {name: train}]",
     reason="FieldValueDuplicate",
-    level="warn",
 )
-FLOW_NAME = Rule(
+FLOW_NAME = stricter(
     "FLOW-NAME",
     "a flow has the name of a JobTemplate",
     "The Job is created from the JobTemplate of that name.",
     "flows: [{name: Train_It}]",
-    stricter=True,
 )
-FLOW_JOB_NAME = Rule(
+FLOW_JOB_NAME = stricter(
     "FLOW-JOB-NAME",
     "the names of the JobFlow and of a flow together have at most 63 characters",
-    "The Job is named `<job flow>-<flow>`, and a Job's name must fit into a label.",
+    "The Job is named `<job flow>-<flow>`, for a retry `<job flow>-<flow>-retry-<number>`, and a Job's name must fit into a label.",
     "metadata: {name: a-rather-long-name-…}, flows: [{name: one-more-long-name-…}]",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
-FLOW_EMPTY = Rule(
+FLOW_EMPTY = warned(
     "FLOW-EMPTY",
     "a JobFlow has flows",
     "Without flows it creates no Job.",
     "spec: {flows: []}",
     reason="FieldValueRequired",
-    level="warn",
 )
-FLOW_LABEL = Rule(
+FLOW_LABEL = stricter(
     "FLOW-LABEL",
     "the namespace and the name of the JobFlow, or of a flow, together have at most 62 characters",
     "A Job's labels say what it was made from and for, as `<namespace>.<name>`, and a label has at most 63 characters.",
     "metadata: {namespace: a-rather-long-namespace-…, name: a-rather-long-name-…}",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
-FLOW_PROBE = Rule(
+FLOW_PROBE = stricter(
     "FLOW-PROBE",
     "a probe looks at the phases of pods only",
     "The controller does not connect to pods: network policies may forbid it, and one answer does not guarantee the next. "
     "Let a readiness probe of the pod and `taskStatusList` say when the next Job may start, or a target that completes.",
     "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {httpGetList: [{path: /ready, port: 80}]}}}]",
     reason="FieldValueNotSupported",
-    stricter=True,
 )
-FLOW_PROBE_PHASE = Rule(
+FLOW_PROBE_PHASE = stricter(
     "FLOW-PROBE-PHASE",
     "a probe waits for a phase that pods have",
     "The probe would never succeed.",
     "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {taskStatusList: [{phase: Ready}]}}}]",
     reason="FieldValueNotSupported",
-    stricter=True,
 )
-FLOW_UPDATE = Rule(
+FLOW_ANNOTATION = stricter(
+    "FLOW-ANNOTATION",
+    "annotations that say what follows when a Job fails can be read",
+    "Any other value has no effect; probably something was meant.",
+    "metadata: {annotations: {pumice.dev/retries: many}}",
+)
+FLOW_RETRY_NAME = stricter(
+    "FLOW-RETRY-NAME",
+    "no flow is named like a retry of another one",
+    "Their Jobs would have the same name, so the flow that failed would get no further Job.",
+    "metadata: {annotations: {pumice.dev/retries: '1'}}, spec: {flows: [{name: a}, {name: a-retry-1}]}",
+    reason="FieldValueDuplicate",
+    compares=True,
+)
+FLOW_MANY = stricter(
+    "FLOW-MANY",
+    f"a JobFlow has at most {JOBS:,} Jobs, retries included",
+    "Its status says something about each of them, and must fit into one object. Without admission no Job of such a JobFlow is created.",
+    "more flows than 1,000, or 100 flows with ten retries each",
+    reason="FieldValueTooMany",
+    compares=True,
+)
+FLOW_UPDATE = stricter(
     "FLOW-UPDATE",
     "a flow that has started stays as it is, and so do all flows of a JobFlow that has ended",
     "The Job of the flow exists already, and a JobFlow that has ended makes no more Jobs: the change would have no effect.",
     "another patch of a flow than the one that its Job has",
     reason="FieldValueForbidden",
-    stricter=True,
 )
 
 
 def _names(case: Case, job_flow: JobFlow) -> None:
     if not job_flow.flows:
         case.report(FLOW_EMPTY, "spec.flows", "is empty, so no Job is created")
-    whole = expected_name(job_flow.metadata)
+    whole, retries = expected_name(job_flow.metadata), failure_options(job_flow.metadata).retries
     seen: dict[str, int] = {}
     for index, flow in enumerate(job_flow.flows):
+        longest = job_name(whole, flow.name, retries)
         path = f"spec.flows[{index}].name"
         first = seen.setdefault(flow.name, index)
         if problem := dns_subdomain_problem(flow.name):
@@ -113,8 +128,8 @@ def _names(case: Case, job_flow: JobFlow) -> None:
         elif first != index:
             message = f'"{flow.name}" is already the name of spec.flows[{first}]'
             case.report(FLOW_DUPLICATE, path, message)
-        elif whole and (problem := qualified_name_problem(job_name(whole, flow.name))):
-            message = f'its Job would be named "{job_name(whole, flow.name)}": {problem}'
+        elif whole and (problem := qualified_name_problem(longest)):
+            message = f'its {"last " if retries else ""}Job would be named "{longest}": {problem}'
             case.report(FLOW_JOB_NAME, path, message)
 
 
@@ -137,15 +152,13 @@ def _probes(case: Case, job_flow: JobFlow) -> None:
         if probe is None:
             continue
         path = f"spec.flows[{index}].dependsOn.probe"
-        hint = "use taskStatusList, or let the target complete"
-        if probe.http_get_list:
-            case.report(
-                FLOW_PROBE, f"{path}.httpGetList", f"probes over HTTP are not supported; {hint}"
-            )
-        if probe.tcp_socket_list:
-            case.report(
-                FLOW_PROBE, f"{path}.tcpSocketList", f"probes over TCP are not supported; {hint}"
-            )
+        for field, protocol, asked in (
+            ("httpGetList", "HTTP", probe.http_get_list),
+            ("tcpSocketList", "TCP", probe.tcp_socket_list),
+        ):
+            if asked:
+                message = f"probes over {protocol} are not supported; use taskStatusList, or let the target complete"
+                case.report(FLOW_PROBE, f"{path}.{field}", message)
         for number, status in enumerate(probe.task_status_list or ()):
             if status.phase not in POD_PHASES:
                 message = (
@@ -188,6 +201,33 @@ def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[
     return found
 
 
+def _failures(case: Case, job_flow: JobFlow) -> None:
+    """Check what the annotations say about Jobs that fail, and how many Jobs there may be then."""
+    options = failure_options(job_flow.metadata)
+    for key, problem in options.invalid:
+        message = f"{problem}, found {quoted(job_flow.metadata.annotation(key))}"
+        case.report(FLOW_ANNOTATION, f"metadata.annotations[{key}]", message)
+    names = {flow.name: index for index, flow in enumerate(job_flow.flows)}
+    jobs = len(names) * (1 + options.retries)
+    if jobs > JOBS:
+        path, message = "spec.flows", f"must be at most {JOBS}, found {len(names)}"
+        if len(names) <= JOBS:
+            path = f"metadata.annotations[{keys.RETRIES}]"
+            message = (
+                f"must be at most {JOBS // len(names) - 1} with {len(names)} flows, found"
+                f" {options.retries}: a JobFlow has at most {JOBS} Jobs"
+            )
+        case.report(FLOW_MANY, path, f"{message}; divide it into several JobFlows", excess=jobs)
+    for name in names if options.retries else ():
+        for number in range(1, options.retries + 1):
+            again = f"{name}-retry-{number}"
+            if again in names:
+                message = (
+                    f'its Job would have the name of retry {number} of flow "{name}"; rename it'
+                )
+                case.report(FLOW_RETRY_NAME, f"spec.flows[{names[again]}].name", message)
+
+
 def _patches(case: Case, job_flow: JobFlow) -> None:
     for index, flow in enumerate(job_flow.flows):
         if flow.patch is not None and flow.patch.job_spec is not None:
@@ -200,16 +240,26 @@ CHECKS: tuple[Check[JobFlow], ...] = (
     (FLOW_UNDEFINED, _order),
     (FLOW_JOB_NAME, _patches),
     (FLOW_LABEL, _labels),
+    (FLOW_MANY, _failures),
     (FLOW_PROBE, _probes),
 )
 """The checks of a JobFlow, in the order in which problems are reported."""
 
 
 def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:
-    """Judge a JobFlow, and what an update changes of flows whose Jobs there are."""
+    """Check a JobFlow, and in an update the changes of flows that have Jobs."""
     if old is not None and not leaves_spec(job_flow, old):
         _started(case, job_flow, old)
     judge(case, CHECKS, job_flow, old)
+    if old is not None and _annotates_only(job_flow, old):
+        run(case, ((FLOW_MANY, _failures),), job_flow)
+
+
+def _annotates_only(job_flow: JobFlow, old: JobFlow) -> bool:
+    """Whether an update changes what the annotations say about failures, and no flow."""
+    if job_flow.metadata.deletion_timestamp or job_flow.spec != old.spec:
+        return False
+    return failure_options(job_flow.metadata) != failure_options(old.metadata)
 
 
 def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
@@ -235,7 +285,7 @@ def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
 
 
 def _jobs(status: JobFlowStatus) -> set[str]:
-    """Names of the Jobs that there are or were."""
+    """Names of existing and former Jobs."""
     lists = (
         status.pending_jobs,
         status.running_jobs,

@@ -1,8 +1,8 @@
 """Jobs within other objects: JobTemplates, and the Jobs that CronJobs and JobFlows embed.
 
-They are checked as they will be when they are created. Volcano does not check them: a CronJob with a mistake
-in its template is admitted, and fails at every run. So whatever refuses a Job is stricter here. Queues only
-warn, because the Jobs are for later and queues change.
+They are checked in the form in which they will be created. Volcano does not check them: a CronJob with a mistake in its
+template is admitted, and fails at every run. So every rule that refuses a Job is stricter here. Problems with queues
+only warn, because queues may change before the Jobs are created.
 """
 
 import re
@@ -23,27 +23,23 @@ from pumice.webhook.rules.jobs import names as job_names
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.references import JOB
-from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.rule import Level, warned
 from pumice.webhook.rules.updates import judge
-
-__all__ = ["CHECKS", "TemplatePlace", "judge_job", "judge_partial_job", "validate"]
 
 Raw = dict[str, Any]
 
-JOB_QUEUE_LATER = Rule(
+JOB_QUEUE_LATER = warned(
     "JOB-QUEUE-LATER",
     "the queue of future Jobs is open and a leaf",
     "Unless that changes before a Job is created, the Job will be refused; the CronJob, the JobTemplate or the "
     "JobFlow is admitted. A queue that was created a second ago may still count as missing.",
     "jobTemplate: {spec: {queue: closed-for-maintenance}}",
-    level="warn",
 )
 
 _FOR_LATER = frozenset(rule.code for rule in (JOB.missing, JOB.not_open, JOB.not_leaf))
 _COMPARING = frozenset(rule.code for rule in job_checks.RULES if rule.compares)
 _OF_THE_RUN = frozenset(("JOB-PODNAME", "JOB-PODNAME-INDEX"))
-"""Rules about names that end in the moment of a run: the limit on a CronJob's own name, which is Kubernetes'
-for its CronJobs, leaves them too little room, so that names within it are only warned about."""
+"""Rules about names that end in the time of a run. They only warn: within Kubernetes' limit for names of CronJobs, names of runs may be too long."""
 
 _IN_MESSAGE = re.compile(r"\bspec\.(?=tasks|volumes|policies)")
 _NAME = "metadata.name"
@@ -51,7 +47,7 @@ _NAME = "metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class TemplatePlace:
-    """Where the parts of a Job stand in the object that holds it.
+    """Paths of the parts of a Job in the object that embeds it.
 
     Attributes:
         spec: Path of its spec, for example `spec.jobTemplate.spec`.
@@ -62,14 +58,14 @@ class TemplatePlace:
     metadata: str = "metadata"
 
     def of(self, found: FieldError) -> FieldError:
-        """A problem of the Job, where it stands in the object."""
+        """A problem of the Job at its path in the object."""
         message = found.message
         if self.spec != "spec":
             message = _IN_MESSAGE.sub(f"{self.spec}.", message)
         return msgspec.structs.replace(found, path=self.path(found.path), message=message)
 
     def path(self, path: str) -> str:
-        """A path of the Job, as one of the object."""
+        """A path of the Job as a path of the object."""
         if path == "spec" or path.startswith(("spec.", "spec[")):
             return self.spec + path.removeprefix("spec")
         if path.startswith("metadata.") and path != _NAME:
@@ -78,10 +74,10 @@ class TemplatePlace:
 
 
 def judge_partial_job(case: Case, spec: JobSpec, place: TemplatePlace) -> None:
-    """Judge a part of a Job, which the rest is yet to be added to.
+    """Check a part of a Job to which other fields will be added.
 
-    Only what is there is judged, and each field for itself: what is missing, or does not fit another field,
-    may be corrected by the rest. Problems of pod templates, where most fields depend on others, only warn.
+    Only present fields are checked, each by itself: missing fields, and conflicts between fields, may be corrected by
+    the rest. Problems of pod templates only warn, because most of their fields depend on others.
     """
     judge_job(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
 
@@ -90,8 +86,8 @@ def judge_job(case: Case, job: Job, place: TemplatePlace, part: Raw | None = Non
     """Check the Job that an object will create, with all defaults applied.
 
     Args:
-        case: Where problems go, under the paths of the object.
-        job: The Job, named as it will be.
+        case: Case of the object, which gets the problems.
+        job: The Job with its future name.
         place: Path of the Job in the object.
         part: The known fields of the Job, if others are added later; None if the Job is complete.
     """
@@ -125,14 +121,14 @@ def judge_job(case: Case, job: Job, place: TemplatePlace, part: Raw | None = Non
 
 
 def _holds(found: FieldError, part: Raw | None) -> bool:
-    """Whether what was found in a part of a Job will hold for the whole."""
+    """True if a problem of a part of a Job will also exist in the whole Job."""
     if part is None:
         return True
     return found.code not in _COMPARING and _stands(part, f".{found.path}")
 
 
 def _stands(value: Any, rest: str) -> bool:
-    """Whether something stands at a path; keys of maps may have dots."""
+    """True if there is a value at a path; keys of maps may have dots."""
     if not rest:
         return value is not None
     if isinstance(value, list) and rest.startswith("["):
@@ -149,7 +145,7 @@ def _stands(value: Any, rest: str) -> bool:
 
 
 _SHORTEST = "x"
-"""Stands for the JobFlow, whose name comes first in the Job's."""
+"""Placeholder for the name of the JobFlow, which is the first part of the Job's."""
 
 
 def _job(case: Case, template: JobTemplate) -> None:
@@ -165,5 +161,5 @@ CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)
 
 
 def validate(case: Case, template: JobTemplate, old: JobTemplate | None) -> None:
-    """Judge a JobTemplate; Jobs that were made of it stay as they are."""
+    """Check a JobTemplate; existing Jobs of it are not affected."""
     judge(case, CHECKS, template, old)

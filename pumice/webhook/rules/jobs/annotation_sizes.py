@@ -1,7 +1,7 @@
-"""Annotations that a Job hands on: those of its templates and some of its own to pods, all of its own to its PodGroup.
+"""Annotations that a Job passes on: those of templates and some of its own to pods, all of its own to its PodGroup.
 
-Kubernetes takes 256 KiB of them an object, and the controller adds a few. So what fits into a Job, or into a
-template by itself, may be too much for what is made of it.
+Kubernetes allows 256 KiB of annotations for an object, and the controller adds a few. So annotations that fit into a
+Job or a template may be too large for its pods and its PodGroup.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,29 +10,26 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import stricter
 
-__all__ = ["JOB_ANNOTATIONS", "handed_on"]
-
-JOB_ANNOTATIONS = Rule(
+JOB_ANNOTATIONS = stricter(
     "JOB-ANNOTATIONS",
     "annotations fit into the pods and the PodGroup of a Job, too",
     "Kubernetes takes 256 KiB an object; a pod gets those of its template, some of the Job's and a few more.",
     "metadata: {annotations: {volcano.sh/revocable-zone: 200 KiB …}}, "
     "template: {metadata: {annotations: {notes: 100 KiB …}}}",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
 
 _LARGEST = 256 * 1024
-"""Bytes of all keys and values of an object's annotations."""
+"""Maximum size of an object's annotations in bytes."""
 
 _ROOM_IN_PODS = 2 * 1024
-"""Bytes of what the controller and plugins add to those of a pod; about half of it with the longest names."""
+"""Bytes reserved for annotations that the controller and plugins add to a pod; about twice what the longest names need."""
 
 _ROOM_IN_GROUP = 84
-"""Bytes of what the controller adds to those of a PodGroup, besides a list of the keys that it copies."""
+"""Bytes reserved for annotations that the controller adds to a PodGroup, besides the list of copied keys."""
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the Job, which its PodGroup does not get."""
@@ -47,7 +44,7 @@ _COPIED = (
 
 
 def handed_on(case: Case, job: Job) -> None:
-    """Check that annotations fit into what is made of a Job."""
+    """Check that annotations fit into the pods and the PodGroup of a Job."""
     copied: dict[str, str] = {}
     if own := job.metadata.annotations:
         _of_group(case, own, job.metadata.labels or {})
@@ -88,6 +85,6 @@ def _of_pods(
 
 
 def _size(annotations: Iterable[tuple[str, Any]]) -> int:
-    """Bytes of keys and values; what is not a string counts as nothing."""
+    """Bytes of keys and values; values that are not strings count as empty."""
     texts = (text for pair in annotations for text in pair if isinstance(text, str))
     return sum(len(text.encode(errors="surrogatepass")) for text in texts)

@@ -1,4 +1,4 @@
-"""Jobs: which rules apply when."""
+"""Checks of Jobs."""
 
 from pumice.api.jobs import Job
 from pumice.webhook.rules import references
@@ -26,16 +26,13 @@ from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
 
-__all__ = ["CHECKS", "RULES", "validate"]
-
-
 RULES: tuple[Rule, ...] = (
     *rules_in(min_available, names, annotation_sizes, defaults, updates, policies),
     *pod.RULES,
     *rules_in(numa, partitions, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
 )
-"""Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
+"""Every rule about Jobs; rules for both Jobs and PodGroups are with those of PodGroups."""
 
 
 def _pod_templates(case: Case, job: Job) -> None:
@@ -76,7 +73,7 @@ CHECKS: tuple[Check[Job], ...] = (
 
 
 def validate(case: Case, job: Job, old: Job | None) -> None:
-    """Judge a Job; two Jobs are compared with their defaults written."""
+    """Check a Job; updates are compared after defaulting both Jobs."""
     if old is None:
         run(case, CHECKS, job)
         return

@@ -1,14 +1,12 @@
 """Defaults of a Job, written when it is created and again when it is updated.
 
-An update is the whole object, as the user has it; where the stored Job has a default that the
-user never wrote, the update lacks it and would look like a change of an immutable field. So what
-is missing in the update *and set in the stored Job* is defaulted again; what was never set stays
-unset, so that an update of one field touches no other.
+An update has the user's whole object. If the stored Job has a default that the user never wrote, the update lacks it
+and would look like a change of an immutable field. So a field that is missing in the update *and set in the stored Job*
+is defaulted again. A field that was never set stays unset, so an update of one field changes no other.
 
-One default changes with what it was computed from. `minAvailable` is what the tasks need together. A
-manifest without it that is applied again with other replicas leaves the stored value alone, which then
-is too large or too small, though the user never wrote it. The API server records in the managed fields
-who has set a field, and admission owns none: as long as no manager owns `minAvailable`, it follows the tasks.
+The default of `minAvailable` is computed from the tasks. If a manifest without it is applied again with other replicas,
+the stored value would be too large or too small. Managed fields record who has set a field, and admission owns none: as
+long as no manager owns `minAvailable`, it is computed again.
 """
 
 from collections.abc import Sequence
@@ -21,19 +19,16 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["job_defaults"]
+from pumice.webhook.rules.rule import warned
 
 DEFAULT_RETRIES = 3
 CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
 
-JOB_ZERO = Rule(
+JOB_ZERO = warned(
     "JOB-ZERO",
     "maxRetry and minAvailable are not written as 0",
     "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
     "maxRetry: 0",
-    level="warn",
 )
 
 _NO_SPEC = DraftSpec()
@@ -42,7 +37,7 @@ _NO_POD_SPEC = DraftPodSpec()
 
 
 def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None:
-    """Write defaults into the case's patch; `old` is the stored Job, when it is an update."""
+    """Write defaults into the case's patch; `old` is the stored Job of an update."""
     spec, patch = job.spec or _NO_SPEC, case.patch
     stored = None if old is None else old.spec or _NO_SPEC
     if job.spec is None:
@@ -73,7 +68,7 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
 
 
 def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum: int) -> None:
-    """Default what the Job needs: what its tasks need together."""
+    """Default `minAvailable` of the Job: the sum over its tasks."""
     spec, default = job.spec or _NO_SPEC, _count(minimum)
     if spec.min_available in (minimum, default):
         return
@@ -90,7 +85,7 @@ def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum:
 def _task(
     case: Case, task: DraftTask, was: DraftTask | None, index: int, names: list[str] | None
 ) -> int:
-    """Default one task; the number of its pods that the gang waits for."""
+    """Default one task; returns the number of its pods for which the gang waits."""
     patch = case.patch
     if names is not None and not task.name and (was is None or was.name):
         patch.set(f"/spec/tasks/{index}/name", names[index])
@@ -112,10 +107,9 @@ def _task(
 
 
 def _minimum_of(task: DraftTask) -> int:
-    """The number of a task's pods that the gang waits for.
+    """The number of a task's pods for which the gang waits.
 
-    Its default is never negative, nor more than 32 bits hold where it is the replicas, so that such a
-    count is told once, where it was written.
+    Its default is limited to 32 bits and not negative, so that an invalid number of replicas is reported only once.
     """
     if task.min_available is not None:
         return task.min_available
@@ -131,9 +125,9 @@ def _count(number: int) -> int:
 
 
 def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
-    """Names of all tasks, those without one named by position; None when all have one.
+    """Names of all tasks, with defaults by position; None if all tasks have names.
 
-    A name that another task bears already is passed over, so no two become equal.
+    A default that another task already has as its name is skipped, so names stay unique.
     """
     if all(task.name for task in tasks):
         return None
@@ -163,9 +157,9 @@ def _plugins(case: Case, spec: DraftSpec, stored: DraftSpec | None, patch: Patch
 
 
 def _follows(job: DraftJob, spec: DraftSpec, stored: DraftSpec) -> bool:
-    """Whether an update leaves `minAvailable` alone, and it is the default that admission wrote.
+    """True if an update does not set `minAvailable`, and its stored value is the default of admission.
 
-    Managed fields that cannot be read may be of a user who has set it.
+    If managed fields cannot be read, a user may have set it.
     """
     if spec.min_available is None or spec.min_available != stored.min_available:
         return False

@@ -1,11 +1,10 @@
 """`dependsOn`: every dependency exists, there is no cycle, and an MPI master can wait for its workers.
 
-The cycle is found by a depth-first search with three colours, so every task and every edge is visited
-once, however the tasks depend on each other.
+Cycles are found by a depth-first search with three colours, which visits every task and every edge once.
 
-The master of an MPI Job starts processes on the workers, so it fails when it runs first. Volcano has this
-default in its code and does not use it, since its gang counts the pods that are held back, so that
-nothing would ever start. Here a setting switches it on.
+The master of an MPI Job starts processes on the workers, so it fails if it runs first. Volcano has code for this
+default and does not use it: its gangs count pods that wait for a dependency, so no pod would ever start. Here a setting
+enables it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,9 +13,7 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.applied import read_arguments
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["JOB_NOT_DAG", "PLUGIN", "cycle", "dependencies", "launch_order"]
+from pumice.webhook.rules.rule import Rule, warned
 
 JOB_NOT_DAG = Rule(
     "JOB-NOT-DAG",
@@ -26,13 +23,12 @@ JOB_NOT_DAG = Rule(
     compares=True,
     phrases=("doesn't form a directed acyclic graph(DAG)",),
 )
-JOB_DEP_ITERATION = Rule(
+JOB_DEP_ITERATION = warned(
     "JOB-DEP-ITERATION",
     "dependsOn.iteration is any or all",
     "Any other value counts as all.",
     "dependsOn: {name: [a, b], iteration: some}",
     reason="FieldValueNotSupported",
-    level="warn",
 )
 
 
@@ -82,8 +78,7 @@ def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[s
 def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
     """Cycles of a graph that have no node in common, in the order of a depth-first search.
 
-    Each strongly connected component gives at least one cycle, so an acyclic graph gives none. Takes time
-    linear in nodes and edges, however many cycles there are.
+    Each strongly connected component has at least one cycle in the result. The time is linear in nodes and edges.
 
     Every target of an edge is a node of the graph. Each node of a cycle leads to the next, the last to the first.
     """
@@ -108,7 +103,7 @@ def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
 
 
 def _untold(trail: dict[str, None], first: str, told: set[str]) -> list[str]:
-    """The cycle from a node of the trail to its end; empty if a node of it is in a reported cycle.
+    """The cycle from a node of the path to its end; empty if one of its nodes is in a reported cycle.
 
     Nodes that lead into a reported cycle and back count as reported, so each node is visited once.
     """
@@ -134,15 +129,14 @@ def launch_order(
     tasks: Sequence[DraftTask],
     before: Sequence[DraftTask] | None,
 ) -> None:
-    """Let the master task depend on the worker task, unless it says itself what it depends on.
+    """Let the master task depend on the worker task, unless it has `dependsOn`.
 
     Args:
-        case: Where the patch goes.
-        vector: Arguments of the plugin, which say what the two tasks are named.
-        names: The tasks' names, defaults written.
+        case: The case, whose patch is extended.
+        vector: Arguments of the plugin, which name the two tasks.
+        names: The tasks' names after defaulting.
         tasks: The tasks.
-        before: The stored tasks, when it is an update. What they have by default is written again,
-            whatever the setting is by now; what they do not have is not added.
+        before: The stored tasks of an update. Their defaults are written again for any setting; others are not added.
     """
     plugin = case.plugins.get(PLUGIN)
     if plugin is None or not {"master", "worker"} <= set(plugin.arguments.names):

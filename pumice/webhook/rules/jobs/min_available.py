@@ -1,22 +1,11 @@
 """The number of pods that a Job has and needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
 
-Totals are plain integers of any size, so nothing overflows here; what would overflow in the API, whose
-counts have 32 bits, is reported.
+Sums are Python integers, so nothing overflows here. Values that would overflow the API's 32-bit counts are reported.
 """
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
-
-__all__ = [
-    "JOB_MINAVAIL_TOTAL",
-    "JOB_NO_TASKS",
-    "JOB_OVERFLOW",
-    "MAX_INT32",
-    "bounds",
-    "counts",
-    "task_list",
-]
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 MAX_INT32 = 2**31 - 1
 
@@ -48,12 +37,11 @@ JOB_OVERFLOW = Rule(
     "The API has no larger numbers; they would overflow into negative ones.",
     "tasks: [{name: a, replicas: 2000000000}, {name: b, replicas: 2000000000}]",
 )
-JOB_TOO_MANY_PODS = Rule(
+JOB_TOO_MANY_PODS = stricter(
     "JOB-TOO-MANY-PODS",
     "the tasks of a Job ask for no more pods than the setting `max-pods-per-job`",
     "The controller makes no pods of such a Job; usually a digit was typed twice.",
     "tasks: [{name: worker, replicas: 2000000000}]",
-    stricter=True,
 )
 JOB_TASK_MINAVAIL = Rule(
     "JOB-TASK-MINAVAIL",
@@ -61,10 +49,7 @@ JOB_TASK_MINAVAIL = Rule(
     "The gang would wait for pods that are never created.",
     "tasks: [{name: worker, replicas: 2, minAvailable: 3}]",
     compares=True,
-    phrases=(
-        "'minAvailable' is greater than 'replicas'",
-        "'minAvailable' must be <= 'replicas'",
-    ),
+    phrases=("'minAvailable' is greater than 'replicas'", "'minAvailable' must be <= 'replicas'"),
 )
 JOB_MINAVAIL_TOTAL = Rule(
     "JOB-MINAVAIL-TOTAL",
@@ -77,28 +62,25 @@ JOB_MINAVAIL_TOTAL = Rule(
         "job 'minAvailable' must not be greater than total replicas",
     ),
 )
-JOB_MINAVAIL_SUM = Rule(
+JOB_MINAVAIL_SUM = warned(
     "JOB-MINAVAIL-SUM",
     "minAvailable of a Job is the sum of its tasks' minAvailable, if one of these is not the task's replicas",
     "If it is less, the minAvailable of the tasks has no effect; if it is more, the Job waits for pods that no task needs.",
     "minAvailable: 2, tasks: [{name: worker, replicas: 4, minAvailable: 3}]",
-    level="warn",
     compares=True,
 )
-JOB_REPLICAS = Rule(
+JOB_REPLICAS = warned(
     "JOB-REPLICAS",
     "a task says how many pods it has",
     "A task without replicas has no pods.",
     "tasks: [{name: worker, template: …}]",
     reason="FieldValueRequired",
-    level="warn",
 )
-JOB_MIN_SUCCESS = Rule(
+JOB_MIN_SUCCESS = warned(
     "JOB-MIN-SUCCESS",
     "minSuccess is at most the replicas of all tasks",
     "The Job could never succeed.",
     "minSuccess: 9, tasks: [{name: worker, replicas: 4}]",
-    level="warn",
     compares=True,
 )
 
@@ -167,7 +149,7 @@ def bounds(case: Case, path: str, value: int | None) -> None:
 
 
 def _negative(case: Case, path: str) -> str:
-    """What is wrong with a negative count: Volcano has other words for updates, and for counts of tasks."""
+    """The problem of a negative count. Volcano's words for updates and for counts of tasks differ."""
     parent, _, field = path.rpartition(".")
     if field in ("replicas", "minAvailable") and not case.creating:
         return f"'{field}' must be >= 0"
@@ -177,7 +159,7 @@ def _negative(case: Case, path: str) -> str:
 
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
-    """Report what is wrong with the counts of a task."""
+    """Warn about the counts of a task."""
     bounds(case, f"{path}.replicas", task.replicas)
     bounds(case, f"{path}.minAvailable", task.min_available)
     bounds(case, f"{path}.maxRetry", task.max_retry)

@@ -1,12 +1,12 @@
 """Names of the Job and of its tasks, and the names derived from them.
 
-Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must
-have 63 characters at most. Their labels carry the names of Job, task, namespace and queue. Names of
-PodGroups (`<job>-<uid>`) and of claims have 253 characters, which nothing here reaches. What plugins
-name after the Job is judged with them (`job_plugins`, `job_derived_names`).
+Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must have 63
+characters at most. Their labels carry the names of Job, task, namespace and queue. Names of PodGroups (`<job>-<uid>`)
+and of claims have 253 characters, which nothing here reaches. Names of plugins' objects are checked with the plugins
+(`job_plugins`, `job_derived_names`).
 
-Names that the API server refuses before it asks a webhook, such as those with capitals, are judged no
-further than Volcano does: as qualified names.
+Names that the API server refuses before it calls a webhook, such as names with capitals, are checked only as qualified
+names, as in Volcano.
 """
 
 from pumice.api.fields import Reason
@@ -20,19 +20,14 @@ from pumice.api.names import (
     qualified_name_problem,
 )
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["JOB_NAME", "expected_name", "names"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 JOB_NAME = Rule(
     "JOB-NAME",
     "a Job's name fits into a label",
     "Every pod has its Job's name as a label; a label has at most 63 characters.",
     "metadata: {name: a-name-of-more-than-sixty-three-characters-…}",
-    phrases=(
-        "create job with name … validate failed",
-        "job name must be a valid qualified name",
-    ),
+    phrases=("create job with name … validate failed", "job name must be a valid qualified name"),
 )
 JOB_TASK_NAME = Rule(
     "JOB-TASK-NAME",
@@ -58,31 +53,29 @@ JOB_PODNAME = Rule(
     compares=True,
     phrases=("create pod with name … validate failed",),
 )
-JOB_PODNAME_INDEX = Rule(
+JOB_PODNAME_INDEX = stricter(
     "JOB-PODNAME-INDEX",
     "the name of the task's last pod fits too",
     "Volcano looks at the task's position instead of the highest index. With plugin svc the last pods then "
     "cannot be created; without it their host names are cut off and may be the same.",
     "a task of 1000 replicas whose pod names have 62 characters and a one-digit index",
     reason="FieldValueTooLong",
-    stricter=True,
     compares=True,
 )
 
-JOB_LABEL = Rule(
+JOB_LABEL = stricter(
     "JOB-LABEL",
     "the name of a Job's queue fits into a label",
     "Every pod has its queue's name as a label; Kubernetes refuses a label of more than 63 characters.",
     "queue: a-name-of-more-than-sixty-three-characters-…",
     reason="FieldValueTooLong",
-    stricter=True,
 )
 
 _GENERATED_SUFFIX = "xxxxx"
-"""Stands for the five characters that the API server appends to `generateName`."""
+"""Placeholder for the five characters that the API server appends to `generateName`."""
 
 _LONGEST_STEM = 58
-"""What the API server keeps of `generateName`, so that generated names have 63 characters at most."""
+"""Characters of `generateName` that the API server keeps, so that generated names have at most 63 characters."""
 
 
 def expected_name(meta: ObjectMeta) -> str:
@@ -119,7 +112,7 @@ def names(case: Case, job: Job) -> None:
 
 
 def _length(name: str) -> Reason | None:
-    """Kubernetes' class of what is wrong with a name, where that is its length."""
+    """Kubernetes' class of a name's problem, if the problem is its length."""
     return "FieldValueTooLong" if len(name) > LABEL_LENGTH else None
 
 

@@ -8,8 +8,6 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import entries
 
-__all__ = ["JOB_NUMA_CPU", "numa"]
-
 JOB_NUMA_CPU = Rule(
     "JOB-NUMA-CPU",
     "under a NUMA policy every container requests whole CPUs",

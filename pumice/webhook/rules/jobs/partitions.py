@@ -8,9 +8,7 @@ overflow.
 from pumice.api.jobs import Job, PartitionPolicy, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["PART_PRODUCT", "partitions"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 PART_TOTAL = Rule(
     "PART-TOTAL",
@@ -26,12 +24,11 @@ PART_SIZE = Rule(
     "partitionPolicy: {totalPartitions: 2, partitionSize: 0}",
     phrases=("'PartitionSize' must be greater than 0",),
 )
-PART_MIN_TOTAL = Rule(
+PART_MIN_TOTAL = stricter(
     "PART-MIN-TOTAL",
     "minPartitions is at most totalPartitions",
     "The gang would wait for partitions that do not exist.",
     "partitionPolicy: {totalPartitions: 2, partitionSize: 4, minPartitions: 3}",
-    stricter=True,
     compares=True,
 )
 PART_PRODUCT = Rule(

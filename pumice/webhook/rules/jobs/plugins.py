@@ -14,9 +14,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.jobs.updates import normal
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "annotating", "job_annotations", "job_plugins"]
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 JOB_PLUGIN = Rule(
     "JOB-PLUGIN",
@@ -35,13 +33,12 @@ JOB_MPI_MASTER = Rule(
     compares=True,
     phrases=("mpi master task was not found",),
 )
-JOB_RAY_HEAD = Rule(
+JOB_RAY_HEAD = stricter(
     "JOB-RAY-HEAD",
     "a Job with plugin ray has the head task",
     "The workers would have no head to join; Volcano creates no pod of such a Job, and ends it.",
     "plugins: {ray: [--head=leader]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
-    stricter=True,
     compares=True,
 )
 JOB_MXNET_SCHEDULER = Rule(
@@ -52,68 +49,60 @@ JOB_MXNET_SCHEDULER = Rule(
     reason="FieldValueNotFound",
     compares=True,
 )
-JOB_PLUGIN_NAME = Rule(
+JOB_PLUGIN_NAME = stricter(
     "JOB-PLUGIN-NAME",
     "names that plugins make of the Job's name are valid",
     "Plugin svc names a Service after the Job; a Service's name is stricter than a Job's.",
     "metadata: {name: 3d-render}, plugins: {svc: []}",
-    stricter=True,
     compares=True,
 )
-JOB_PLUGIN_ARGUMENT = Rule(
+JOB_PLUGIN_ARGUMENT = warned(
     "JOB-PLUGIN-ARGUMENT",
     "arguments of a plugin are valid",
     "An invalid argument keeps its default.",
     "plugins: {tensorflow: [--prot=2223]}",
-    level="warn",
 )
-JOB_PLUGIN_ROLE = Rule(
+JOB_PLUGIN_ROLE = warned(
     "JOB-PLUGIN-ROLE",
     "a Job has the tasks that its plugins look for",
     "Pods of tasks that a plugin does not know are not part of the computation.",
     "plugins: {tensorflow: [--worker=wrkr]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
-    level="warn",
     compares=True,
 )
-JOB_PLUGIN_HOSTNAME = Rule(
+JOB_PLUGIN_HOSTNAME = stricter(
     "JOB-PLUGIN-HOSTNAME",
     "pods that plugins address one by one have host names of their own",
     "A host name of several pods resolves to any of them. If only svc uses the names, this is a warning.",
     "plugins: {mpi: []}, replicas: 2, template: {spec: {hostname: worker}}",
-    stricter=True,
     compares=True,
 )
-JOB_PLUGIN_SUBDOMAIN = Rule(
+JOB_PLUGIN_SUBDOMAIN = warned(
     "JOB-PLUGIN-SUBDOMAIN",
     "pods that plugins address are in the Job's subdomain",
     "Only the Job's Service resolves their names.",
     "template: {spec: {subdomain: mine}}",
-    level="warn",
     compares=True,
 )
-JOB_PLUGIN_SIZE = Rule(
+JOB_PLUGIN_SIZE = warned(
     "JOB-PLUGIN-SIZE",
     "variables that plugins write into a pod are not too large",
     "Linux refuses an environment variable of more than 128 KiB.",
     "a task of 5,000 replicas with plugin svc",
-    level="warn",
     compares=True,
 )
-JOB_PLUGIN_OVERWRITTEN = Rule(
+JOB_PLUGIN_OVERWRITTEN = warned(
     "JOB-PLUGIN-OVERWRITTEN",
     "a template has no field that a plugin replaces",
     "Plugin ray sets the command of its containers, so the command in the template has no effect.",
     "plugins: {ray: []}, containers: [{name: head, command: [python, train.py]}]",
-    level="warn",
 )
-JOB_PLUGIN_PORTS = Rule(
+JOB_PLUGIN_PORTS = stricter(
     "JOB-PLUGIN-PORTS",
     "ports of plugin ray differ from each other",
     "The API server refuses a Service with a port twice, so the Job would wait forever.",
     "plugins: {ray: [--port=10001]}",
     reason="FieldValueDuplicate",
-    stricter=True,
 )
 JOB_PLUGIN_VARIABLE = Rule(
     "JOB-PLUGIN-VARIABLE",
@@ -121,26 +110,24 @@ JOB_PLUGIN_VARIABLE = Rule(
     "A field or role that does not exist has no value.",
     'plugins: {roles: ["--roles=server", "--env=URL={adress:server}"]}',
 )
-JOB_PLUGIN_SECRET = Rule(
+JOB_PLUGIN_SECRET = warned(
     "JOB-PLUGIN-SECRET",
     "SSH keys come from a Secret, as a complete pair, and are readable by their user only",
     "Every user who may read Jobs can read their arguments; one half of a pair has no effect; and OpenSSH refuses a private key "
     "of root's that an fsGroup may read.",
     'plugins: {ssh: ["--ssh-private-key=-----BEGIN …"]}',
-    level="warn",
 )
-JOB_PLUGIN_KEPT = Rule(
+JOB_PLUGIN_KEPT = warned(
     "JOB-PLUGIN-KEPT",
     "a Job does not have another value for an annotation that a plugin writes",
     "The value in the Job is kept, so the plugin's argument has no effect.",
     "an annotation volcano.sh/task-topology-affinity beside --affinity of plugin task-topology",
-    level="warn",
     compares=True,
 )
 
 
 def job_plugins(case: Case, job: Job) -> None:
-    """Let the Job's plugins judge it, under the name that it will have."""
+    """Let the Job's plugins check it, with its future name."""
     if not job.spec.plugins:
         return
     if not job.metadata.name and job.metadata.generate_name:
@@ -165,7 +152,7 @@ _ANNOTATIONS = "/metadata/annotations"
 
 
 def annotating(registry: Registry) -> frozenset[str]:
-    """Names of the plugins that write annotations; Jobs without any need not be read whole."""
+    """Names of the plugins that write annotations; other Jobs need not be decoded completely."""
     return frozenset(
         plugin.name
         for plugin in registry.plugins
@@ -176,7 +163,8 @@ def annotating(registry: Registry) -> frozenset[str]:
 def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None = None) -> None:
     """Write annotations into the case's patch: those that the Job lacks.
 
-    The draft is the same Job, as far as defaulting reads it. An update gets only what the stored Job has.
+    The draft is the same Job with the fields that defaulting reads. In an update only annotations of the stored Job are
+    added.
     """
     if any(not task.name for task in job.tasks):
         job = normal(case, job)

@@ -6,9 +6,7 @@ from pumice.api.durations import duration_problem, parse_nanoseconds
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW, MAX_INT32
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["EVENTS", "POL_NOTHING", "lifecycle_policies"]
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 EVENTS = (
     "*",
@@ -50,10 +48,7 @@ POL_BAD_EVENT = Rule(
     "A policy for an event that does not exist never applies.",
     "policies: [{event: PodFaild, action: RestartJob}]",
     reason="FieldValueNotSupported",
-    phrases=(
-        "invalid policy event",
-        "valid events are",
-    ),
+    phrases=("invalid policy event", "valid events are"),
 )
 POL_BAD_ACTION = Rule(
     "POL-BAD-ACTION",
@@ -61,26 +56,21 @@ POL_BAD_ACTION = Rule(
     "The controller ignores an action that it does not know.",
     "policies: [{event: PodFailed, action: RestartAll}]",
     reason="FieldValueNotSupported",
-    phrases=(
-        "invalid policy action",
-        "valid actions are",
-    ),
+    phrases=("invalid policy action", "valid actions are"),
 )
-POL_BAD_CODE_ACTION = Rule(
+POL_BAD_CODE_ACTION = stricter(
     "POL-BAD-CODE-ACTION",
     "actions of an exit-code policy exist",
     "Volcano does not look at the action of an exit-code policy, and then does nothing.",
     "policies: [{exitCode: 3, action: RestartAll}]",
     reason="FieldValueNotSupported",
-    stricter=True,
 )
-POL_NO_ACTION = Rule(
+POL_NO_ACTION = warned(
     "POL-NO-ACTION",
     "an exit-code policy names an action",
     "Without an action nothing happens when a container exits with the code.",
     "policies: [{exitCode: 3}]",
     reason="FieldValueRequired",
-    level="warn",
 )
 POL_DUP_EVENT = Rule(
     "POL-DUP-EVENT",
@@ -88,10 +78,7 @@ POL_DUP_EVENT = Rule(
     "Only one of them could be applied.",
     "policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}]",
     reason="FieldValueDuplicate",
-    phrases=(
-        "duplicate event … across different policy",
-        "duplicate policy event",
-    ),
+    phrases=("duplicate event … across different policy", "duplicate policy event"),
 )
 POL_ANY_ALONE = Rule(
     "POL-ANY-ALONE",
@@ -116,53 +103,43 @@ POL_DUP_CODE = Rule(
     reason="FieldValueDuplicate",
     phrases=("duplicate exitCode",),
 )
-POL_CODE_RANGE = Rule(
+POL_CODE_RANGE = warned(
     "POL-CODE-RANGE",
     "exitCode is one that a process can exit with: 1 to 255",
     "Linux keeps eight bits of an exit code, so the policy would never apply.",
     "policies: [{exitCode: 256, action: RestartJob}]",
-    level="warn",
 )
-POL_PENDING = Rule(
+POL_PENDING = warned(
     "POL-PENDING",
     "a policy for PodPending has a timeout",
     "Every pod is pending at first; without a timeout the policy never applies.",
     "policies: [{event: PodPending, action: RestartJob}]",
-    level="warn",
     compares=True,
 )
-POL_NEVER = Rule(
+POL_NEVER = warned(
     "POL-NEVER",
     "policies do not wait for JobUpdated",
     "The API has the event, but neither Volcano nor Pumice raises it.",
     "policies: [{event: JobUpdated, action: RestartJob}]",
-    level="warn",
 )
-POL_TIMEOUT = Rule(
+POL_TIMEOUT = stricter(
     "POL-TIMEOUT",
     "durations are written like 90s, 10m or 1h30m",
     "A duration that cannot be read stops the controller from reading the Job.",
     "policies: [{event: PodPending, action: AbortJob, timeout: 10 minutes}]",
-    stricter=True,
-    phrases=(
-        "time: invalid duration",
-        "time: unknown unit",
-        "time: missing unit in duration",
-    ),
+    phrases=("time: invalid duration", "time: unknown unit", "time: missing unit in duration"),
 )
-POL_AT_ONCE = Rule(
+POL_AT_ONCE = warned(
     "POL-AT-ONCE",
     "durations are longer than 0",
     "The action would be taken immediately, as without a timeout.",
     "policies: [{event: PodFailed, action: AbortJob, timeout: 0s}]",
-    level="warn",
 )
-POL_PARTITION = Rule(
+POL_PARTITION = warned(
     "POL-PARTITION",
     "RestartPartition is used where there are partitions",
     "Without a partitionPolicy there is nothing to restart.",
     "policies: [{event: PodFailed, action: RestartPartition}]",
-    level="warn",
     compares=True,
 )
 
@@ -312,7 +289,7 @@ class _List:
 
 
 def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
-    """Events of a policy with their paths; of an event that is named twice, the last path counts."""
+    """Events of a policy with their paths; of a repeated event the last path is used."""
     for index, event in enumerate(policy.events or ()):
         yield event, f"{path}.events[{index}]"
     if policy.event:

@@ -1,9 +1,8 @@
-"""Updates of a Job: what may change once its pods may exist, and what may not.
+"""Updates of a Job: fields that may change after its creation, and fields that may not.
 
-Both sides are compared with their defaults written, so that a default which one side lacks is no
-change. Counts may change: `minAvailable`, a task's `replicas` and `minAvailable`, and with them the
-number of its partitions, which Volcano pins so that a divided task cannot be scaled. The size of a
-partition stays, since pods carry the number of theirs.
+Both Jobs are compared after defaulting, so that a missing default is not a change. Counts may change: `minAvailable`, a
+task's `replicas` and `minAvailable`, and with them the number of its partitions, which Volcano pins so that a divided
+task cannot be scaled. The size of a partition must not change, since pods have the number of their partition.
 """
 
 import itertools
@@ -18,8 +17,6 @@ from pumice.webhook.rules.differences import differences, shown_change
 from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.rule import Rule
-
-__all__ = ["frozen_changes", "normal"]
 
 Raw = dict[str, Any]
 
@@ -59,9 +56,9 @@ def normal(case: Case, job: Job, old: Job | None = None) -> Job:
 
 
 def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
-    """Report every change of what must not change; gives the paths for which the update is refused.
+    """Report every change of an immutable field; returns the paths for which the update is refused.
 
-    Both Jobs have their defaults written.
+    Both Jobs are defaulted.
     """
     before, after = _frozen(old), _frozen(new)
     old_tasks, new_tasks = before.pop("tasks"), after.pop("tasks")
@@ -89,7 +86,7 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
 def _paired(
     case: Case, old: Job, new: Job, old_tasks: list[Raw], new_tasks: list[Raw]
 ) -> tuple[list[str], list[tuple[int, Raw, Raw]]]:
-    """Tasks with the stored ones that they are compared to.
+    """Tasks with the stored tasks to which they are compared.
 
     Tasks are matched by position, or by name if tasks were added, removed or reordered, which is
     reported; an added task is not compared.
@@ -145,7 +142,7 @@ def _frozen(job: Job) -> Raw:
 
 
 def _topology(parent: Raw) -> None:
-    """Write the default of a topology's mode, which the CRD defaults too."""
+    """Write the default of a topology's mode, as the CRD does."""
     topology = parent.get("networkTopology")
     if isinstance(topology, dict):
         topology.setdefault("mode", "hard")

@@ -17,9 +17,7 @@ from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.labels import Problem, selector_problems
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["VOL_CLAIM", "volume_claim"]
+from pumice.webhook.rules.rule import stricter
 
 _CLAIM = "PersistentVolumeClaim"
 _KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -74,12 +72,11 @@ def _source_problems(source: _DataSource, field: str) -> Iterator[Problem]:
 
 Raw = dict[str, Any]
 
-VOL_CLAIM = Rule(
+VOL_CLAIM = stricter(
     "VOL-CLAIM",
     "a claim in a Job is valid: it has access modes and a size",
     "Volcano fails when it creates the claim; the Job then waits forever.",
     "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
-    stricter=True,
 )
 
 _ALONE = "ReadWriteOncePod"

@@ -7,10 +7,8 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.plugins.svc import MOUNT_PATH
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.volume_claims import volume_claim
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.site import entries
-
-__all__ = ["VOL_PATH", "volumes"]
 
 VOL_PATH = Rule(
     "VOL-PATH",
@@ -58,20 +56,18 @@ VOL_NAME = Rule(
     "volumes: [{mountPath: /data, volumeClaimName: My_Data}]",
     phrases=("invalid VolumeClaimName",),
 )
-VOL_TWICE = Rule(
+VOL_TWICE = warned(
     "VOL-TWICE",
     "a claim is mounted once",
     "Both paths show the same files; Volcano mounts the first one only.",
     "volumes: [{mountPath: /in, volumeClaimName: data}, {mountPath: /out, volumeClaimName: data}]",
-    level="warn",
 )
-VOL_TAKEN = Rule(
+VOL_TAKEN = warned(
     "VOL-TAKEN",
     "the path of a volume is free in the pods",
     "A container that mounts something there itself keeps it and does not get the Job's volume; "
     "Volcano's pod is refused.",
     "volumes: [{mountPath: /data, …}], template: {… volumeMounts: [{name: own, mountPath: /data}]}",
-    level="warn",
     compares=True,
 )
 
@@ -105,8 +101,8 @@ def volumes(case: Case, job: Job) -> None:
 def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, int]) -> None:
     """Check which claim is mounted.
 
-    A claim's name beside an inline claim is refused only for a new Job: afterwards it is the
-    controller that wrote it there.
+    A claim's name together with an inline claim is refused only for a new Job: later the controller has written the
+    name.
     """
     name = volume.volume_claim_name
     if volume.volume_claim is None:
@@ -151,7 +147,7 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
 
 
 def _mounts(containers: object) -> Iterator[tuple[str, str]]:
-    """Paths at which containers have a volume or a block device, each with where that is said."""
+    """Paths at which containers have a volume or a block device, each with its path in the Job."""
     for position, container in entries(containers):
         for field, member in _PLACES:
             for number, mount in entries(container.get(field)):

@@ -16,89 +16,74 @@ from pumice.webhook.rules.references import (
     queue_reference,
 )
 from pumice.webhook.rules.resource_names import amount_problem, misspelt
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge
-
-__all__ = ["CHECKS", "validate"]
 
 INT32_MAX = 2**31 - 1
 
-PG_MIN_MEMBER = Rule(
+PG_MIN_MEMBER = stricter(
     "PG-MIN-MEMBER",
     "minMember is 0 or more",
     "A negative size has no meaning.",
     "minMember: -1",
-    stricter=True,
 )
-PG_MIN_TASK = Rule(
+PG_MIN_TASK = stricter(
     "PG-MIN-TASK",
     "minTaskMember is 0 or more for every task",
     "A negative size has no meaning.",
     "minTaskMember: {worker: -1}",
-    stricter=True,
 )
-PG_MIN_SUM = Rule(
+PG_MIN_SUM = warned(
     "PG-MIN-SUM",
     "minMember is at least the sum of minTaskMember",
     "With a smaller minMember the scheduler ignores minTaskMember: the gang starts "
     "with any minMember pods.",
     "minMember: 2, minTaskMember: {ps: 1, worker: 4}",
-    level="warn",
     compares=True,
 )
-PG_MIN_RESOURCES = Rule(
+PG_MIN_RESOURCES = stricter(
     "PG-MIN-RESOURCES",
     "minResources holds quantities of 0 or more, and integers for counted resources",
     "The scheduler compares them with the free resources.",
     "minResources: {memory: 10 GB}",
-    stricter=True,
-    phrases=(
-        "quantities must match the regular expression",
-        "unable to parse quantity's suffix",
-    ),
+    phrases=("quantities must match the regular expression", "unable to parse quantity's suffix"),
 )
-PG_RESOURCE = Rule(
+PG_RESOURCE = warned(
     "PG-RESOURCE",
     "resource names are spelt right",
     "A gang that needs a resource that does not exist waits forever.",
     "minResources: {nvdia.com/gpu: 8}",
-    level="warn",
 )
-PG_PART_NAME = Rule(
+PG_PART_NAME = stricter(
     "PG-PART-NAME",
     "sub-groups have different names",
     "The pods of two sub-groups of one name could not be told apart.",
     "subGroupPolicy: [{name: workers}, {name: workers}]",
     reason="FieldValueDuplicate",
-    stricter=True,
 )
-PG_PART_SIZE = Rule(
+PG_PART_SIZE = stricter(
     "PG-PART-SIZE",
     "a sub-group has at least 1 pod, and the least number of sub-groups is 0 or more",
     "A negative size has no meaning.",
     "subGroupPolicy: [{name: workers, subGroupSize: 0}]",
-    stricter=True,
 )
-PG_PART_SELECTOR = Rule(
+PG_PART_SELECTOR = stricter(
     "PG-PART-SELECTOR",
     "the label selector of a sub-group is valid",
     "No pod matches an invalid selector, so the sub-group would stay empty.",
     "labelSelector: {matchExpressions: [{key: role, operator: Is, values: [worker]}]}",
-    stricter=True,
 )
-PG_PART_KEYS = Rule(
+PG_PART_KEYS = stricter(
     "PG-PART-KEYS",
     "matchLabelKeys are keys of labels, each named once",
     "Pods have no labels with other keys.",
     'matchLabelKeys: ["rack number"]',
-    stricter=True,
 )
-PG_PART_SUM = Rule(
+PG_PART_SUM = warned(
     "PG-PART-SUM",
     "the sub-groups that must start together are no more than minMember",
     "The gang would start before enough of its sub-groups are complete.",
     "minMember: 4, subGroupPolicy: [{name: workers, subGroupSize: 4, minSubGroups: 2}]",
-    level="warn",
     compares=True,
 )
 
@@ -213,9 +198,9 @@ CHECKS: tuple[Check[PodGroup], ...] = (
 
 
 def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:
-    """Judge a PodGroup; its status is not looked at.
+    """Check a PodGroup; its status is not read.
 
-    Volcano judges no updates, so with `strict-upstream` what is wrong there only warns.
+    Volcano does not check updates, so with `strict-upstream` their problems only warn.
     """
     case.stricter = old is not None
     judge(case, CHECKS, group, old)

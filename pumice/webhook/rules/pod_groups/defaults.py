@@ -1,8 +1,8 @@
 """Defaults of a PodGroup: its queue, its priority class, the mode of its topology.
 
-The CRD writes `default` where no queue stands, before any webhook is asked, so that an object alone does
-not say whether its user chose that queue. The manifest that was applied does: kubectl keeps it in an
-annotation, server-side apply in the managed fields. Only a queue that is named there counts as chosen.
+The CRD sets queue `default` before webhooks are called, so the object does not show whether its user chose that queue.
+The applied manifest does: kubectl keeps it in an annotation, server-side apply in the managed fields. Only a queue that
+is named there counts as chosen.
 """
 
 import msgspec
@@ -14,8 +14,6 @@ from pumice.api.podgroups import PodGroupSpec
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
 
-__all__ = ["pod_group_defaults"]
-
 _HARD = "hard"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NO_SPEC = PodGroupSpec()
@@ -26,7 +24,7 @@ class _AppliedSpec(ApiStruct, frozen=True):
 
 
 class _Applied(ApiStruct, frozen=True):
-    """A manifest as kubectl keeps it."""
+    """A manifest in kubectl's annotation."""
 
     spec: _AppliedSpec | None = None
 
@@ -39,8 +37,8 @@ def pod_group_defaults(
 ) -> None:
     """Write defaults into the case's patch.
 
-    An update gets a default again only if the stored object has it, so that no update moves it elsewhere.
-    Its namespace may stand in the review only.
+    In an update a default is written again only if the stored object has it, so that no update changes the queue. The
+    namespace may be in the review only.
     """
     if group.spec is None:
         case.patch.missing("/spec")
@@ -60,7 +58,7 @@ def pod_group_defaults(
 
 
 def _queue(case: Case, metadata: DraftGroupMeta, spec: PodGroupSpec, namespace: str) -> str:
-    """The queue that a PodGroup belongs into."""
+    """The queue of a PodGroup."""
     if spec.queue not in ("", keys.DEFAULT_QUEUE):
         return spec.queue
     found = case.view.namespace(namespace)
@@ -71,7 +69,7 @@ def _queue(case: Case, metadata: DraftGroupMeta, spec: PodGroupSpec, namespace: 
 
 
 def _is_chosen(metadata: DraftGroupMeta) -> bool:
-    """Whether the applied manifest itself says that its queue is `default`."""
+    """True if the applied manifest itself names queue `default`."""
     if text := metadata.annotation(_LAST_APPLIED):
         try:
             applied = _applied.decode(text)

@@ -1,1 +1,1 @@
-"""Rules on pods of the schedulers that are configured, and of controllers other than Pumice's."""
+"""Rules on pods of the configured schedulers, and on pods of other controllers."""

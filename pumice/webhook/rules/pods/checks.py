@@ -1,23 +1,18 @@
-"""Pods of the schedulers that are configured: the annotations that limit how many pods a Job loses at once."""
+"""Pods of the configured schedulers: annotations that limit how many pods a Job loses at a time."""
 
 import re
 
 from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["CHECKS", "validate"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
     "a number of pods is greater than 0",
     "A budget of 0 pods allows every disruption or none.",
     'volcano.sh/jdb-min-available: "0"',
-    phrases=(
-        "it must be a positive integer",
-        "must be a positive integer or a valid percentage",
-    ),
+    phrases=("it must be a positive integer", "must be a positive integer or a valid percentage"),
 )
 POD_JDB_PARSE = Rule(
     "POD-JDB-PARSE",
@@ -29,12 +24,11 @@ POD_JDB_PARSE = Rule(
         "must be a positive integer or a valid percentage",
     ),
 )
-POD_JDB_FORM = Rule(
+POD_JDB_FORM = stricter(
     "POD-JDB-FORM",
     "integers and percentages are written without signs and leading zeros",
     "Other programs parse `+5`, `05`, `%50` or `5%0` differently or not at all.",
     'volcano.sh/jdb-min-available: "%50"',
-    stricter=True,
 )
 POD_JDB_PERCENT = Rule(
     "POD-JDB-PERCENT",
@@ -92,7 +86,7 @@ def _budget(case: Case, key: str, value: str) -> None:
 
 
 def _integer(text: str) -> int | None:
-    """A number as Go reads it, in 64 bits; None when it is none."""
+    """A number as Go reads it, in 64 bits; None if it is not a number."""
     digits = _INTEGER.fullmatch(text)
     number = int(digits[1] + digits[2]) if digits else _LIMIT
     return number if -_LIMIT <= number < _LIMIT else None
@@ -103,6 +97,6 @@ CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
 
 
 def validate(case: Case, pod: Pod, _: Pod | None) -> None:
-    """Judge a new pod of one of our schedulers; updates of pods are not under review."""
+    """Check a new pod of one of Pumice's schedulers; updates of pods are not reviewed."""
     if pod.spec.scheduler_name in case.settings.scheduler_names:
         run(case, CHECKS, pod)

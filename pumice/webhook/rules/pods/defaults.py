@@ -1,7 +1,7 @@
-"""Defaults of pods: what the resource group gives, and the gate that holds a pod until its queue has room.
+"""Defaults of pods: values of the resource group, and the gate that holds a pod until its queue has resources.
 
-Each step adds what is missing and leaves the rest alone, so a second pass changes nothing, and fields of a
-toleration or a gate that Pumice does not know stay.
+Each step adds only missing values, so a second pass changes nothing, and unknown fields of tolerations and gates are
+kept.
 """
 
 from typing import Any
@@ -11,33 +11,29 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.resource_groups import ResourceGroup
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import warned
 
-__all__ = ["pod_defaults"]
-
-POD_GROUP_SCHEDULER = Rule(
+POD_GROUP_SCHEDULER = warned(
     "POD-GROUP-SCHEDULER",
     "a pod names no other scheduler than its resource group",
     "The group's scheduler replaces the pod's, as in Volcano.",
     "annotations: {volcano.sh/resource-group: gpu}, schedulerName: mine",
-    level="warn",
 )
-POD_GATE_SCHEDULER = Rule(
+POD_GATE_SCHEDULER = warned(
     "POD-GATE-SCHEDULER",
     "a pod with Pumice's scheduling gate names a configured scheduler",
     "Another scheduler does not remove the gate, so the pod would wait forever.",
     "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
-    level="warn",
 )
 
 _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}
 _BUILTIN_SCHEDULER = "default-scheduler"
-"""What the API server writes where a pod names no scheduler."""
+"""Scheduler that the API server sets if a pod names none."""
 
 
 def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> None:
-    """Hold a pod that asks for it, unless it is held already; its group may give it another scheduler."""
+    """Add the gate to a pod that requests it, unless it has it; its group may set another scheduler."""
     if (pod.metadata.annotations or {}).get(QUEUE_ALLOCATION_GATE) != "true":
         return
     spec = pod.spec or _NO_SPEC
@@ -57,9 +53,9 @@ def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> 
 
 
 def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
-    """Write what a pod gets into the case's patch; nothing for most pods.
+    """Write the defaults of a pod into the case's patch; most pods get none.
 
-    Its namespace may stand in the review only. Gates do not depend on the file of resource groups.
+    The namespace may be in the review only. Gates do not depend on resource groups.
     """
     annotations = pod.metadata.annotations
     gating = case.settings.scheduling_gates_queue_admission and annotations is not None
@@ -91,7 +87,7 @@ def _resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
 
 
 def _node_selector(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
-    """Select the group's nodes; of two values for a label the group's counts."""
+    """Select the group's nodes; for a label with two values the group's is used."""
     selector = spec.node_selector
     if selector is None:
         if group.labels:
@@ -114,7 +110,7 @@ def _tolerations(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
 
 
 def _plain(toleration: dict[str, Any]) -> dict[str, Any]:
-    """A toleration without what says nothing: `Equal` is what an empty operator means."""
+    """A toleration without default values: an empty operator means `Equal`."""
     return {
         key: value
         for key, value in toleration.items()

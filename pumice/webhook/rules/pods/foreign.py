@@ -1,8 +1,7 @@
-"""Pods of other controllers that name job plugins: wired on their way in.
+"""Pods of other controllers that name job plugins: admission wires them.
 
-A pod that names plugins and cannot be wired is refused: without its variables it would wait for peers that
-it cannot find, on hardware that others could use. Its controller tries again and tells its owner's user
-why, in an event.
+A pod that names plugins and cannot be wired is refused: without its variables it could not find its peers and would
+block resources. Its controller tries again and reports the reason in an event.
 """
 
 from typing import Any
@@ -14,49 +13,42 @@ from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestErro
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
+from pumice.webhook.rules.rule import stricter, warned
 
 Raw = dict[str, Any]
 
-POD_PLUGINS_FORM = Rule(
+POD_PLUGINS_FORM = stricter(
     "POD-PLUGINS-FORM",
     f"the annotation {keys.PLUGINS} is valid and fits the pods of its owner",
     "Without the variables of its plugins a pod cannot find its peers.",
     "annotations: {pumice.dev/plugins: '{\"pytroch\": []}'}",
-    stricter=True,
 )
-POD_PLUGINS_OWNER = Rule(
+POD_PLUGINS_OWNER = stricter(
     "POD-PLUGINS-OWNER",
     f"a pod with the annotation {keys.PLUGINS} is one of an Indexed Job, a JobSet or a LeaderWorkerSet",
     "Plugins need the index and the number of pods; other pods have neither.",
     "annotations: {pumice.dev/plugins: pytorch}, ownerReferences: [{kind: ReplicaSet, name: web}]",
-    stricter=True,
     compares=True,
 )
-POD_PLUGINS_UNKNOWN = Rule(
+POD_PLUGINS_UNKNOWN = stricter(
     "POD-PLUGINS-UNKNOWN",
     f"the owner of a pod with the annotation {keys.PLUGINS} is there, and the pod is one of those it wants",
     "The number of pods is taken from the owner; its controller creates the pod again later.",
     "a pod of index 8 of a Job that has 8",
     reason="FieldValueNotFound",
-    stricter=True,
 )
-POD_PLUGINS_VOLCANO = Rule(
+POD_PLUGINS_VOLCANO = warned(
     "POD-PLUGINS-VOLCANO",
     f"a pod of a Volcano Job does not name plugins by {keys.PLUGINS}",
     "Its Job names them in spec.plugins; the annotation has no effect.",
     "annotations: {pumice.dev/plugins: pytorch} in a task's template",
-    level="warn",
 )
 
-POD_PLUGINS_DOUBT = Rule(
+POD_PLUGINS_DOUBT = warned(
     "POD-PLUGINS-DOUBT",
     "the plugins of an Indexed Job, a JobSet or a LeaderWorkerSet have the tasks and arguments that they need",
     "Its pods start, and probably wait for each other forever; `pumice lint` and an event of the owner say so.",
     "completions: 4, parallelism: 2, annotations: {pumice.dev/plugins: pytorch}",
-    level="warn",
 )
 
 _PATH = f"metadata.annotations[{keys.PLUGINS}]"
@@ -97,9 +89,9 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
 
 
 def foreign_owner(case: Case, owner: Owner) -> None:
-    """Judge the plugins of an owner, as its pods would find them.
+    """Check the plugins of an owner, as its pods would use them.
 
-    No API server asks about owners; this is for the command line.
+    API servers do not call the webhook for owners; this is for the command line.
     """
     try:
         known = _wirings(case).ends(owner)
@@ -125,10 +117,10 @@ def _wirings(case: Case) -> NativeWirings:
 
 
 def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
-    """The unit that a pod belongs to; what is missing is reported.
+    """The unit of a pod; a missing owner is reported.
 
     Raises:
-        RequestError: An annotation of the owner's cannot be understood.
+        RequestError: An annotation of the owner is invalid.
     """
     key = found.kind, namespace, found.owner
     owner = case.owner(key)
@@ -161,7 +153,7 @@ def _is_volcanos(pod: Raw) -> bool:
 
 
 def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
-    """Set what is new or another, as deep down as it lies; plugins take nothing away."""
+    """Set new and changed values, at any depth; plugins remove nothing."""
     for key, value in after.items():
         here = f"{pointer}/{escape(key)}"
         old = before.get(key)
@@ -178,7 +170,7 @@ def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
 
 
 def _are_alike(old: Any, new: Any) -> bool:
-    """Whether two lists hold the same objects, of which fields may differ."""
+    """True if two lists have the same objects, whose fields may differ."""
     return (
         isinstance(old, list)
         and isinstance(new, list)

@@ -1,7 +1,7 @@
-"""Quantities of a queue: they can be parsed and are consistent.
+"""Quantities of a queue: they are valid and consistent.
 
-For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited. The
-queue `root` is the whole cluster, so users do not change its quantities.
+For every resource guarantee ≤ deserved ≤ capability. Resources that `capability` does not name are not limited. Queue
+`root` is the whole cluster, so users may not change its quantities.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,21 +12,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import shown
 from pumice.webhook.rules.queues.excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule
-
-__all__ = [
-    "Q_GUAR_GT_DESERVED",
-    "Q_QUANTITY",
-    "Q_ROOT_FROZEN",
-    "Amounts",
-    "amounts",
-    "guaranteed",
-    "milli",
-    "order",
-    "read",
-    "readable",
-    "root_frozen",
-]
+from pumice.webhook.rules.rule import Rule, warned
 
 Q_QUANTITY = Rule(
     "Q-QUANTITY",
@@ -78,19 +64,17 @@ Q_DES_GT_CAP = Rule(
     compares=True,
     phrases=("must be <= capability",),
 )
-Q_RESOURCE = Rule(
+Q_RESOURCE = warned(
     "Q-RESOURCE",
     "resource names are spelt right",
     "A limit on a resource that does not exist has no effect.",
     "capability: {nvdia.com/gpu: 8}",
-    level="warn",
 )
-Q_CAP_ZERO = Rule(
+Q_CAP_ZERO = warned(
     "Q-CAP-ZERO",
     "capability is not 0",
     "In the tree of queues 0 means none; Volcano's scheduler takes 0 cpu or memory for unlimited.",
     "capability: {nvidia.com/gpu: 0}",
-    level="warn",
 )
 
 
@@ -105,7 +89,7 @@ def guaranteed(queue: Queue) -> Amounts:
 
 
 def milli(value: str | int | None) -> int | None:
-    """A quantity in milli-units; None when there is none or it cannot be read."""
+    """A quantity in milli-units; None if it is missing or invalid."""
     if value is None:
         return None
     try:
@@ -115,14 +99,14 @@ def milli(value: str | int | None) -> int | None:
 
 
 def readable(found: Amounts | None) -> dict[str, int]:
-    """Those amounts that can be read, in milli-units."""
+    """The valid quantities, in milli-units."""
     if not found:
         return {}
     return {name: amount for name, value in found.items() if (amount := milli(value)) is not None}
 
 
 def amounts(case: Case, queue: Queue) -> None:
-    """Check capability, deserved and guarantee, each for itself."""
+    """Check capability, deserved and guarantee, each by itself."""
     for path, found in _by_path(queue).items():
         _each(case, path, found)
     for name, amount in sorted(readable(queue.spec.capability).items()):
@@ -141,7 +125,7 @@ def _by_path(queue: Queue) -> dict[str, Amounts]:
 
 
 def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
-    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability."""
+    """Find quantities that violate guarantee ≤ deserved ≤ capability."""
     capability = readable(queue.spec.capability)
     deserved = readable(queue.spec.deserved)
     for name, amount in sorted(readable(guaranteed(queue)).items()):
@@ -177,7 +161,7 @@ def _each(case: Case, path: str, found: Amounts) -> None:
 
 
 def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
-    """An amount in milli-units, None when it cannot be read; what is wrong with it is reported."""
+    """A quantity in milli-units; an invalid one is reported, and None is returned."""
     try:
         amount = parse_milli(value)
     except ValueError as error:
@@ -200,7 +184,7 @@ Q_ROOT_FROZEN = Rule(
 
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
-    """Check that an update of root leaves its shares alone; another spelling is no change."""
+    """Check that an update of root does not change its shares; another spelling is not a change."""
     stored = _by_path(old)
     for path, new in _by_path(queue).items():
         before = stored[path]
@@ -211,7 +195,7 @@ def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
 
 
 def _exact(amounts: Amounts) -> dict[str, object]:
-    """Amounts in milli-units, and those that cannot be read as they are."""
+    """Quantities in milli-units; invalid ones are kept as they are."""
     return {
         name: value if (exact := milli(value)) is None else exact for name, value in amounts.items()
     }

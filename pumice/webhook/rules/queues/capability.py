@@ -1,8 +1,8 @@
 """Capability in the queue tree: at most that of the queues above, at least that of the queues below.
 
-A queue that names no limit for a resource has the one of the nearest queue above that does, so what is
-compared is always a capability with the nearest one above it. All amounts are exact milli-units. `ruled`
-picks the code: limits of root and resources that Volcano does not compare have rules of their own.
+A queue without a limit for a resource has the limit of the nearest queue above that has one. So each capability is
+compared with the nearest one above it. All quantities are exact milli-units. `ruled` selects the code: limits of root,
+and resources that Volcano does not compare, have their own rules.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,24 +14,20 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import readable
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 
-__all__ = ["Q_CAP_GT_ANCESTOR", "capability", "ruled"]
-
-Q_ROOT_LIMIT = Rule(
+Q_ROOT_LIMIT = stricter(
     "Q-ROOT-LIMIT",
     "what the queue root limits is limited for the queues below it",
     "root is the whole cluster; no queue can get more than it has. Volcano does not compare with root.",
     "capability: {cpu: 20}, where root has capability: {cpu: 10}",
-    stricter=True,
     compares=True,
 )
-Q_TREE_OTHER = Rule(
+Q_TREE_OTHER = stricter(
     "Q-TREE-OTHER",
     "quantities of every resource fit into the tree of queues",
     "Volcano compares cpu, memory, pods, ephemeral storage, huge pages, volumes and extended resources, and no others.",
     "deserved: {count/jobs.batch: 20}, where the parent has deserved: {count/jobs.batch: 10}",
-    stricter=True,
     compares=True,
 )
 
@@ -42,7 +38,7 @@ _NOT_COMPARED_PREFIXES = ("count/", "requests.")
 
 
 def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
-    """The rule that is broken by an amount of a resource above that of the `limiting` queue: `rule` where Volcano looks."""
+    """The rule for a resource above the limit of queue `limiting`: `rule` if Volcano checks it, too."""
     if limiting == keys.ROOT_QUEUE:
         return Q_ROOT_LIMIT
     extended = "/" in resource and not resource.startswith(_NOT_COMPARED_PREFIXES)
@@ -66,20 +62,18 @@ Q_CAP_LT_DESC = Rule(
     compares=True,
     phrases=("is smaller than its descendants' max capability",),
 )
-Q_CAP_DESC_GT_ANCESTOR = Rule(
+Q_CAP_DESC_GT_ANCESTOR = stricter(
     "Q-CAP-DESC-GT-ANCESTOR",
     "if a queue has no limit, the queues below it are within the limits above it",
     "When a queue moves or drops its limit, the limits above apply to the queues below it.",
     "spec: {parent: small}, where small has capability: {cpu: 10} and a queue below this one {cpu: 12}",
-    stricter=True,
     compares=True,
 )
-Q_CAP_BELOW_ZERO = Rule(
+Q_CAP_BELOW_ZERO = stricter(
     "Q-CAP-BELOW-ZERO",
     "below a capability of 0 no queue has more",
     "0 means none of the resource; Volcano ignores the 0 in this comparison.",
     "capability: {nvidia.com/gpu: 4}, where the parent has capability: {nvidia.com/gpu: 0}",
-    stricter=True,
     compares=True,
 )
 
@@ -89,7 +83,7 @@ Named = tuple[int, str]
 
 
 def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find capabilities above those that are above them, as far as this queue has a part in it."""
+    """Find capabilities above those of queues above, if this queue is involved."""
     spec = queue.spec
     if old is not None and (spec.capability, spec.parent) == (old.spec.capability, old.spec.parent):
         return
@@ -112,7 +106,7 @@ def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
 
 
 def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
-    """The capabilities below, largest first: those that have none between them and the queue."""
+    """Capabilities of queues below, largest first: those with none in between."""
     found: dict[str, list[Named]] = {}
     seen = {tree.name}
     waiting = [(child, frozenset(limited)) for child in tree.children(tree.name)]
@@ -136,7 +130,7 @@ def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
 def _over_those_above(
     name: str, own: int, above: Sequence[tuple[str, Limits]], below: Sequence[Named]
 ) -> Iterator[Excess]:
-    """Compare a resource of a queue, or of those below it when it has no limit itself, upwards."""
+    """Compare a resource of a queue, or of the queues below it if it has no limit, with the queues above."""
     if own > 0:
         amount, path, usual = own, f"spec.capability.{name}", Q_CAP_GT_ANCESTOR
         found = f"{name} {format_milli(own)}"

@@ -1,4 +1,4 @@
-"""Queues: which rules apply when."""
+"""Checks of Queues."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,12 +16,9 @@ from pumice.webhook.rules.queues import (
     sums,
     tree,
 )
-from pumice.webhook.rules.queues.closing import validate_delete
 from pumice.webhook.rules.queues.excess import Find, judge
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge_update
-
-__all__ = ["CHECKS", "LIMITS", "validate", "validate_delete"]
 
 CHECKS: tuple[Check[Queue], ...] = (
     (fields.Q_WEIGHT, fields.fields),
@@ -41,11 +38,11 @@ LIMITS: tuple[tuple[Rule, Find], ...] = (
     (capability.Q_CAP_GT_ANCESTOR, capability.capability),
     (sums.Q_SIB_GUAR, sums.sums),
 )
-"""What a Queue may have no more of than something else; the rest is told first."""
+"""Checks of limits between Queues; they run after the other checks."""
 
 
 def validate(case: Case, queue: Queue, old: Queue | None) -> None:
-    """Judge a Queue, whatever state it is in."""
+    """Check a Queue in any state."""
     if old is None:
         run(case, CHECKS, queue)
         run(case, _limits(None), queue)
@@ -67,7 +64,7 @@ def _limits(old: Queue | None) -> Iterator[Check[Queue]]:
 
 
 def _judged(queue: Queue) -> tuple[object, ...]:
-    """All that rules look at."""
+    """All fields that rules read."""
     annotation = queue.metadata.annotation
     return (
         queue.spec,
@@ -79,6 +76,6 @@ def _judged(queue: Queue) -> tuple[object, ...]:
 
 
 def _limited(queue: Queue) -> tuple[object, ...]:
-    """All that limits are about."""
+    """All fields on which limits depend."""
     spec = queue.spec
     return spec.parent, spec.capability, spec.deserved, spec.guarantee

@@ -1,7 +1,7 @@
 """The state of a queue, and its deletion.
 
-A queue that closes needs its children closed. A queue can be deleted if no queue is below it, no pod
-runs in it, and it is neither `root` nor `default`.
+A queue can be closed only if its children are closed. A queue can be deleted if no queue is below it, no pod runs in
+it, and it is neither `root` nor `default`.
 """
 
 from pumice.api import keys
@@ -10,9 +10,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.queues.tree import allocated_pods
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["Q_STATE", "state", "validate_delete"]
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 Q_STATE = Rule(
     "Q-STATE",
@@ -22,12 +20,11 @@ Q_STATE = Rule(
     reason="FieldValueNotSupported",
     phrases=("queue state must be in",),
 )
-Q_CLOSE_CHILDREN = Rule(
+Q_CLOSE_CHILDREN = warned(
     "Q-CLOSE-CHILDREN",
     "a queue that closes has no queues below it",
     "They close with it, and open when it opens again.",
     "status: {state: Closed}, where queues are below this one",
-    level="warn",
 )
 
 
@@ -98,39 +95,37 @@ Q_DEL_PODS = Rule(
     reason="FieldValueForbidden",
     phrases=("cannot be deleted because it has allocated Pods",),
 )
-Q_DEL_RUNNING = Rule(
+Q_DEL_RUNNING = warned(
     "Q-DEL-RUNNING",
     "the pods of a queue that is deleted hold no resources",
     "Their resources would count in no queue. With the setting, Q-DEL-PODS refuses the deletion.",
     "kubectl delete queue busy (without the setting `enable-queue-allocated-pods-check`)",
     reason="FieldValueForbidden",
-    level="warn",
 )
-Q_DEL_GROUPS = Rule(
+Q_DEL_GROUPS = stricter(
     "Q-DEL-GROUPS",
     "a queue that is deleted holds no PodGroups that are not completed",
     "Pending PodGroups would wait forever, and running ones would belong to no queue.",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
-    stricter=True,
 )
+
+
+_KEPT = {
+    keys.DEFAULT_QUEUE: (Q_DEL_DEFAULT, "Jobs that name no queue go there"),
+    keys.ROOT_QUEUE: (Q_DEL_ROOT, "all other queues are below it"),
+}
 
 
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:
     """Check the deletion of a Queue; if the review lacks the Queue, it is looked up."""
-    if name == keys.DEFAULT_QUEUE:
-        message = "`default` queue can not be deleted: Jobs that name no queue go there"
-        case.report(Q_DEL_DEFAULT, "", message)
+    if name in _KEPT:
+        rule, why = _KEPT[name]
+        case.report(rule, "", f"`{name}` queue can not be deleted: {why}")
         return
-    if name == keys.ROOT_QUEUE:
-        message = "`root` queue can not be deleted: all other queues are below it"
-        case.report(Q_DEL_ROOT, "", message)
-        return
-    queue = old
-    if (
-        queue is None or queue.status == QueueStatus()
-    ):  # an empty status does not say whether there are pods
-        queue = case.queue(name) or old
+    # An empty status does not say whether there are pods.
+    unknown = old is None or old.status == QueueStatus()
+    queue = (case.queue(name) or old) if unknown else old
     if queue is None:
         case.report(Q_DEL_MISSING, "", f'queue.scheduling.volcano.sh "{name}" not found')
         return

@@ -1,7 +1,7 @@
-"""Defaults of a Queue, written when it is made and again when it is updated.
+"""Defaults of a Queue, written at its creation and again in updates.
 
-What an update lacks is written again only where the stored queue has it, so that an update of one
-field touches no other.
+In an update a missing default is written again only if the stored queue has it, so that an update of one field changes
+no other.
 """
 
 from pumice.api import keys
@@ -10,18 +10,15 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queues.hierarchy import rooted
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["DEFAULT_WEIGHT", "queue_defaults"]
+from pumice.webhook.rules.rule import warned
 
 DEFAULT_WEIGHT = 1
 
-Q_ZERO = Rule(
+Q_ZERO = warned(
     "Q-ZERO",
     "weight is not written as 0",
     "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
     "weight: 0",
-    level="warn",
 )
 
 

@@ -1,9 +1,8 @@
 """By how much a queue exceeds a limit, and the message about it.
 
-A queue that is over its limits must be able to come back within them, step by step and beside others that are over
-theirs. So an update is held against such a problem only when it brings it or makes it larger; a smaller excess
-passes although it is still one. Unlike an update that is compared rule by rule and path by path, the limit
-counts too: the same share may be too much in the family that a queue leaves and in the one that it joins.
+It must be possible to bring a queue back within its limits in steps, also if other queues exceed theirs. So an update
+is refused only if it causes an excess or increases it; a smaller excess is admitted. The identity of the limit is
+compared, too, and not only rule and path: a queue that moves may exceed a limit of its old and of its new parent.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,13 +12,11 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Excess", "Find", "chained", "counted", "judge", "listed"]
-
 _SHOWN = 10
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: `1 queue`, `3 queues`."""
+    """A number with a noun: `1 queue`, `3 queues`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -44,8 +41,8 @@ class Excess(NamedTuple):
         limit: Identifies the limit; it does not depend on the quantities.
         amount: By how much the limit is exceeded, in milli-units or levels.
         rule: The rule that it breaks.
-        path: Where.
-        message: What was found, and what would be right.
+        path: Path of the field.
+        message: What was found, and what was expected.
     """
 
     limit: tuple[str, ...]
@@ -56,8 +53,7 @@ class Excess(NamedTuple):
 
 
 Find = Callable[[Case, Queue, Queue | None], Iterator[Excess]]
-"""Finds what is too much in the tree with a queue as it is given; what cannot be more than it was in the tree with
-the stored queue, if there is one, need not be looked at."""
+"""Finds excesses in the tree with the given queue. Excesses that cannot be larger than in the tree with the stored queue may be left out."""
 
 
 def judge(case: Case, queue: Queue, find: Find, old: Queue | None) -> None:

@@ -1,15 +1,12 @@
-"""Fields of a queue that stand for themselves: weight, priority, dequeue strategy, and other clusters.
+"""Fields of a queue that are checked by themselves: weight, priority, dequeue strategy, and other clusters.
 
-The CRD has the same bounds; here the message says what would be right, also where no API server checks
-first.
+The CRD has the same bounds. Here the message says what is expected, also offline.
 """
 
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import read
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "clusters", "fields"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
@@ -38,7 +35,7 @@ _STRATEGIES = ("fifo", "traverse")
 
 
 def fields(case: Case, queue: Queue) -> None:
-    """Check the plain fields."""
+    """Check the simple fields."""
     spec = queue.spec
     if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
         message = f"must be between 1 and {_LARGEST_WEIGHT}, inclusive, found {spec.weight}"
@@ -55,35 +52,31 @@ def fields(case: Case, queue: Queue) -> None:
         case.report(Q_DEQUEUE, "spec.dequeueStrategy", message)
 
 
-Q_CLUSTER_NAME = Rule(
+Q_CLUSTER_NAME = stricter(
     "Q-CLUSTER-NAME",
     "a cluster in extendClusters has a name",
     "Jobs could not be assigned to the cluster.",
     "extendClusters: [{weight: 1}]",
     reason="FieldValueRequired",
-    stricter=True,
 )
-Q_CLUSTER_DUP = Rule(
+Q_CLUSTER_DUP = stricter(
     "Q-CLUSTER-DUP",
     "no cluster is twice in extendClusters",
     "The two entries could contradict each other.",
     "extendClusters: [{name: east}, {name: east}]",
     reason="FieldValueDuplicate",
-    stricter=True,
 )
-Q_CLUSTER_WEIGHT = Rule(
+Q_CLUSTER_WEIGHT = stricter(
     "Q-CLUSTER-WEIGHT",
     "weights in extendClusters are not negative",
     "A negative share has no meaning.",
     "extendClusters: [{name: east, weight: -1}]",
-    stricter=True,
 )
-Q_CLUSTER_CAPACITY = Rule(
+Q_CLUSTER_CAPACITY = stricter(
     "Q-CLUSTER-CAPACITY",
     "capacities in extendClusters are not negative",
     "A negative capacity has no meaning.",
     "extendClusters: [{name: east, capacity: {cpu: -1}}]",
-    stricter=True,
 )
 
 

@@ -7,9 +7,7 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["Q_HIER_LEN", "hierarchy", "rooted"]
+from pumice.webhook.rules.rule import Rule, stricter
 
 Q_HIER_LEN = Rule(
     "Q-HIER-LEN",
@@ -24,17 +22,13 @@ Q_HIER_WEIGHT_NUM = Rule(
     "weights of the hierarchy are numbers",
     "Shares are divided by these weights.",
     "volcano.sh/hierarchy-weights: 1/a/3",
-    phrases=(
-        "is invalid number",
-        "weights in volcano.sh/hierarchy-weights must be larger than 0",
-    ),
+    phrases=("is invalid number", "weights in volcano.sh/hierarchy-weights must be larger than 0"),
 )
-Q_HIER_WEIGHT_FINITE = Rule(
+Q_HIER_WEIGHT_FINITE = stricter(
     "Q-HIER-WEIGHT-FINITE",
     "weights of the hierarchy are finite",
     "An infinite weight takes the whole share; NaN makes every share undefined.",
     "volcano.sh/hierarchy-weights: 1/NaN/3",
-    stricter=True,
 )
 Q_HIER_WEIGHT_POS = Rule(
     "Q-HIER-WEIGHT-POS",
@@ -54,13 +48,12 @@ Q_HIER_SUBPATH = Rule(
     reason="FieldValueForbidden",
     phrases=("is not allowed to be in the sub path of",),
 )
-Q_HIER_BELOW = Rule(
+Q_HIER_BELOW = stricter(
     "Q-HIER-BELOW",
     "a queue's path does not continue another queue's path",
     "The other queue would become a step that only divides shares, and its Jobs would get nothing.",
     "volcano.sh/hierarchy: root/a/b, where another queue has root/a",
     reason="FieldValueForbidden",
-    stricter=True,
 )
 
 _NUMBER = re.compile(
@@ -74,12 +67,12 @@ _ABOVE = f"weights in {keys.HIERARCHY_WEIGHTS} must be larger than 0"
 
 
 def rooted(path: str) -> bool:
-    """Whether a path begins at the root."""
+    """True if a path begins at the root."""
     return path.split("/", 1)[0] == keys.ROOT_QUEUE
 
 
 def hierarchy(case: Case, queue: Queue) -> None:
-    """Check the annotations of a queue that has any of the two."""
+    """Check the annotations of a queue that has one of the two."""
     path = queue.metadata.annotation(keys.HIERARCHY)
     weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
     if not path and not weights:
@@ -111,7 +104,7 @@ def _weight(case: Case, weight: str) -> None:
 
 
 def _number(text: str) -> float | None:
-    """A number as Go reads it; None for what it does not read, and for what is too large to be held."""
+    """A number as Go reads it; None if it is invalid or too large."""
     if _NOT_FINITE.fullmatch(text):
         return float(text)
     if not _NUMBER.fullmatch(text):
@@ -124,7 +117,7 @@ def _number(text: str) -> float | None:
 
 
 def _place(case: Case, queue: Queue, path: str) -> None:
-    """Check where a queue's path stands among the others'."""
+    """Check the position of a queue's path among those of other queues."""
     name, inside = queue.metadata.name, f"{path}/"
     found: list[tuple[str, str]] = []
     for other in case.view.queues():

@@ -1,7 +1,7 @@
 """Node groups of a queue: which ones it uses and avoids, and how much of each it may use.
 
-A group is a value of the node label `volcano.sh/nodegroup-name`. Whether nodes of a group exist cannot be known
-here: they may join the cluster at any time. The limits are an annotation, a JSON object with an entry a group.
+A group is a value of the node label `volcano.sh/nodegroup-name`. The existence of nodes is not checked: they may join
+the cluster at any time. The limits are an annotation, a JSON object with one entry for each group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,45 +16,33 @@ from pumice.api.queues import NodeGroupTerms, Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Q_RESOURCE
 from pumice.webhook.rules.resource_names import amount_problem, misspelt
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import stricter, warned
 
-__all__ = [
-    "Q_GROUP_LIMITS",
-    "Q_GROUP_NAME",
-    "group_name_problem",
-    "node_group_limits",
-    "node_groups",
-]
-
-Q_GROUP_NAME = Rule(
+Q_GROUP_NAME = stricter(
     "Q-GROUP-NAME",
     "names of node groups are label values, and none is empty",
     f"A node is in a group by its label {keys.NODE_GROUP}; no node can carry another name.",
     "nodeGroupAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [gpu nodes]}",
-    stricter=True,
 )
-Q_GROUP_DUP = Rule(
+Q_GROUP_DUP = stricter(
     "Q-GROUP-DUP",
     "no node group is twice in a list",
     "The position in a list of preferences is the priority of a group; it can have only one.",
     "nodeGroupAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [gpu, cpu, gpu]}",
     reason="FieldValueDuplicate",
-    stricter=True,
 )
-Q_GROUP_BOTH = Rule(
+Q_GROUP_BOTH = stricter(
     "Q-GROUP-BOTH",
     "no node group is both required and forbidden",
     "A group in required affinity and in required anti-affinity must be used and must not.",
     "nodeGroupAffinity and nodeGroupAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [gpu]}",
     reason="FieldValueForbidden",
-    stricter=True,
 )
-Q_GROUP_PREFERENCE = Rule(
+Q_GROUP_PREFERENCE = warned(
     "Q-GROUP-PREFERENCE",
     "a preference for or against a node group can have an effect",
     "A preference that contradicts a requirement or another preference has no effect.",
     "nodeGroupAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [gpu]}, where gpu is in required anti-affinity",
-    level="warn",
 )
 
 
@@ -70,7 +58,7 @@ def group_name_problem(name: str) -> str | None:
 
 
 def node_groups(case: Case, queue: Queue) -> None:
-    """Check the lists of `spec.affinity`, each for itself and against each other."""
+    """Check the lists of `spec.affinity`, each by itself and against each other."""
     affinity = queue.spec.affinity
     if affinity is None:
         return
@@ -120,19 +108,17 @@ def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms
             case.report(Q_GROUP_PREFERENCE, path, message)
 
 
-Q_GROUP_LIMITS = Rule(
+Q_GROUP_LIMITS = stricter(
     "Q-GROUP-LIMITS",
     "limits of node groups are a JSON object: group, resource, quantity",
     "The scheduler places no pod of a queue whose limits it cannot read.",
     f"{keys.NODE_GROUP_LIMITS}: '{{gpu: 8}}'",
-    stricter=True,
 )
-Q_GROUP_LIMITS_UNUSED = Rule(
+Q_GROUP_LIMITS_UNUSED = warned(
     "Q-GROUP-LIMITS-UNUSED",
     "limits are about node groups that the queue may use",
     "A limit on a group that is never used has no effect; another group may have been meant.",
     f'{keys.NODE_GROUP_LIMITS}: \'{{"gpu": {{"cpu": 8}}}}\', where gpu is in required anti-affinity',
-    level="warn",
 )
 
 _PATH = f"metadata.annotations[{keys.NODE_GROUP_LIMITS}]"
@@ -178,7 +164,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
 
 
 def _unused(queue: Queue, group: str) -> str:
-    """Why a queue never uses a group, by its own affinity; empty when it may."""
+    """Why a queue never uses a group, by its own affinity; empty if it may use it."""
     affinity = queue.spec.affinity
     if affinity is None:  # then that of a queue above may count
         return ""

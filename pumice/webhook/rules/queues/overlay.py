@@ -1,22 +1,19 @@
-"""The tree of queues as it would be: a view with the queue under judgement laid over it.
+"""The tree of queues after the change: a view in which the checked queue replaces the stored one.
 
-So a move is judged by where it leads, with all that is below the queue; nothing is counted twice; and
-a copy in the view that is a moment behind does no harm. No walk looks at a queue twice, so a circle
-that is already there ends it.
+So a move is checked at its target, with all queues below; nothing is counted twice, and an outdated copy in the view
+has no effect. Searches visit a queue once, so existing cycles end them.
 """
 
 from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Tree"]
-
 
 class Tree:
-    """The queues of a view, one of them as it would be.
+    """The queues of a view, with one queue after its change.
 
     Attributes:
-        queue: The queue under judgement.
+        queue: The checked queue.
     """
 
     __slots__ = ("_view", "queue")
@@ -27,19 +24,19 @@ class Tree:
 
     @property
     def name(self) -> str:
-        """Name of the queue under judgement; empty when the API server has yet to make one up."""
+        """Name of the checked queue; empty if the API server will generate it."""
         return self.queue.metadata.name
 
     @property
     def parent(self) -> Queue | None:
-        """The queue above it; None above root, and where the parent is not known or is itself."""
+        """The queue above it; None above root, and if the parent is unknown or the queue itself."""
         above = _parent(self.queue)
         return None if above in ("", self.name) else self._view.queue(above)
 
     def climb(self) -> tuple[list[Queue], str]:
-        """Queues above it, nearest first and root last, and the name at which the way up ends.
+        """Queues above it, nearest first and root last, and the name at which the path ends.
 
-        Unless that is root, or nothing above root, it is a queue that is not known, or one that the way has passed.
+        That name is root, or empty above root, or an unknown queue, or a queue that the path has visited.
         """
         found: list[Queue] = []
         seen = {self.name, ""}
@@ -54,17 +51,17 @@ class Tree:
         return found, name
 
     def above(self) -> list[Queue]:
-        """Queues above it, nearest first and root last, as far as the way up is known."""
+        """Queues above it, nearest first and root last, as far as they are known."""
         return self.climb()[0]
 
     def way(self) -> list[str] | None:
-        """Names of the queues between it and root, nearest first; None when no way leads to root."""
+        """Names of the queues between it and root, nearest first; None if there is no path to root."""
         above, end = self.climb()
         names = [each.metadata.name for each in above if each.metadata.name != keys.ROOT_QUEUE]
         return names if end in ("", keys.ROOT_QUEUE) else None
 
     def is_in_circle(self) -> bool:
-        """Whether the way up comes back to where it has been."""
+        """True if the path to root has a cycle."""
         above, end = self.climb()
         return end != "" and end in (self.name, *(each.metadata.name for each in above))
 
@@ -83,7 +80,7 @@ class Tree:
 
 
 def _parent(queue: Queue) -> str:
-    """Name of the queue above, empty for root: whatever it says, nothing is above it."""
+    """Name of the queue above; always empty for root."""
     if queue.metadata.name == keys.ROOT_QUEUE:
         return ""
     return queue.spec.parent or keys.ROOT_QUEUE

@@ -1,7 +1,7 @@
-"""Guarantee and deserved in the tree: what queues get adds up to at most what the queue above them has.
+"""Sums in the tree: guarantee and deserved of queues add up to at most those of the queue above.
 
-A resource that the queue above does not name counts as 0 there. The queue root is another case: it has the
-whole cluster, so it limits only what it names. All amounts are exact milli-units.
+A resource that the queue above does not name counts as 0 there, except for queue root: it has the whole cluster, so it
+limits only resources that it names. All quantities are exact milli-units.
 """
 
 from collections import Counter
@@ -17,8 +17,6 @@ from pumice.webhook.rules.queues.capability import ruled
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.rule import Rule
-
-__all__ = ["Q_SIB_GUAR", "sums"]
 
 Q_SIB_GUAR = Rule(
     "Q-SIB-GUAR",
@@ -66,15 +64,15 @@ _NONE: Amounts = {}
 
 
 class _Share(NamedTuple):
-    """One kind of amount that adds up.
+    """One kind of quantity that is summed.
 
     Attributes:
-        noun: What messages call it.
-        path: Where it stands.
-        of: A queue's amounts.
+        noun: Its name in messages.
+        path: Its path.
+        of: Returns a queue's quantities.
         siblings: The rule about it and its siblings'.
         children: The rule about it and those below.
-        of_root: What limits it in root, the nearest first, with where that stands.
+        of_root: Limits in root, the nearest first, with their paths.
     """
 
     noun: str
@@ -85,7 +83,7 @@ class _Share(NamedTuple):
     of_root: tuple[tuple[str, Callable[[Queue], Amounts]], ...]
 
     def over(self, total: int) -> str:
-        """The first part of the message about a sum that is too large; the caller appends the limit."""
+        """First part of the message about a sum that is too large; the caller appends the limit."""
         return (
             f"sum of children's {self.noun}, {format_milli(total)}, "
             f"exceeds parent's {self.noun} limit"
@@ -105,7 +103,7 @@ _SHARES = (
 
 
 def sums(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find sums above what the queue above has, as far as this queue has a part in it."""
+    """Find sums above the share of the queue above, if this queue is involved."""
     tree = Tree(case.view, queue)
     parent = tree.parent
     stays = old is not None and (old.spec.parent or keys.ROOT_QUEUE) == (
@@ -166,7 +164,7 @@ def _among_children(
 
 
 def _limit(share: _Share, queue: Queue, name: str) -> tuple[int, str] | None:
-    """How much of a resource the queues below a queue may get in all, and where that stands."""
+    """The share of a resource for all queues below a queue, and its path."""
     if queue.metadata.name != keys.ROOT_QUEUE:
         return milli(share.of(queue).get(name)) or 0, share.path
     for path, of in share.of_root:
@@ -177,13 +175,13 @@ def _limit(share: _Share, queue: Queue, name: str) -> tuple[int, str] | None:
 
 
 def _total(found: Iterable[Amounts], name: str) -> int:
-    """The sum of a resource; equal texts are read once, since siblings are often alike."""
+    """The sum of a resource; equal texts are parsed once, since siblings are often alike."""
     counts = Counter([amounts.get(name) for amounts in found])
     return sum((milli(value) or 0) * count for value, count in counts.items())
 
 
 def _parts(share: _Share, queues: Iterable[Queue], name: str) -> str:
-    """Whose amounts make up a sum, the largest first."""
+    """The largest parts of a sum, with their queues."""
     parts = [(milli(share.of(each).get(name)), each.metadata.name) for each in queues]
     ordered = sorted((-amount, whose) for amount, whose in parts if amount)
     return listed(f'"{whose}" ({format_milli(-amount)})' for amount, whose in ordered)

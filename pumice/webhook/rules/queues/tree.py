@@ -1,4 +1,4 @@
-"""The position of a queue in the tree: it has a path to `root`, without a cycle and not too long."""
+"""The position of a queue in the tree: it has a path to `root`, without a cycle and within the depth limit."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,7 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import Excess, chained, counted
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule
-
-__all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "allocated_pods", "depth", "place"]
+from pumice.webhook.rules.rule import Rule, stricter, warned
 
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
@@ -20,20 +18,18 @@ Q_SELF_PARENT = Rule(
     compares=True,
     phrases=("cannot use itself as parent",),
 )
-Q_CYCLE = Rule(
+Q_CYCLE = stricter(
     "Q-CYCLE",
     "a queue is not below itself",
     "Shares are divided from root downwards; queues in a cycle have no path to root.",
     "spec: {parent: child}, where queue child has this queue above it",
-    stricter=True,
 )
-Q_ROOT_PARENT = Rule(
+Q_ROOT_PARENT = stricter(
     "Q-ROOT-PARENT",
     "the queue root has no parent",
     "There is nothing above root.",
     "metadata: {name: root}, spec: {parent: team}",
     reason="FieldValueForbidden",
-    stricter=True,
 )
 Q_PARENT_MISSING = Rule(
     "Q-PARENT-MISSING",
@@ -41,18 +37,14 @@ Q_PARENT_MISSING = Rule(
     "A queue without a path to root has no share.",
     "spec: {parent: no-such-queue}",
     reason="FieldValueNotFound",
-    phrases=(
-        "failed to get parent queue",
-        "parent queue … not found",
-    ),
+    phrases=("failed to get parent queue", "parent queue … not found"),
 )
-Q_PARENT_UNKNOWN = Rule(
+Q_PARENT_UNKNOWN = warned(
     "Q-PARENT-UNKNOWN",
     "every queue above a queue is in the given files or the cluster",
     "Without a cluster, or its state in files, it is unknown whether the parent exists.",
     "spec: {parent: department}",
     reason="FieldValueNotFound",
-    level="warn",
 )
 Q_DEPTH = Rule(
     "Q-DEPTH",
@@ -61,12 +53,11 @@ Q_DEPTH = Rule(
     "a queue whose parent is on the deepest level allowed",
     phrases=("exceeds the maximum allowed depth",),
 )
-Q_DEPTH_BELOW = Rule(
+Q_DEPTH_BELOW = stricter(
     "Q-DEPTH-BELOW",
     "a queue that moves takes no queue deeper than `max-queue-depth`",
     "The queues below it move with it.",
     "spec: {parent: deep}, where this queue has queues below it",
-    stricter=True,
 )
 Q_PARENT_BUSY = Rule(
     "Q-PARENT-BUSY",
@@ -75,19 +66,17 @@ Q_PARENT_BUSY = Rule(
     "spec: {parent: queue-with-running-pods}",
     phrases=("cannot be the parent queue of queue … because it has allocated Pods",),
 )
-Q_PARENT_GROUPS = Rule(
+Q_PARENT_GROUPS = warned(
     "Q-PARENT-GROUPS",
     "a queue with pending PodGroups does not become a parent",
     "Pods are placed in leaf queues only.",
     "spec: {parent: queue-with-waiting-jobs}",
-    level="warn",
 )
-Q_PARENT_CLOSED = Rule(
+Q_PARENT_CLOSED = warned(
     "Q-PARENT-CLOSED",
     "the parent is open",
     "The children of a closed queue get no resources.",
     "spec: {parent: closed-queue}",
-    level="warn",
 )
 
 _PATH = "spec.parent"
@@ -102,7 +91,7 @@ def allocated_pods(queue: Queue) -> int:
 
 
 def place(case: Case, queue: Queue) -> None:
-    """Check where a queue stands in the tree."""
+    """Check the position of a queue in the tree."""
     name, parent = queue.metadata.name, queue.spec.parent
     if name == keys.ROOT_QUEUE:
         if parent:
@@ -155,7 +144,7 @@ def _missing(case: Case, name: str, above: list[str]) -> None:
 
 
 def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find levels beyond the limit, of the queue and of the queues below it."""
+    """Find queues beyond the depth limit: this queue and those below it."""
     if old is not None and queue.spec.parent == old.spec.parent:
         return
     tree = Tree(case.view, queue)

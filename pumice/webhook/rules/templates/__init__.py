@@ -1,1 +1,1 @@
-"""Pod templates: what the API server would refuse when the pods are created, said before."""
+"""Pod templates: problems for which the API server would refuse the pods, reported when the template is applied."""

@@ -1,16 +1,15 @@
-"""Annotations that Kubernetes itself reads, from before the fields were there that now say the same."""
+"""Annotations that Kubernetes itself reads, from before there were fields for them."""
 
 import json
 import re
 from typing import Any
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
-from pumice.webhook.rules.templates.shapes import quoted, refused, relative_path
+from pumice.webhook.rules.templates.shapes import refused, relative_path
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.types import fits
-
-__all__ = ["annotations"]
 
 TPL_ANNOTATION_VALUE = refused(
     "TPL-ANNOTATION-VALUE",
@@ -53,7 +52,7 @@ _local_path = relative_path(TPL_ANNOTATION_VALUE)
 
 
 def annotations(site: Site, found: Raw, spec: Raw) -> None:
-    """Check those annotations of a template, which are at the site, that mean something to Kubernetes."""
+    """Check the annotations of a template that have a meaning for Kubernetes."""
     for key, value in found.items():
         if "kubernetes.io/" not in key:
             continue
@@ -95,7 +94,7 @@ def _tolerations(site: Site, value: str) -> None:
 
 
 def _toleration(found: Any) -> Any:
-    """A toleration with its fields in lower case, as which the API server takes them here, and no nulls."""
+    """A toleration with lower-case field names and without nulls, as the API server reads it here."""
     if not isinstance(found, dict):
         return {} if found is None else found
     lower = {key.lower(): value for key, value in found.items() if value is not None}
@@ -120,7 +119,7 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
 
 
 def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
-    """Check an AppArmor profile, also that its container exists and says the same."""
+    """Check an AppArmor profile, its container, and the agreement with the field."""
     name = key.removeprefix(_APPARMOR)
     owners = _named(spec, name)
     if not owners:

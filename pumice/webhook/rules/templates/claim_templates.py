@@ -1,15 +1,13 @@
-"""Claims that Kubernetes makes for each pod: `ephemeral.volumeClaimTemplate`."""
+"""Claims that Kubernetes creates for each pod: `ephemeral.volumeClaimTemplate`."""
 
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pod_types import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of, labels_of
-from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, refused, required
+from pumice.webhook.rules.templates.shapes import NOT_SET, breaking, name, one_of, refused, required
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["CLAIM"]
 
 TPL_CLAIM_TEMPLATE = refused(
     "TPL-CLAIM-TEMPLATE",
@@ -24,7 +22,7 @@ TPL_CLAIM_TEMPLATE = refused(
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _METADATA = ("annotations", "labels")
 _POINTERS = ("deletionGracePeriodSeconds", "deletionTimestamp")
-"""Of these, unlike of the others, an empty value is a value."""
+"""Fields for which an empty value is valid."""
 
 
 def _metadata(site: Site, metadata: Raw, field: str, _: Raw) -> None:
@@ -33,12 +31,6 @@ def _metadata(site: Site, metadata: Raw, field: str, _: Raw) -> None:
         if is_set and each not in _METADATA and each in pod_types()["ObjectMeta"]:
             message = "must not be set: the claim is named after pod and volume"
             site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.{each}")
-
-
-def _access_modes(site: Site, modes: list[str], field: str, _: Raw) -> None:
-    if "ReadWriteOncePod" in modes and len({*modes} & {*_ACCESS_MODES}) > 1:
-        message = "may not use ReadWriteOncePod with other access modes"
-        site.report(TPL_CLAIM_TEMPLATE, message, field)
 
 
 def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
@@ -52,7 +44,7 @@ def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
 
 
 def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
-    """Check that `dataSource`, what a claim is filled from, says the same as its successor `dataSourceRef`."""
+    """Check that `dataSource` agrees with its successor `dataSourceRef`."""
     new = spec.get("dataSourceRef")
     if new is None:
         return
@@ -73,6 +65,11 @@ def _group(site: Site, group: str, field: str, source: Raw) -> None:
 
 
 _subdomain = name(TPL_CLAIM_TEMPLATE, dns_subdomain_problem, empty=True)
+_one_mode = breaking(
+    TPL_CLAIM_TEMPLATE,
+    "may not use ReadWriteOncePod with other access modes",
+    lambda _, found, _o: "ReadWriteOncePod" in found and len({*found} & {*_ACCESS_MODES}) > 1,
+)
 _some_modes = required(
     TPL_CLAIM_TEMPLATE, message="at least 1 access mode is required, found none", reason=None
 )
@@ -81,7 +78,7 @@ _SPEC = compiled(
     (
         Row("accessModes", _some_modes, ()),
         Row("accessModes[]", one_of(TPL_CLAIM_TEMPLATE, _ACCESS_MODES)),
-        Row("accessModes", _access_modes),
+        Row("accessModes", _one_mode),
         Row("resources", _storage, {}),
         Row("storageClassName|volumeAttributesClassName", _subdomain),
         Row("volumeMode", one_of(TPL_CLAIM_TEMPLATE, ("Block", "Filesystem"))),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     environment,
@@ -13,11 +14,9 @@ from pumice.webhook.rules.templates import (
     security,
 )
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import one_of, quoted, refused
+from pumice.webhook.rules.templates.shapes import breaking, one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
-
-__all__ = ["TPL_CONTAINERS", "containers"]
 
 TPL_CONTAINERS = Rule(
     "TPL-CONTAINERS",
@@ -82,12 +81,12 @@ TPL_PULL_POLICY = refused(
 
 _TERMINATION_POLICIES = ("File", "FallbackToLogsOnError")
 _YOUNG = ["stopSignal"]
-"""Fields of hooks that a Kubernetes drops which does not know them; and with them hooks that are nothing else."""
+"""Fields of hooks that older versions of Kubernetes drop, and hooks with only such fields."""
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def containers(site: Site, spec: Raw) -> None:
-    """Check all containers of a pod, and what the pod says about them as a whole."""
+    """Check all containers of a pod, and fields of the pod about them."""
     if not spec.get("containers"):
         site.report(TPL_CONTAINERS, "must have at least one container, found none", "containers")
     named: dict[str, str] = {}
@@ -121,13 +120,11 @@ def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) 
     check(site, container, "", container)
 
 
-def _only_for_sidecars(site: Site, found: Raw, field: str, _: Raw) -> None:
-    """Refuse a field of an init container that runs to its end."""
-    if list(found) != _YOUNG:
-        message = "may not be set for init containers without restartPolicy=Always"
-        site.report(TPL_INIT, message, field)
-
-
+_only_for_sidecars = breaking(
+    TPL_INIT,
+    "may not be set for init containers without restartPolicy=Always",
+    lambda _, found, _o: list(found) != _YOUNG,
+)
 _COMMON: Iterable[Row] = (
     *environment.ROWS,
     Row("imagePullPolicy", one_of(TPL_PULL_POLICY, _PULL_POLICIES, empty=True)),

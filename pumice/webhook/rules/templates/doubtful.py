@@ -1,26 +1,15 @@
-"""What Kubernetes takes with a warning, and what it takes only with a feature that is off by default.
+"""Values that Kubernetes accepts with a warning, or only with a feature that is off by default.
 
-The API server says so in a warning when a pod is created; pods of a Job are made by a controller,
-so Pumice says it when the Job is applied. Files that read a field say it; here is what several of them say.
+The API server says so in a warning when a pod is created; pods of a Job are made by a controller, so Pumice warns when
+the Job is applied. Each file warns about its own fields; this one has the shared warnings.
 
-Source: the warnings that a Kubernetes API server of version 1.36 gives for pods, and what its OpenAPI
-documents call deprecated.
+Source: the warnings that a Kubernetes API server of version 1.36 gives for pods, and the fields that its OpenAPI
+documents mark as deprecated.
 """
 
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import quoted
+from pumice.api.json_words import quoted
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = [
-    "ANNOTATIONS",
-    "NODE_LABELS",
-    "TPL_DEPRECATED",
-    "TPL_DOUBTFUL",
-    "TPL_FEATURE",
-    "annotation",
-    "node_label",
-    "overlaps",
-]
 
 TPL_FEATURE = Rule(
     "TPL-FEATURE",
@@ -29,20 +18,18 @@ TPL_FEATURE = Rule(
     "tolerations: [{key: memory, operator: Gt, value: '64'}]",
     reason="FieldValueNotSupported",
 )
-TPL_DEPRECATED = Rule(
+TPL_DEPRECATED = warned(
     "TPL-DEPRECATED",
     "a template uses nothing that Kubernetes has deprecated",
     "Most deprecated fields have no effect: pods wait for nodes with an old label, or "
     "for a volume that no node can mount.",
     "nodeSelector: {beta.kubernetes.io/arch: amd64}",
-    level="warn",
 )
-TPL_DOUBTFUL = Rule(
+TPL_DOUBTFUL = warned(
     "TPL-DOUBTFUL",
     "a template has no field without effect, or with an effect that is probably not meant",
     "Kubernetes admits it with a warning, which only the controller that creates the pods receives.",
     "resources: {limits: {memory: 512m}}",
-    level="warn",
 )
 
 NODE_LABELS = {
@@ -55,7 +42,7 @@ NODE_LABELS = {
     "scheduler.alpha.kubernetes.io/preferAvoidPods": "taints and tolerations",
     "app.kubernetes.io/created-by": "",
 }
-"""Labels of nodes with their successors; the last one has none."""
+"""Deprecated labels of nodes with their successors; the last one has none."""
 ANNOTATIONS = {
     "scheduler.alpha.kubernetes.io/affinity": "spec.affinity",
     "scheduler.alpha.kubernetes.io/critical-pod": "spec.priorityClassName",
@@ -63,11 +50,11 @@ ANNOTATIONS = {
     "security.alpha.kubernetes.io/sysctls": "spec.securityContext.sysctls",
     "security.alpha.kubernetes.io/unsafe-sysctls": "spec.securityContext.sysctls",
 }
-"""Annotations without an effect, with the fields that have it."""
+"""Annotations without an effect, with the fields that replace them."""
 
 
 def node_label(site: Site, key: str, field: str, _: Raw) -> None:
-    """Say that a label of nodes is deprecated, if it is."""
+    """Warn about a deprecated label of nodes."""
     if key in NODE_LABELS:
         successor = NODE_LABELS[key]
         message = f"{key} is a deprecated node label"
@@ -76,12 +63,12 @@ def node_label(site: Site, key: str, field: str, _: Raw) -> None:
 
 
 def annotation(site: Site, key: str, successor: str, problem: str = "has no effect") -> None:
-    """Say that a field has taken the place of an annotation of the pod, which is at the site."""
+    """Warn about an annotation of the pod that a field has replaced."""
     site.report(TPL_DEPRECATED, f"{problem}; use {successor} instead", key)
 
 
 def overlaps(site: Site, files: list[tuple[str, str]]) -> None:
-    """Check that no file of a volume, each with the place that says it, is also a folder of it or another file."""
+    """Check that no file of a volume is also a directory or another file of it."""
     above, above_at = "", ""
     for path, at in sorted((f"{path.rstrip('/')}/", at) for path, at in files if path):
         if above and path.startswith(above):

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Collection
+from functools import partial
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     config_key_problem,
     dns_label_problem,
@@ -18,15 +20,12 @@ from pumice.webhook.rules.templates.shapes import (
     excludes,
     matching,
     name,
-    quoted,
     refused,
     required,
     without_backsteps,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = ["ROWS", "field_ref", "resource_field_ref"]
 
 TPL_ENV = refused(
     "TPL-ENV",
@@ -61,7 +60,7 @@ _FIELDS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
-"""What an environment variable can hold, besides single labels and annotations."""
+"""Fields that an environment variable may refer to, besides single labels and annotations."""
 _ALIASES = {"spec.host": "spec.nodeName"}
 _SUBSCRIPT = re.compile(r"(?P<map>[^\[]+)\['(?P<key>.*)'\]", re.DOTALL)
 _MAPS = ("metadata.annotations", "metadata.labels")
@@ -77,7 +76,7 @@ _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 
 def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
-    """Check variables with good names: of two with the same a later one hides an earlier, unless it holds it."""
+    """Check duplicate variables: a later one hides an earlier one, unless its value contains it."""
     names = [each.get("name", "") for each in variables]
     if len({*names}) == len(names) or any(map(env_name_problem, names)):
         return
@@ -93,7 +92,7 @@ def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
 
 
 def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
-    """Check the volume of a variable that is read from a file, which an init container writes to an emptyDir."""
+    """Check the volume of a variable that is read from a file; an init container writes the file to an emptyDir."""
     if not found:
         return
     volumes = site.pod.volumes
@@ -109,7 +108,7 @@ def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
-    """The shape of a reference to a field of the pod, which must be one of the allowed ones."""
+    """The shape of a reference to a field of the pod, from the allowed fields."""
 
     def path(site: Site, found: str, field: str, _: Raw) -> None:
         if not found or _ALIASES.get(found, found) in allowed:
@@ -125,16 +124,13 @@ def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
         if problem:
             site.report(rule, problem, field)
 
-    return compiled(
-        (
-            Row(
-                "apiVersion",
-                matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True),
-            ),
-            Row("fieldPath", required(rule), ""),
-            Row("fieldPath", path),
-        )
+    version = matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True)
+    rows = (
+        Row("apiVersion", version),
+        Row("fieldPath", required(rule), ""),
+        Row("fieldPath", path),
     )
+    return compiled(rows)
 
 
 def resource_field_ref(rule: Rule) -> Check:
@@ -166,20 +162,18 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
         site.report(rule, message, field)
 
 
-_NO_SOURCE, _SEVERAL = (
-    "must specify one of: ",
-    "may not have more than one field specified at a time",
-)
+_NO_SOURCE = "must specify one of: "
+_SEVERAL = "may not have more than one field specified at a time"
+_one_source = partial(exactly_one, neither=_NO_SOURCE, several=_SEVERAL)
+_KEY_REFS = "configMapKeyRef|secretKeyRef"
 _VALUE_FROM = compiled(
     (
-        Row("", exactly_one(TPL_ENV_VALUE, _SOURCES, neither=_NO_SOURCE, several=_SEVERAL)),
+        Row("", _one_source(TPL_ENV_VALUE, _SOURCES)),
         Row("", excludes(TPL_ENV_VALUE, "value", "may not be specified when `value` is not empty")),
         Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
         Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-        Row(
-            "configMapKeyRef|secretKeyRef.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""
-        ),
-        Row("configMapKeyRef|secretKeyRef.key", required(TPL_ENV_VALUE, config_key_problem), ""),
+        Row(f"{_KEY_REFS}.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""),
+        Row(f"{_KEY_REFS}.key", required(TPL_ENV_VALUE, config_key_problem), ""),
         Row("fileKeyRef.key", required(TPL_ENV_VALUE, env_name_problem), ""),
         Row("fileKeyRef.path|volumeName", required(TPL_ENV_VALUE), ""),
         Row("fileKeyRef.path", without_backsteps(TPL_ENV_VALUE)),
@@ -190,12 +184,7 @@ ROWS = (
     Row("env", compiled((Row("[].name", required(TPL_ENV, env_name_problem), ""),))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
-    Row(
-        "envFrom[]",
-        exactly_one(
-            TPL_ENV_FROM, ("configMapRef", "secretRef"), neither=_NO_SOURCE, several=_SEVERAL
-        ),
-    ),
+    Row("envFrom[]", _one_source(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
     Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
     Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
 )

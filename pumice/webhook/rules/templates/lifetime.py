@@ -1,12 +1,15 @@
-"""How long pods and containers run, whether they start again, probes and hooks, and what a pod may push aside."""
+"""Deadlines, restarts, probes and hooks of pods and containers, and preemption by pods."""
+
+from functools import partial
 
 from pumice.api.names import header_name_problem, port_name_problem
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import warned
 from pumice.webhook.rules.templates import resources
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
 from pumice.webhook.rules.templates.network import LARGEST_PORT
 from pumice.webhook.rules.templates.shapes import (
     at_most,
+    breaking,
     exactly_one,
     name,
     needs,
@@ -19,8 +22,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below, compiled
-
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "PROBE_ROWS", "ROWS"]
 
 TPL_RESTART = refused(
     "TPL-RESTART",
@@ -52,12 +53,11 @@ TPL_PREEMPTION = refused(
     "preemptionPolicy: Sometimes",
     reason="FieldValueNotSupported",
 )
-TPL_PRIORITY = Rule(
+TPL_PRIORITY = warned(
     "TPL-PRIORITY",
     "priority and preemptionPolicy are left to the priority class",
     "Kubernetes refuses a pod whose values differ from those of its class.",
     "priority: 1000",
-    level="warn",
 )
 TPL_OVERHEAD = refused(
     "TPL-OVERHEAD",
@@ -71,10 +71,7 @@ TPL_PROBE = refused(
     "TPL-PROBE",
     "numbers of probes are 0 or more; successThreshold of liveness and startup probes is 1",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
-    phrases=(
-        "must not be set for readinessProbes",
-        "must be greater than or equal to 0",
-    ),
+    phrases=("must not be set for readinessProbes", "must be greater than or equal to 0"),
 )
 TPL_HANDLER = refused(
     "TPL-HANDLER",
@@ -90,16 +87,11 @@ TPL_HANDLER = refused(
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _GRACE_WORDS = "must be greater than or equal to 0 (a negative value counts as 1)"
 _RESTARTS = ("Restart", "RestartAllContainers")
-
-
-def _preemption(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy == "Never":
-        message = "Never must be the policy of the pod's PriorityClass; leave it to the class"
-        site.report(TPL_PRIORITY, message, field)
+_NEVER = "Never must be the policy of the pod's PriorityClass; leave it to the class"
 
 
 def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
-    """Check `overhead`: that it comes with a runtime class, whose it must be, and that a class can have it."""
+    """Check `overhead`: it must come from a runtime class and be valid in one."""
     if not spec.get("runtimeClassName"):
         message = "must not be set without runtimeClassName"
         site.report(TPL_OVERHEAD, message, field)
@@ -121,7 +113,7 @@ ROWS = (
     Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, 2**31 - 1)),
     Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACE_WORDS)),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
-    Row("preemptionPolicy", _preemption),
+    Row("preemptionPolicy", breaking(TPL_PRIORITY, _NEVER, lambda _, found, _o: found == "Never")),
     Row("priority", within(TPL_PRIORITY, 0, 0, "must be left to the pod's PriorityClass")),
     Row("overhead", _overhead),
 )
@@ -141,13 +133,14 @@ INIT_ROWS = (
     Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy", _NO_POLICY)),
     *_RULE_ROWS,
 )
-"""Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""
+"""Fields of an init container; of these Volcano, too, checks `restartPolicy`."""
 
 
 _OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")
 _GRACE = "terminationGracePeriodSeconds"
 _PROBES = "livenessProbe|readinessProbe|startupProbe"
+_COUNTS = "initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold"
 _RESTARTING = "livenessProbe|startupProbe"
 _HOOKS = "lifecycle.postStart|preStop"
 
@@ -172,6 +165,7 @@ _READINESS_GRACE = (
     "must not be set for readinessProbes: a container that is not ready is not stopped"
 )
 _NO_HANDLER, _HANDLERS = "must specify a handler type: ", "may not specify more than 1 handler type"
+_one_handler = partial(exactly_one, TPL_HANDLER, neither=_NO_HANDLER, several=_HANDLERS)
 _port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
 _ACTIONS = (
     Row("exec.command", required(TPL_HANDLER), ()),
@@ -180,27 +174,14 @@ _ACTIONS = (
     Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
 )
 PROBE_ROWS = (
-    Row(
-        _PROBES,
-        exactly_one(
-            TPL_HANDLER, _OF_PROBES, never=("sleep",), neither=_NO_HANDLER, several=_HANDLERS
-        ),
-    ),
-    Row(
-        _HOOKS,
-        exactly_one(
-            TPL_HANDLER, _OF_HOOKS, never=("grpc",), neither=_NO_HANDLER, several=_HANDLERS
-        ),
-    ),
+    Row(_PROBES, _one_handler(_OF_PROBES, never=("sleep",))),
+    Row(_HOOKS, _one_handler(_OF_HOOKS, never=("grpc",))),
     *below(_PROBES, _ACTIONS),
     *below(_HOOKS, _ACTIONS),
     Row(f"{_PROBES}.grpc.port", _port, None),
     Row(f"{_HOOKS}.tcpSocket", remark(TPL_DEPRECATED, _SOCKET_HOOK)),
     Row(f"{_HOOKS}.sleep.seconds", _sleep),
-    Row(
-        f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
-        within(TPL_PROBE, 0),
-    ),
+    Row(f"{_PROBES}.{_COUNTS}", within(TPL_PROBE, 0)),
     Row(f"{_RESTARTING}.successThreshold", within(TPL_PROBE, 0, 1, "must be 1")),
     Row(f"{_RESTARTING}.{_GRACE}", within(TPL_PROBE, 1)),
     Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),

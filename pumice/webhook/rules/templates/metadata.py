@@ -1,38 +1,24 @@
 """Labels, annotations and finalizers of a template; and selectors: of pods, namespaces and nodes by labels.
 
-Name, namespace and owner of a pod are the controller's, whatever the template says.
+The controller sets name, namespace and owner of a pod; those of the template have no effect.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     dns_label_problem,
     dns_subdomain_problem,
     label_value_problem,
     qualified_name_problem,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
-from pumice.webhook.rules.templates.shapes import Problem, name, one_of, quoted, refused
+from pumice.webhook.rules.templates.shapes import Problem, name, one_of, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = [
-    "LABEL_SELECTOR",
-    "METADATA",
-    "NODE_PREFERENCE",
-    "NODE_TERM",
-    "TPL_LABEL_KEYS",
-    "TPL_LABEL_KEYS_TWICE",
-    "annotations_of",
-    "key_problem",
-    "label_keys",
-    "label_problem",
-    "labels_of",
-    "value_problem",
-]
 
 TPL_LABEL = refused(
     "TPL-LABEL",
@@ -49,12 +35,11 @@ TPL_ANNOTATION = refused(
     'template: {metadata: {annotations: {"my note": x}}}',
     phrases=("name part must consist of alphanumeric characters",),
 )
-TPL_FINALIZER = Rule(
+TPL_FINALIZER = stricter(
     "TPL-FINALIZER",
     "finalizers of a template are qualified names with a domain",
     "Kubernetes refuses other finalizers. Pods of a Job do not get the finalizers of their template.",
     "template: {metadata: {finalizers: [cleanup]}}",
-    stricter=True,
 )
 TPL_SELECTOR = refused(
     "TPL-SELECTOR",
@@ -77,12 +62,11 @@ TPL_LABEL_KEYS = Rule(
         "exists in both matchLabelKeys and labelSelector",
     ),
 )
-TPL_LABEL_KEYS_TWICE = Rule(
+TPL_LABEL_KEYS_TWICE = stricter(
     "TPL-LABEL-KEYS-TWICE",
     "matchLabelKeys hold no label that the selector beside them names",
     "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
     "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
-    stricter=True,
     phrases=("exists in both matchLabelKeys and labelSelector",),
 )
 
@@ -92,16 +76,16 @@ _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 
 
 _remembered = lru_cache(maxsize=4096)
-"""For problems of texts that recur in every pod."""
+"""Caches problems of texts that occur in every pod."""
 
 key_problem: Problem = _remembered(qualified_name_problem)
-"""Says why a text is no key of a label."""
+"""Returns why a text is not a valid label key."""
 
 value_problem: Problem = _remembered(label_value_problem)
-"""Says why a text is no value of a label."""
+"""Returns why a text is not a valid label value."""
 
 label_problem: Problem = _remembered(dns_label_problem)
-"""Says why a text is no DNS label, as names of volumes are."""
+"""Returns why a text is not a DNS label, such as the name of a volume."""
 
 
 def labels_of(rule: Rule) -> Check:
@@ -118,7 +102,7 @@ def labels_of(rule: Rule) -> Check:
 
 
 def annotations_of(rule: Rule) -> Check:
-    """The shape of annotations: their keys and size are checked, what they hold is free."""
+    """The shape of annotations: keys and size are checked, values are free."""
 
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
         for key in found:
@@ -167,10 +151,10 @@ _NODE_NAME = "metadata.name"
 
 
 def label_keys(named: Rule) -> Check:
-    """The shape of what has `matchLabelKeys`, `mismatchLabelKeys` and a selector beside them.
+    """The shape of objects with `matchLabelKeys`, `mismatchLabelKeys` and a selector.
 
-    A key that the selector names already breaks the rule `named`. Of labels that the pod will have, Kubernetes
-    adds the values to the selector.
+    A key that the selector also names breaks the rule `named`. Kubernetes adds the pod's values of these labels to the
+    selector.
     """
 
     def check(site: Site, holder: Raw, field: str, _: Raw) -> None:
@@ -205,7 +189,7 @@ def label_keys(named: Rule) -> Check:
 
 
 def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
-    """Check that an operator has as many values as it takes."""
+    """Check the number of values of an operator."""
     operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
     message = ""
     if operator in _SETS and not count:
@@ -219,7 +203,7 @@ def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
 
 
 def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
-    """Check a requirement on a field of the node, of which there is only its name."""
+    """Check a requirement on a field of the node; the only field is its name."""
     values, key = requirement.get("values", []), requirement.get("key", "")
     if requirement.get("operator") in _SETS and len(values) != 1:
         message = f"must be a single value, found {len(values)}"
@@ -266,4 +250,4 @@ NODE_TERM = _node_term(TPL_SELECTOR)
 """Checks a term that selects nodes."""
 
 NODE_PREFERENCE = _node_term(TPL_DOUBTFUL)
-"""Checks one that no node has to meet; its values may then be any string, though no node has others."""
+"""Checks a preferred term, whose values may be any string."""

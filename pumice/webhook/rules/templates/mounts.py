@@ -1,10 +1,10 @@
-"""Mounts of volumes and block devices: of volumes that exist, each at a path of its own."""
+"""Mounts of volumes and block devices: their volumes exist, and their paths are unique."""
 
+from pumice.api.json_words import quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
     excludes,
     one_of,
-    quoted,
     refused,
     relative_path,
     required,
@@ -13,8 +13,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["ROWS"]
 
 TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",
@@ -80,7 +78,7 @@ def _claim(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    """Check modes of mounts that do not go together."""
+    """Check mount modes that conflict."""
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
@@ -98,7 +96,7 @@ def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
 
 
 def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -> None:
-    """Check that devices are no mounts of the container, too, and that its users are those of the node."""
+    """Check that devices are not also mounted, and that the container uses the node's users."""
     mounts = container.get("volumeMounts", ())
     for member, of_mounts in (("name", "name"), ("devicePath", "mountPath")):
         mounted = {mount.get(of_mounts) for mount in mounts}
@@ -111,6 +109,7 @@ def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -
         site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
 
 
+_ONE_SUB_PATH = "subPathExpr and subPath are mutually exclusive"
 _NO_VOLUME = "must name a volume, found none"
 _MOUNTS = compiled(
     (
@@ -119,10 +118,7 @@ _MOUNTS = compiled(
         Row("[].mountPath", required(TPL_MOUNT), ""),
         Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
-        Row(
-            "[].subPathExpr",
-            excludes(TPL_MOUNT, "subPath", "subPathExpr and subPath are mutually exclusive"),
-        ),
+        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath", _ONE_SUB_PATH)),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),

@@ -1,15 +1,16 @@
-"""Names and DNS of a pod, names it knows other hosts by, and ports of containers and of the node."""
+"""Hostnames, host aliases and DNS of a pod, and ports of containers and of the node."""
 
 import re
 from ipaddress import IPv6Address, ip_address
 
+from pumice.api.json_words import quoted
 from pumice.api.names import (
     SUBDOMAIN_LENGTH,
     dns_label_problem,
     dns_subdomain_problem,
     port_name_problem,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     at_most,
@@ -18,7 +19,6 @@ from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     present,
-    quoted,
     refused,
     required,
     unique,
@@ -26,8 +26,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
-
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
@@ -65,10 +63,7 @@ TPL_HOST_ALIAS = Rule(
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
-    phrases=(
-        "a lowercase RFC 1123 subdomain must consist of",
-        "must be a valid IP address",
-    ),
+    phrases=("a lowercase RFC 1123 subdomain must consist of", "must be a valid IP address"),
 )
 TPL_PORT = refused(
     "TPL-PORT",
@@ -94,13 +89,12 @@ TPL_HOST_PORT = Rule(
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
     phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
-TPL_HOST_PORT_SHARED = Rule(
+TPL_HOST_PORT_SHARED = stricter(
     "TPL-HOST-PORT-SHARED",
     "in the network of the node, no two containers have the same port",
     "Kubernetes takes the template, fills hostPort in for each pod, and then refuses the pod.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80}]}]",
     reason="FieldValueDuplicate",
-    stricter=True,
     compares=True,
 )
 
@@ -138,7 +132,7 @@ def _address(rule: Rule) -> Check:
 
 
 def _dns_policy(site: Site, policy: str, _: str, spec: Raw) -> None:
-    """Check that None has servers to go with it."""
+    """Check that policy None has servers."""
     if policy == "None" and not spec.get("dnsConfig", {}).get("nameservers"):
         missing = "at least one DNS nameserver" if "dnsConfig" in spec else "`dnsConfig`"
         message = f"must provide {missing} when `dnsPolicy` is None, found none"
@@ -168,10 +162,7 @@ ROWS = (
     Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN", _NO_FQDN)),
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
-    Row(
-        "hostAliases",
-        unique(TPL_DOUBTFUL, "ip", words="is already the address of"),
-    ),
+    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", words="is already the address of")),
     Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),
@@ -192,12 +183,12 @@ _number = within(TPL_PORT, 1, LARGEST_PORT)
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
-    """Check ports of the node of an init container; they run one by one, so each is for itself."""
+    """Check host ports of an init container. Init containers run one after the other, so each is checked by itself."""
     _take(site, ports, {})
 
 
 def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]]) -> None:
-    """Take ports of the node; in its network, one without a number of its own has the container's."""
+    """Record host ports; with `hostNetwork` the default of a host port is the container port."""
     for index, port in enumerate(ports):
         outside = port.get("hostPort")
         implied = not outside and site.pod.host_network
@@ -217,7 +208,7 @@ def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]])
 
 
 def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
-    """Check ports of a regular container in the networks of node and pod, which all of these share."""
+    """Check ports of a regular container in the networks of node and pod, which all of them share."""
     _take(site, ports, site.pod.host_ports)
     if not site.pod.host_network:
         _clashes(site, ports)
@@ -232,7 +223,7 @@ def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
 
 
 def _clashes(site: Site, ports: list[Raw]) -> None:
-    """Check ports against each other and those of the containers before; a pod has one network for all.
+    """Check ports against each other and those of earlier containers; a pod has one network for all.
 
     Source: the warnings that a Kubernetes API server of version 1.36 gives for pods.
     """
@@ -262,7 +253,7 @@ def _place(port: PodPort) -> str:
 
 
 def _clash(port: Raw, other: Raw) -> bool:
-    """Whether two ports of the same number are in each other's way, and not refused for that."""
+    """True if two ports with the same number conflict without being refused."""
     inside, outside = port.get("hostPort", 0), other.get("hostPort", 0)
     if not inside or not outside:
         return True

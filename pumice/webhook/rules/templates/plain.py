@@ -1,13 +1,13 @@
-"""What of a template is in order at a glance, so that no other rule need look at it.
+"""Simple templates without problems, which need no other rule.
 
-Most of what a container says are arguments and variables. Of a list of texts there is nothing to say, whatever
-the texts are, nor of variables with good names and texts for values. These are left out before a template is
-judged, and before it is looked for among those that are known: Jobs of a sweep differ in nothing else.
+Most fields of a container are arguments and variables. Lists of strings need no check, nor do variables with valid
+names and string values. They are left out before a template is checked, and before it is searched in the cache: Jobs of
+a parameter sweep differ only in them.
 
-Nearly all templates name containers, images, claims, mounts, ports, resources, labels, a node selector and
-tolerations, and nothing else. These fields are few enough to be read as structs and compared in one go, which costs
-half of what the types and the tables cost. What is not simple may still be in order: the rules decide. Each of these
-fields has a rule in another file; a template is simple only if that rule has nothing to report.
+Nearly all templates name containers, images, claims, mounts, ports, resources, labels, a node selector and tolerations,
+and nothing else. These fields are decoded into structs and checked together, which takes half the time of the types and
+the tables. Other templates may still be valid; the rules decide. Each of these fields has a rule in another file; a
+template is simple only if that rule has nothing to report.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,9 @@ from pumice.webhook.rules.templates.network import LARGEST_PORT
 from pumice.webhook.rules.templates.resources import are_plain
 from pumice.webhook.rules.templates.site import Raw
 
-__all__ = ["is_simple", "without_plain"]
-
 
 def without_plain(template: Raw) -> Raw:
-    """A copy without these of a template, which may be any object."""
+    """A copy of a template without these fields; the template may be any object."""
     spec = template.get("spec")
     if type(spec) is not dict or type(found := spec.get("containers")) is not list:
         return template
@@ -43,7 +41,7 @@ def _without_plain(container: Raw) -> Raw:
 
 
 def _are_texts(found: Any) -> bool:
-    """Whether this is a list of texts."""
+    """True for a list of strings."""
     try:
         "".join(found)
     except TypeError:
@@ -52,7 +50,7 @@ def _are_texts(found: Any) -> bool:
 
 
 def _are_variables(found: Any) -> bool:
-    """Whether these are texts under good names, each under its own: of two with one name, one may hold the other."""
+    """True for variables with valid, unique names and string values."""
     try:
         values = {each["name"]: each["value"] for each in found if len(each) == 2}
         names = "".join(values)  # what makes one bad is a character, wherever it stands
@@ -66,7 +64,7 @@ _PLAIN = {"command": _are_texts, "args": _are_texts, "env": _are_variables}
 
 
 class _Simple(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """Fields of an object of which a template may have more, and is not simple then."""
+    """An object with these fields only; with other fields a template is not simple."""
 
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -135,7 +133,7 @@ class _Template(_Simple):
 
 
 def is_simple(template: Raw) -> bool:
-    """Whether a template has these fields only and is in order, so that no other rule need look at it."""
+    """True if a template has only these fields and no problem, so that no other rule is needed."""
     try:
         found = msgspec.convert(template, _Template)
         in_order = _are_containers(found.spec)
@@ -154,10 +152,10 @@ def is_simple(template: Raw) -> bool:
 
 
 def _are_containers(spec: _Spec) -> bool:
-    """Whether containers are in order, and volumes, all of them claims.
+    """True if containers have no problems, and all volumes are valid claims.
 
     Raises:
-        ValueError: An amount is no quantity.
+        ValueError: A value is not a quantity.
     """
     volumes = {each.name for each in spec.volumes}
     if len(volumes) != len(spec.volumes) or any(map(label_problem, volumes)):
@@ -179,7 +177,7 @@ def _are_containers(spec: _Spec) -> bool:
 
 
 def _are_ports(ports: list[_Port]) -> bool:
-    """Whether all ports have numbers of their own, and names of their own or none."""
+    """True if all ports have unique numbers, and unique names or none."""
     names = [each.name for each in ports if each.name]
     return len({each.container_port for each in ports}) == len(ports) and not (
         len({*names}) != len(names) or any(map(port_name_problem, names))

@@ -25,15 +25,12 @@ from pumice.webhook.rules.templates import (
     scheduling,
     security,
     types,
-    units,
     volumes,
 )
 from pumice.webhook.rules.templates.plain import is_simple
 from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
-
-__all__ = ["RULES", "pod_template"]
 
 _FILES = (
     types,
@@ -43,7 +40,6 @@ _FILES = (
     environment,
     mounts,
     resources,
-    units,
     pod_resources,
     volumes,
     projections,
@@ -57,7 +53,7 @@ _FILES = (
 
 _NAMED = [rule for file in _FILES for rule in rules_in(file)]
 RULES: tuple[Rule, ...] = tuple(dict.fromkeys(reversed(_NAMED)))[::-1]
-"""Every rule about pod templates. One that a file has from another comes with the last, which defines it."""
+"""Every rule about pod templates. A rule that several files have is listed with the last one, which defines it."""
 
 _SPEC = compiled_by_field(
     (
@@ -75,11 +71,11 @@ _OF_ITS_OWN = re.compile(
     r"(\.spec|\.metadata|\.(initC|c)ontainers\[\d+\])(\.\w+(\[\d+\])?)?$"
     r"|(\.resources\.(limits|requests)|\.spec\.overhead)\..+$"
 )
-"""Fields of a pod and of a container, and amounts, whose neighbours have little to do with them."""
+"""Fields of a pod and of a container, and quantities, that hardly depend on other fields."""
 
 
 def pod_template(site: Site, template: Raw) -> None:
-    """Say all that the API server would refuse about a pod made of a template, which may be any object."""
+    """Report all problems for which the API server would refuse a pod of a template, which may be any object."""
     if is_simple(template):
         return
     if types.fits(template):
@@ -99,7 +95,7 @@ def pod_template(site: Site, template: Raw) -> None:
 def _may_differ(path: str) -> str:
     """The field whose results may be wrong without the field at a path.
 
-    It is the field itself where its neighbours have little to do with it, and otherwise the object around it.
+    It is the field itself if other fields hardly depend on it, and otherwise its parent.
     """
     return path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0]
 

@@ -1,8 +1,8 @@
 """Resources of a pod as a whole, against those of its containers.
 
-When a pod is created, Kubernetes fills in what is left out: requests from limits, and the pod's from
-its containers'. What fits as written and not when filled in is reported under a rule of its own, because
-the template passes and its pods do not.
+When a pod is created, Kubernetes fills in what is left out: requests from limits, and the pod's from its containers'. A
+template that is valid as written and not after that has its own rule, because the API server accepts the template and
+refuses its pods.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pumice.api.quantities import format_milli
 from pumice.webhook.rules.resource_names import HUGE_PAGES, is_shared, pod_resource_problem
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.resources import (
     Amounts,
     Problem,
@@ -20,8 +20,6 @@ from pumice.webhook.rules.templates.resources import (
     requirements,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = ["pod_resources"]
 
 TPL_POD_RESOURCES = Rule(
     "TPL-POD-RESOURCES",
@@ -34,12 +32,11 @@ TPL_POD_RESOURCES = Rule(
         "claims may not be set for Resources at pod-level",
     ),
 )
-TPL_POD_RESOURCES_FILLED = Rule(
+TPL_POD_RESOURCES_FILLED = stricter(
     "TPL-POD-RESOURCES-FILLED",
     "the same holds after Kubernetes has filled in missing requests",
     "Kubernetes takes the template, fills requests in for each pod, and then refuses the pod.",
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {limits: {cpu: 2}}}]}",
-    stricter=True,
 )
 
 _judge = judge_by(pod_resource_problem)
@@ -68,7 +65,7 @@ def pod_resources(site: Site, spec: Raw) -> None:
 
 
 def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> Iterator[Problem]:
-    """What is wrong with amounts, as written or with what is left out filled in."""
+    """Problems of quantities, as written or after defaults."""
     asked, limited = _together(spec, "requests", fill=fill), _together(spec, "limits")
     pages = {name: each for name, each in limited.items() if name.startswith(HUGE_PAGES)}
     if fill:
@@ -96,15 +93,14 @@ def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> I
 
 
 def _of_pod(amounts: Amounts) -> Amounts:
-    """Those that a pod as a whole can have."""
+    """Quantities of resources that a pod as a whole may have."""
     return {name: each for name, each in amounts.items() if not pod_resource_problem(name, False)}
 
 
 def _together(spec: Raw, which: str, *, fill: bool = False) -> Amounts:
-    """The most that the containers have at a time.
+    """The maximum of what the containers use at a time.
 
-    Regular containers and sidecars run side by side; an init container runs alone, beside the
-    sidecars before it.
+    Regular containers and sidecars run concurrently; an init container runs only with the sidecars before it.
     """
     total: Counter[str] = Counter()
     sidecars: Counter[str] = Counter()

@@ -1,10 +1,10 @@
-"""Files that Kubernetes puts into volumes: from ConfigMaps, Secrets, the pod, and projected from several sources.
+"""Files of volumes from ConfigMaps, Secrets, the pod, and projected sources.
 
-Trust bundles and pod certificates are features that are off by default. Where they are off, the API server drops
-these sources unseen, and pods lack their files.
+Trust bundles and pod certificates are features that are off by default. If they are off, the API server drops these
+sources silently, and pods lack their files.
 """
 
-from pumice.api.json_words import either
+from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
@@ -15,7 +15,6 @@ from pumice.webhook.rules.templates.shapes import (
     matching,
     one_of,
     one_of_two,
-    quoted,
     refused,
     relative_path,
     required,
@@ -23,8 +22,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
-
-__all__ = ["ROWS"]
 
 TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",
@@ -47,10 +44,7 @@ TPL_PROJECTION = Rule(
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
-    phrases=(
-        "conflicting duplicate paths",
-        "may not specify a duration less than 10 minutes",
-    ),
+    phrases=("conflicting duplicate paths", "may not specify a duration less than 10 minutes"),
 )
 TPL_CERTIFICATES = Rule(
     "TPL-CERTIFICATES",
@@ -69,18 +63,18 @@ _LONGEST_SIGNER = 253 + 1 + 253 + 1 + 63
 _POD_FIELDS = tuple(
     f"metadata.{name}" for name in ("annotations", "labels", "name", "namespace", "uid")
 )
-"""What a file can hold of its pod, besides single labels and annotations."""
+"""Fields of the pod that a file may refer to, besides single labels and annotations."""
 
 
 def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
-    """Check that no file is where another is."""
+    """Check that no two files have the same path."""
     overlaps(
         site, [(item.get("path", ""), f"{field}[{index}].path") for index, item in enumerate(items)]
     )
 
 
 def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
-    """Check that each source of a projected volume is one thing, and that no two write the same file."""
+    """Check that each source of a projected volume has one type, and that no two sources write the same file."""
     written: dict[str, str] = {}
     tokens: list[tuple[str, str]] = []
     for index, each in enumerate(projected.get("sources", ())):
@@ -108,7 +102,7 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
 
 
 def _files(kind: str, source: Raw) -> list[str]:
-    """Paths of the files of a source of a projected volume that must be its alone."""
+    """Paths of the files of a source in a projected volume, which must be unique."""
     if kind == "clusterTrustBundle":
         return [source.get("path", "")]
     if kind == "podCertificate":
@@ -117,14 +111,14 @@ def _files(kind: str, source: Raw) -> list[str]:
 
 
 def _bundle_name(site: Site, name: str, field: str, _: Raw) -> None:
-    """Check the name of certificates to trust; before a colon stands the signer whose they are."""
+    """Check the name of a trust bundle; the part before a colon is its signer."""
     signed, colon, rest = name.rpartition(":")
     if problem := dns_subdomain_problem(name if colon and not signed else rest):
         site.report(TPL_CERTIFICATES, problem, field)
 
 
 def _is_signer(name: str) -> bool:
-    """Whether a text names a signer: a domain, a slash, and a path."""
+    """True if a text is the name of a signer: a domain, a slash, and a path."""
     domain, slash, path = name.partition("/")
     return (
         slash != ""
@@ -145,7 +139,7 @@ _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
 
 
 def _seconds(site: Site, seconds: int, field: str, _: Raw) -> None:
-    """Check how long a token is valid."""
+    """Check the validity period of a token."""
     if seconds < _SHORTEST_TOKEN:
         message = (
             f"may not specify a duration less than 10 minutes ({_SHORTEST_TOKEN}), found {seconds}"
@@ -169,22 +163,20 @@ _own_names = matching(
     'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is told as a step upwards
     lambda path: not path.startswith("..") or ".." in path.split("/"),
 )
+_NO_REF = "one of fieldRef and resourceFieldRef is required"
+_one_ref = one_of_two(
+    TPL_VOLUME_FIELD, "fieldRef", "resourceFieldRef", neither=_NO_REF, empty=False
+)
+_NO_NAME = "either name or signerName must be specified"
+_one_name = one_of_two(TPL_CERTIFICATES, "name", "signerName", neither=_NO_NAME, empty=False)
+_91_DAYS = 91 * 24 * 3600
 _PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
 _FILE = (Row("path", _required, ""), *below("path", _PATH))
 _FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
     *_FILES,
-    Row(
-        "items[]",
-        one_of_two(
-            TPL_VOLUME_FIELD,
-            "fieldRef",
-            "resourceFieldRef",
-            neither="one of fieldRef and resourceFieldRef is required",
-            empty=False,
-        ),
-    ),
+    Row("items[]", _one_ref),
     Row("items[].fieldRef", field_ref(TPL_VOLUME_FIELD, _POD_FIELDS)),
     Row("items[].resourceFieldRef", resource_field_ref(TPL_VOLUME_FIELD)),
     Row("items[].resourceFieldRef.containerName", required(TPL_VOLUME_FIELD), ""),
@@ -204,25 +196,13 @@ ROWS = (
             *below("downwardAPI", _DOWNWARD),
             *below("serviceAccountToken|clusterTrustBundle", _FILE),
             Row("serviceAccountToken.expirationSeconds", _seconds),
-            Row(
-                "clusterTrustBundle",
-                one_of_two(
-                    TPL_CERTIFICATES,
-                    "name",
-                    "signerName",
-                    neither="either name or signerName must be specified",
-                    empty=False,
-                ),
-            ),
+            Row("clusterTrustBundle", _one_name),
             Row("clusterTrustBundle.name", _bundle_name),
             Row("clusterTrustBundle.signerName", _signer),
             Row("clusterTrustBundle.labelSelector", excludes(TPL_CERTIFICATES, "name")),
             Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
             Row("podCertificate", _some_file),
-            Row(
-                "podCertificate.maxExpirationSeconds",
-                within(TPL_CERTIFICATES, 3600, 91 * 24 * 3600),
-            ),
+            Row("podCertificate.maxExpirationSeconds", within(TPL_CERTIFICATES, 3600, _91_DAYS)),
             *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
             Row("podCertificate.signerName", _signer, ""),
             Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),

@@ -1,11 +1,14 @@
-"""What containers ask for: requests and limits, claims, and what a change of them does.
+"""Resources of containers: requests and limits, claims, and resize policies.
 
-Pods as a whole, and runtime classes, say requests and limits in the same form.
+Pods as a whole, and runtime classes, have the same form of requests and limits. Kubernetes accepts amounts with a unit
+that was hardly meant without a warning: `cpu: 500M` asks for 500 million cores, and `memory: 4` for 4 bytes.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.webhook.rules.resource_names import (
@@ -18,36 +21,20 @@ from pumice.webhook.rules.resource_names import (
     is_vendors,
     page_size,
 )
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     NOT_SET,
+    breaking,
     name,
     one_of,
     one_of_two,
-    quoted,
     refused,
     required,
     unique,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-from pumice.webhook.rules.templates.units import unit_problem
-
-__all__ = [
-    "INIT_ROWS",
-    "ROWS",
-    "SPEC_ROWS",
-    "Amounts",
-    "Problem",
-    "amounts",
-    "are_plain",
-    "conflicts",
-    "judge_by",
-    "milli",
-    "of_container",
-    "requirements",
-]
 
 TPL_RESOURCE = Rule(
     "TPL-RESOURCE",
@@ -61,12 +48,11 @@ TPL_RESOURCE = Rule(
         "doesn't follow extended resource name standard",
     ),
 )
-TPL_RESOURCE_NAME = Rule(
+TPL_RESOURCE_NAME = warned(
     "TPL-RESOURCE-NAME",
     "names of devices are spelt right",
     "No node has a device of another name, so the pod waits forever.",
     "resources: {limits: {nvdia.com/gpu: 1}}",
-    level="warn",
 )
 TPL_QUANTITY = refused(
     "TPL-QUANTITY",
@@ -91,20 +77,14 @@ TPL_LIMIT_EQUAL = Rule(
     "for huge pages and extended resources the request is the limit",
     "They cannot be overcommitted, so a container gets exactly what it requests.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
-    phrases=(
-        "must be equal to … limit of",
-        "Limit must be set for non overcommitable resources",
-    ),
+    phrases=("must be equal to … limit of", "Limit must be set for non overcommitable resources"),
 )
 TPL_HUGEPAGES = refused(
     "TPL-HUGEPAGES",
     "huge pages come as whole pages, and with cpu or memory",
     "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
     compares=True,
-    phrases=(
-        "HugePages require cpu or memory",
-        "is not positive integer multiple of",
-    ),
+    phrases=("HugePages require cpu or memory", "is not positive integer multiple of"),
 )
 TPL_CLAIM = refused(
     "TPL-CLAIM",
@@ -125,30 +105,50 @@ TPL_POD_CLAIM = refused(
     "resourceClaims: [{name: gpu}]",
     phrases=("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",),
 )
+TPL_CPU_UNIT = warned(
+    "TPL-CPU-UNIT",
+    "cpu is an amount of cores that a node can have",
+    "cpu is counted in cores: 500m is half a core, 500M is 500 million cores, and such a pod waits forever.",
+    "resources: {requests: {cpu: 500M}}",
+)
+TPL_MEMORY_UNIT = warned(
+    "TPL-MEMORY-UNIT",
+    "memory and ephemeral-storage of less than 1M have a unit",
+    "A number without a unit is a number of bytes: memory: 4 is 4 bytes, and no container starts with that limit.",
+    "resources: {limits: {memory: 4}}",
+)
 
+_MOST_CORES = 10_000 * MILLI
+"""More than any node has, in milli-units."""
+_LEAST_BYTES = 10**6 * MILLI
+"""A limit below this is too low for any container to start, in milli-units."""
+_MOST_GIBIBYTES = 64
+"""Numbers up to this are taken for gibibytes, greater ones for mebibytes."""
+_CPU = re.compile(r"(\d+(?:\.\d+)?)M?", re.ASCII)
+_WHOLE = re.compile(r"\d+", re.ASCII)
 _MOST_COUNTED = 2**63 - 1
-"""The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
+"""The largest count in milli-units; for a larger one Kubernetes cannot decide whether it is an integer."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
-"""In milli-units; what is larger and written in powers of 1024 counts as this to Kubernetes."""
+"""In milli-units; Kubernetes reads larger binary quantities as this value."""
 
 Amounts = dict[str, int]
-"""Amounts in milli-units by name of the resource."""
+"""Quantities in milli-units by name of the resource."""
 
 Written = tuple[tuple[str, str | float], ...]
-"""Amounts as they are written, by name of the resource."""
+"""Quantities as in the manifest, by name of the resource."""
 
 Problem = tuple[Rule, str, str]
-"""A rule that is broken, the field, and what is wrong."""
+"""The broken rule, the field, and the problem."""
 
 Judge = Callable[[str, object, bool], tuple[int, tuple[tuple[Rule, str], ...]]]
-"""Judges a resource by its name and amount; with a hint at the name that was meant, or without.
+"""Checks a resource by its name and quantity, with or without a hint at the intended name.
 
-Returns the amount in milli-units, and what is wrong with it and its name.
+Returns the quantity in milli-units, and the problems of quantity and name.
 """
 
 
 def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
-    """A judge that refuses these names. It remembers: in a Job, and among Jobs, most amounts are alike."""
+    """A check that refuses invalid names. It has a cache: most quantities of a Job, and of similar Jobs, are equal."""
 
     @lru_cache(maxsize=4096)
     def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[tuple[Rule, str], ...]]:
@@ -176,25 +176,51 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
                     f"{value} is not positive integer multiple of {page}, the size of a page",
                 )
             )
-        elif (doubt := unit_problem(name, value, amount)) is not None:
+        elif (doubt := _unit_problem(name, value, amount)) is not None:
             problems.append(doubt)
         return amount, tuple(problems)
 
     return judge
 
 
+def _unit_problem(name: str, value: object, amount: int) -> tuple[Rule, str] | None:
+    """The rule that an amount breaks and what is wrong; None if nothing is.
+
+    Args:
+        name: The resource.
+        value: The amount as the manifest has it.
+        amount: The same in milli-units.
+    """
+    text = str(value)
+    if name == "cpu":
+        if amount <= _MOST_CORES:
+            return None
+        matched = _CPU.fullmatch(text)
+        why = ", since M means millions" if text.endswith("M") else ""
+        hint = f' (did you mean "{matched[1]}m"?)' if matched else ""
+        return TPL_CPU_UNIT, f"{text} is {amount // MILLI} cores{why}{hint}"
+    if name not in ("memory", "ephemeral-storage") or not 0 < amount < _LEAST_BYTES:
+        return None
+    if not _WHOLE.fullmatch(text):
+        return None
+    number = int(text)
+    unit = "Gi" if number <= _MOST_GIBIBYTES else "Mi"
+    bytes_ = "byte" if number == 1 else "bytes"
+    return TPL_MEMORY_UNIT, f'{text} is {number} {bytes_} (did you mean "{number}{unit}"?)'
+
+
 of_container = judge_by(container_resource_problem)
-"""Judges a resource of a container."""
+"""Checks a resource of a container."""
 
 
 def milli(value: object) -> int:
-    """An amount in milli-units, as Kubernetes compares it."""
+    """A quantity in milli-units, as Kubernetes compares it."""
     amount = parse_milli(value)
     return min(amount, _MOST_BINARY) if type(value) is str and value.endswith("i") else amount
 
 
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
-    """Amounts by name; what is wrong with each for itself is reported."""
+    """Quantities by name; problems of each are reported."""
     read: Amounts = {}
     hinted = not site.case.suggestions.spent
     for resource, value in found.items():
@@ -208,7 +234,7 @@ def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
 
 
 def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
-    """What does not go together; fields are those of the object that has limits and requests."""
+    """Conflicts between fields of the object with limits and requests."""
     for resource, asked in requests.items():
         limit, shared = limits.get(resource), is_shared(resource)
         if asked == limit or (shared and (limit is None or asked < limit)):
@@ -233,7 +259,7 @@ def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
 def requirements(
     site: Site, found: Raw, field: str, judge: Judge = of_container
 ) -> tuple[Amounts, Amounts]:
-    """Limits and requests; what is wrong with each for itself is reported."""
+    """Limits and requests; problems of each are reported."""
     limits = amounts(site, found.get("limits", {}), f"{field}.limits", judge)
     return limits, amounts(site, found.get("requests", {}), f"{field}.requests", judge)
 
@@ -260,7 +286,7 @@ def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
 
 
 def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
-    """Check that claims are the pod's, and that no request of one is claimed twice, nor beside the whole."""
+    """Check that claims belong to the pod, and that none is used twice."""
     known = {claim.get("name", "") for claim in site.pod.spec.get("resourceClaims", ())} - {""}
     claimed: dict[str, set[str]] = {}
     for index, claim in enumerate(claims):
@@ -282,20 +308,17 @@ def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
             site.report(TPL_CLAIM, message, where, "FieldValueNotFound")
 
 
-def _restart(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy == "RestartContainer" and site.pod.restart_policy == "Never":
-        message = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-        site.report(TPL_RESIZE, message, field)
-
-
-def _restart_of_init(site: Site, policy: str, field: str, _: Raw) -> None:
-    """Check a policy of an init container, which runs to its end and is not restarted for this."""
-    if policy == "RestartContainer" and site.pod.restart_policy != "Never":
-        message = "must be NotRequired for an init container without restartPolicy Always"
-        site.report(TPL_RESIZE, message, field)
-
-
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+_restart = breaking(
+    TPL_RESIZE,
+    "must be 'NotRequired' when pod `restartPolicy` is 'Never'",
+    lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy == "Never",
+)
+_restart_of_init = breaking(
+    TPL_RESIZE,
+    "must be NotRequired for an init container without restartPolicy Always",
+    lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy != "Never",
+)
 _one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at")
 ROWS = (
     Row("resources", _resources),
@@ -310,7 +333,7 @@ ROWS = (
 """Fields of a container."""
 
 INIT_ROWS = (Row("resizePolicy[].restartPolicy", _restart_of_init),)
-"""Further ones of an init container that runs to its end."""
+"""Further fields of an init container that runs to completion."""
 
 _SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 _one_source = one_of_two(

@@ -1,10 +1,11 @@
 """Where pods may run: node selector, affinity, spread constraints, tolerations and gates.
 
-And names of objects that a pod refers to; whether these exist is not asked.
+It also checks names of objects that a pod refers to, but not their existence.
 """
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import (
@@ -31,34 +32,25 @@ from pumice.webhook.rules.templates.shapes import (
     one_of,
     only_with,
     present,
-    quoted,
     refused,
     required,
     unique,
     within,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["ROWS", "SCHEDULING"]
+from pumice.webhook.rules.templates.table import Row, below, compiled
 
 TPL_AFFINITY = refused(
     "TPL-AFFINITY",
     "required node affinity has a term, and preferences weigh from 1 to 100",
     "nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {…}}]}",
-    phrases=(
-        "must have at least one node selector term",
-        "must be in the range 1-100",
-    ),
+    phrases=("must have at least one node selector term", "must be in the range 1-100"),
 )
 TPL_AFFINITY_TERM = refused(
     "TPL-AFFINITY-TERM",
     "terms of affinity to pods have a topologyKey, and namespaces that can exist",
     "podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {…}}]}",
-    phrases=(
-        "a lowercase RFC 1123 label must consist of",
-        "can not be empty",
-    ),
+    phrases=("a lowercase RFC 1123 label must consist of", "can not be empty"),
 )
 TPL_NODE_SELECTOR = refused(
     "TPL-NODE-SELECTOR",
@@ -187,7 +179,7 @@ def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) ->
 
 
 def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
-    """Check `serviceAccount`, the old name of `serviceAccountName`, which counts where that is empty."""
+    """Check `serviceAccount`, the old name of `serviceAccountName`, which is used if that is empty."""
     new = spec.get("serviceAccountName")
     if not new:
         _reference(site, old, field, spec)
@@ -201,15 +193,15 @@ _NODE = f"{_EMPTY}; kubernetes.io/hostname is the key for single nodes"
 _selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
 _pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
 _reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
+_topology_key = required(TPL_AFFINITY_TERM, key_problem, message=_NODE, reason=None)
+_secret = required(TPL_DOUBTFUL, message="must name a Secret, found none", reason=None)
 _TERM = compiled(
     (
         Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
         Row("labelSelector", _selector, None),
         Row("namespaceSelector", LABEL_SELECTOR),
         Row("namespaces[]", name(TPL_AFFINITY_TERM, dns_label_problem)),
-        Row(
-            "topologyKey", required(TPL_AFFINITY_TERM, key_problem, message=_NODE, reason=None), ""
-        ),
+        Row("topologyKey", _topology_key, ""),
         Row("topologyKey", node_label),
     )
 )
@@ -220,6 +212,19 @@ _some_terms = required(
     TPL_AFFINITY, message="must have at least one node selector term, found none", reason=None
 )
 _positive = within(TPL_SPREAD, 1, words="must be greater than zero")
+_ONLY_HARD = "can only use minDomains if whenUnsatisfiable=DoNotSchedule"
+_SPREAD = (
+    # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses keys that they name.
+    Row("", label_keys(TPL_LABEL_KEYS)),
+    Row("labelSelector", _selector, None),
+    Row("maxSkew", _positive, 0),
+    Row("topologyKey", required(TPL_SPREAD, message=_EMPTY, reason=None), ""),
+    Row("topologyKey", node_label),
+    Row("whenUnsatisfiable", one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")), ""),
+    Row("minDomains", _positive),
+    Row("minDomains", only_with(TPL_SPREAD, "whenUnsatisfiable", "DoNotSchedule", _ONLY_HARD)),
+    Row("nodeAffinityPolicy|nodeTaintsPolicy", one_of(TPL_SPREAD, ("Honor", "Ignore"))),
+)
 
 ROWS = (
     Row("nodeSelector", labels_of(TPL_NODE_SELECTOR)),
@@ -232,35 +237,7 @@ ROWS = (
     Row(f"{_TERMS}.{_PREFERRED}[].weight", _weight, 0),
     Row(f"{_TERMS}.{_PREFERRED}[].podAffinityTerm", _TERM, {}),
     Row("topologySpreadConstraints", _spread_twice),
-    # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses keys that they name.
-    Row("topologySpreadConstraints[]", label_keys(TPL_LABEL_KEYS)),
-    Row("topologySpreadConstraints[].labelSelector", _selector, None),
-    Row("topologySpreadConstraints[].maxSkew", _positive, 0),
-    Row(
-        "topologySpreadConstraints[].topologyKey",
-        required(TPL_SPREAD, message=_EMPTY, reason=None),
-        "",
-    ),
-    Row("topologySpreadConstraints[].topologyKey", node_label),
-    Row(
-        "topologySpreadConstraints[].whenUnsatisfiable",
-        one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),
-        "",
-    ),
-    Row("topologySpreadConstraints[].minDomains", _positive),
-    Row(
-        "topologySpreadConstraints[].minDomains",
-        only_with(
-            TPL_SPREAD,
-            "whenUnsatisfiable",
-            "DoNotSchedule",
-            "can only use minDomains if whenUnsatisfiable=DoNotSchedule",
-        ),
-    ),
-    Row(
-        "topologySpreadConstraints[].nodeAffinityPolicy|nodeTaintsPolicy",
-        one_of(TPL_SPREAD, ("Honor", "Ignore")),
-    ),
+    *below("topologySpreadConstraints[]", _SPREAD),
     Row("tolerations[]", _toleration),
     Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
     Row("tolerations[].tolerationSeconds", _toleration_seconds),
@@ -273,13 +250,9 @@ ROWS = (
     Row("runtimeClassName", name(TPL_REFERENCE, dns_subdomain_problem)),
     Row("schedulingGroup.podGroupName", present(TPL_SCHEDULING_GROUP, _pod_group), None),
     Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
-    Row(
-        "imagePullSecrets[].name",
-        required(TPL_DOUBTFUL, message="must name a Secret, found none", reason=None),
-        "",
-    ),
+    Row("imagePullSecrets[].name", _secret, ""),
 )
 """Fields of a pod's spec."""
 
 SCHEDULING = compiled(ROWS)
-"""Checks these fields, for others that have them."""
+"""Checks these fields for other objects that have them."""

@@ -2,18 +2,19 @@
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
 from pumice.webhook.rules.templates.shapes import (
     at_most,
+    breaking,
     excludes,
     matching,
     name,
     not_for,
     one_of,
     only_with,
-    quoted,
     refused,
     relative_path,
     required,
@@ -22,8 +23,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
-
-__all__ = ["CONTAINER_ROWS", "ROWS", "host_processes"]
 
 TPL_SECURITY = refused(
     "TPL-SECURITY",
@@ -40,10 +39,7 @@ TPL_SECURITY_OS = refused(
     "a container's security context has only fields of the pod's operating system",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
-    phrases=(
-        "cannot be set for a windows pod",
-        "windows options cannot be set for a linux pod",
-    ),
+    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 TPL_PROFILE = refused(
     "TPL-PROFILE",
@@ -55,10 +51,7 @@ TPL_WINDOWS = refused(
     "TPL-WINDOWS",
     "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
-    phrases=(
-        "runAsUserName cannot",
-        "gmsaCredentialSpec cannot be an empty string",
-    ),
+    phrases=("runAsUserName cannot", "gmsaCredentialSpec cannot be an empty string"),
 )
 TPL_HOST_PROCESS = Rule(
     "TPL-HOST-PROCESS",
@@ -91,10 +84,7 @@ TPL_SYSCTL = Rule(
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
-    phrases=(
-        "characters and match regex",
-        "may not be specified when 'hostNetwork' is true",
-    ),
+    phrases=("characters and match regex", "may not be specified when 'hostNetwork' is true"),
 )
 TPL_SHARE_PROCESSES = Rule(
     "TPL-SHARE-PROCESSES",
@@ -108,10 +98,7 @@ TPL_OS = refused(
     "TPL-OS",
     "os is linux or windows, and the pod has no field of the other one",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
-    phrases=(
-        "cannot be set for a windows pod",
-        "windows options cannot be set for a linux pod",
-    ),
+    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 
 _CONTEXT = "securityContext"
@@ -160,7 +147,7 @@ def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
 
 
 def host_processes(site: Site, spec: Raw) -> None:
-    """Check that containers agree on whether they are processes of the host, of Windows."""
+    """Check that containers agree on being Windows HostProcess containers."""
     whole = _host_process(spec)
     flags: list[bool] = []
     for field in ("initContainers", "containers"):
@@ -193,7 +180,7 @@ def _host_process(owner: Raw) -> bool | None:
 
 
 def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
-    """Check that a sysctl is of a namespace that the pod does not share with its node."""
+    """Check that a sysctl belongs to a namespace that the pod does not share with its node."""
     separator = re.search("[./]", found)
     # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
     plain = found.translate(_SWAPPED) if separator and separator[0] == "/" else found
@@ -206,7 +193,7 @@ def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
-    """Check what in the context of a container does not go together, or not with the pod."""
+    """Check conflicts within the security context of a container, and with the pod's."""
     if context.get("procMount") == "Unmasked" and site.pod.host_users:
         message = "`hostUsers` must be false to use `Unmasked`"
         site.report(TPL_SECURITY, message, f"{field}.procMount")
@@ -221,7 +208,7 @@ def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
 
 
 def _host_users(site: Site, found: bool, field: str, _: Raw) -> None:
-    """Check that a pod shares a namespace of the node only if it shares its users."""
+    """Check that a pod which shares a namespace of the node also shares its users."""
     if not found or site.pod.host_users:
         return
     if field == "hostNetwork":
@@ -237,11 +224,6 @@ def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
 
 
-def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy == "MountOption":
-        site.report(TPL_FEATURE, "MountOption needs the feature SELinuxMount", field)
-
-
 _PROFILES = "seccompProfile|appArmorProfile"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _trimmed = matching(
@@ -255,6 +237,7 @@ _sysctl = matching(
     lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
 )
 _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
+_NO_CREDENTIALS = "gmsaCredentialSpec cannot be an empty string"
 _SHARED = (
     Row(_PROFILES, _localhost),
     Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
@@ -264,10 +247,7 @@ _SHARED = (
     Row("appArmorProfile.localhostProfile", _trimmed),
     Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
     Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(
-        _CREDENTIALS,
-        required(TPL_WINDOWS, message="gmsaCredentialSpec cannot be an empty string", reason=None),
-    ),
+    Row(_CREDENTIALS, required(TPL_WINDOWS, message=_NO_CREDENTIALS, reason=None)),
     Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
     Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
 )
@@ -289,6 +269,11 @@ CONTAINER_ROWS = below(
 )
 """Fields of a container."""
 
+_mount_option = breaking(
+    TPL_FEATURE,
+    "MountOption needs the feature SELinuxMount",
+    lambda _, found, _o: found == "MountOption",
+)
 _BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
 _id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
 ROWS = (

@@ -1,6 +1,6 @@
-"""What checks of pod templates have in common: the shapes that rows of a table use.
+"""Shapes: checks that several rows of tables use.
 
-Each shape makes a check from the rule that a bad value breaks and what a good value is.
+Each shape creates a check from a rule and the description of valid values.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,32 +13,8 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = [
-    "NOT_SET",
-    "Problem",
-    "at_most",
-    "exactly_one",
-    "excludes",
-    "matching",
-    "name",
-    "needs",
-    "not_for",
-    "one_of",
-    "one_of_two",
-    "only_with",
-    "present",
-    "quoted",
-    "refused",
-    "relative_path",
-    "remark",
-    "required",
-    "unique",
-    "within",
-    "without_backsteps",
-]
-
 Problem = Callable[[str], str | None]
-"""Says what is wrong with a string, or None when it is right."""
+"""Returns what is wrong with a string, or None."""
 
 NOT_SET = "must be set, found none"
 
@@ -53,9 +29,9 @@ def refused(
     phrases: tuple[str, ...] = (),
     compares: bool = False,
 ) -> Rule:
-    """A rule that Kubernetes enforces, with nothing more to say about why.
+    """A rule that Kubernetes enforces, without a reason of its own.
 
-    If `later` is true, Kubernetes admits the template and refuses its pods, and Volcano admits what breaks the rule.
+    If `later` is true, Kubernetes admits the template and refuses its pods, and Volcano admits both.
     """
     why = "Kubernetes refuses the pod otherwise."
     if later:
@@ -72,7 +48,7 @@ def required(
     message: str = NOT_SET,
     reason: Reason | None = "FieldValueRequired",
 ) -> Check:
-    """A value that must not be empty, and if it is not, must have no problem."""
+    """A value that must not be empty, and must have no problem."""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if not found:
@@ -84,7 +60,7 @@ def required(
 
 
 def present(rule: Rule, then: Check, reason: Reason | None = None, message: str = NOT_SET) -> Check:
-    """A value that must be there, even if it is empty; what it is, another check judges."""
+    """A value that must be present, even if it is empty; another check validates it."""
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found is None:
@@ -95,28 +71,29 @@ def present(rule: Rule, then: Check, reason: Reason | None = None, message: str 
     return check
 
 
-def remark(rule: Rule, message: str) -> Check:
-    """A field that breaks the rule wherever it is there."""
+def breaking(rule: Rule, message: str, breaks: Callable[[Site, Any, Raw], object]) -> Check:
+    """A value that breaks the rule where `breaks` says so of the site, the value and the object that has it."""
 
-    def check(site: Site, _found: Any, field: str, _: Raw) -> None:
-        site.report(rule, message, field)
+    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
+        if breaks(site, found, owner):
+            site.report(rule, message, field)
 
     return check
+
+
+def remark(rule: Rule, message: str) -> Check:
+    """A field whose presence breaks the rule."""
+    return breaking(rule, message, lambda *_: True)
 
 
 def excludes(rule: Rule, other: str, message: str = "") -> Check:
-    """A value that must be empty where another member of its object is not."""
+    """A value that must be empty if another member of its object is not."""
     wrong = message or f"must not be set together with {other}"
-
-    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
-        if found and owner.get(other):
-            site.report(rule, wrong, field)
-
-    return check
+    return breaking(rule, wrong, lambda _, found, owner: found and owner.get(other))
 
 
 def needs(rule: Rule, other: str, message: str = "") -> Check:
-    """A value that, unless it is empty, must have another member of its object beside it."""
+    """A value that, unless it is empty, requires another member of its object."""
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found and other not in owner:
@@ -128,32 +105,24 @@ def needs(rule: Rule, other: str, message: str = "") -> Check:
 
 
 def only_with(rule: Rule, other: str, value: str, message: str = "") -> Check:
-    """A field that must not be there unless another member of its object has a certain value."""
+    """A field that is allowed only if another member of its object has a certain value."""
     wrong = message or f"must not be set unless {other} is {value}"
-
-    def check(site: Site, _found: Any, field: str, owner: Raw) -> None:
-        if owner.get(other) != value:
-            site.report(rule, wrong, field)
-
-    return check
+    return breaking(rule, wrong, lambda _, _found, owner: owner.get(other) != value)
 
 
 def not_for(rule: Rule, system: str, *, what: str = "", empty: bool = False) -> Check:
-    """A field that a pod of an operating system must not have; an empty one it may have if `empty` is true.
+    """A field that a pod of an operating system must not have; an empty value is allowed if `empty` is true.
 
-    `what` names the field where messages say more than its path.
+    `what` names the field in messages.
     """
     wrong = f"{what} cannot be set for a {system} pod".lstrip()
-
-    def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if site.pod.os == system and (found or not empty):
-            site.report(rule, wrong, field)
-
-    return check
+    return breaking(
+        rule, wrong, lambda site, found, _: site.pod.os == system and (found or not empty)
+    )
 
 
 def name(rule: Rule, problem: Problem, *, empty: bool = False) -> Check:
-    """A string that must have no problem; an empty one is left out if `empty` says so."""
+    """A string that must have no problem; an empty one is skipped if `empty` is true."""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if (found or not empty) and (wrong := problem(found)):
@@ -165,7 +134,7 @@ def name(rule: Rule, problem: Problem, *, empty: bool = False) -> Check:
 def matching(
     rule: Rule, wanted: str, fits: Callable[[str], object], *, empty: bool = False
 ) -> Check:
-    """A string that must fit, of which messages say what is wanted; an empty one is left out if `empty` says so."""
+    """A string that must match; messages describe the expected form. An empty one is skipped if `empty` is true."""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if (found or not empty) and not fits(found):
@@ -175,7 +144,7 @@ def matching(
 
 
 def one_of(rule: Rule, known: Sequence[str], *, problem: str = "", empty: bool = False) -> Check:
-    """A string that must be one of the known ones; an empty one is left out if `empty` is true.
+    """A string that must be one of the known ones; an empty one is skipped if `empty` is true.
 
     Messages begin with `problem`.
     """
@@ -192,7 +161,7 @@ def one_of(rule: Rule, known: Sequence[str], *, problem: str = "", empty: bool =
 
 
 def within(rule: Rule, low: int, high: float = inf, words: str = "") -> Check:
-    """A number from `low` to `high`; `words` say what it must be, if there is a better way to say it."""
+    """A number from `low` to `high`; `words` describe the range in messages."""
     bounds = (
         f"between {low} and {high}, inclusive" if high < inf else f"greater than or equal to {low}"
     )
@@ -227,9 +196,9 @@ def unique(
 
     Args:
         rule: The rule that the second of two breaks.
-        member: The member; an empty one is left out.
-        words: What messages say between the value and the place of the first.
-        then: Judges each object after it is compared with those before it.
+        member: The member; empty values are skipped.
+        words: Words in messages between the value and the path of the first.
+        then: Checks each object after the comparison.
     """
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
@@ -259,11 +228,11 @@ def exactly_one(
     objects, and a manifest may be for a newer Kubernetes.
 
     Args:
-        rule: The rule that it breaks when it has none, or several.
+        rule: The rule about objects with none or several.
         known: Its members.
-        never: Members that similar objects have, and this one does not.
-        neither: What is wrong if it has none; the members follow.
-        several: What is wrong if it has more than one.
+        never: Members that similar objects have and this type does not.
+        neither: The message if it has none; the members are appended.
+        several: The message if it has more than one.
     """
     members = either([f"`{each}`" for each in known])
 
@@ -306,11 +275,11 @@ def one_of_two(
 
 
 def without_backsteps(rule: Rule) -> Check:
-    """A path that must not lead upwards."""
+    """A path that must not contain `..`."""
     return matching(rule, "must not contain '..'", lambda path: ".." not in path.split("/"))
 
 
 def relative_path(rule: Rule) -> Check:
-    """A path that must be relative and not lead upwards."""
+    """A path that must be relative and not contain `..`."""
     relative = matching(rule, "must be a relative path", lambda path: not path.startswith("/"))
     return compiled((Row("", relative), Row("", without_backsteps(rule))))

@@ -1,4 +1,4 @@
-"""Where a check reports, and what it can look at in the rest of the pod.
+"""The position of a check in the pod: where it reports, and the rest of the pod that it may read.
 
 Checks see templates as raw JSON in which every known field has the right type and none is null: `types` has
 reported the others and removed them.
@@ -15,8 +15,6 @@ from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["CheckedPod", "HostPort", "PodPort", "Raw", "Site", "entries"]
-
 Raw = dict[str, Any]
 
 HostPort = tuple[str, str, int]
@@ -24,11 +22,12 @@ HostPort = tuple[str, str, int]
 PodPort = tuple[str, int, Raw]
 """A port of a container: the path of the container, the position there, and the port.
 
-No `Site` in it: a pod and its places must not refer to each other, so that a review leaves no cycles for the collector."""
+It contains no `Site`: a pod and its positions must not refer to each other, so that a review leaves no reference
+cycles."""
 _GRACE = 30
-"""Seconds that Kubernetes gives a pod to end, unless the pod says otherwise."""
+"""Default grace period of Kubernetes in seconds."""
 _LEAST_GRACE = 1
-"""Seconds that it gives a pod which says less than none."""
+"""Grace period that Kubernetes uses instead of a negative one."""
 _OF_THE_CONTROLLER = frozenset(
     {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
 )
@@ -36,10 +35,10 @@ _OF_THE_CONTROLLER = frozenset(
 
 
 class CheckedPod:
-    """The pod that a check judges a part of.
+    """The pod of which a check validates a part.
 
     Attributes:
-        spec: The pod's.
+        spec: Its spec.
         host_network: Whether the pod is in the network of its node.
         windows_options: Whether a security context seen so far has options of Windows.
         host_ports: Ports on the node that regular containers have taken so far: who took each, and
@@ -49,7 +48,7 @@ class CheckedPod:
     """
 
     def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
-        """Look at a pod; `labels` are the keys of the template's, or None if no Job makes the pod."""
+        """Read a pod; `labels` are the keys of the template's labels, or None if the pod does not belong to a Job."""
         self.spec = spec
         self.host_network: bool = spec.get("hostNetwork", False)
         self.windows_options = "windowsOptions" in spec.get("securityContext", ())
@@ -71,7 +70,7 @@ class CheckedPod:
 
     @property
     def host_users(self) -> bool:
-        """Whether users in its containers are users of the node."""
+        """True if users in its containers are users of the node."""
         return bool(self.spec.get("hostUsers", True))
 
     @property
@@ -81,7 +80,7 @@ class CheckedPod:
 
     @property
     def grace(self) -> int:
-        """Seconds the pod may take to end."""
+        """Its grace period in seconds."""
         found: int = self.spec.get("terminationGracePeriodSeconds", _GRACE)
         return found if found >= 0 else _LEAST_GRACE
 
@@ -92,16 +91,16 @@ class CheckedPod:
 
 
 _NO_POD = CheckedPod({})
-"""Around fields that are judged without a pod; it has no labels, no volumes and no containers."""
+"""Placeholder for fields that are checked without a pod: no labels, no volumes, no containers."""
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A place in an object under judgement.
+    """A position in a checked object.
 
     Attributes:
-        case: The case that is judged: where problems go, and what the settings are.
-        path: The place as users write it: `spec.tasks[0].template.spec`.
-        pod: The pod that the place is in; an empty one for fields that are judged without.
+        case: The case, which gets the problems and has the settings.
+        path: The path as users write it: `spec.tasks[0].template.spec`.
+        pod: The pod of the position; an empty one for fields that are checked without a pod.
     """
 
     case: Case
@@ -109,20 +108,20 @@ class Site(msgspec.Struct, frozen=True):
     pod: CheckedPod = _NO_POD
 
     def item(self, name: str, index: int) -> "Site":
-        """The place of an item of a member that is a list."""
+        """The position of an item of a list member."""
         return Site(self.case, f"{self.path}.{name}[{index}]", self.pod)
 
     def report(
         self, rule: Rule, message: str, field: str = "", reason: Reason | None = None
     ) -> None:
-        """Say what is wrong here, or in the field that continues the path: `name`, `ports[0].containerPort`."""
+        """Report a problem here, or at a field below: `name`, `ports[0].containerPort`."""
         self.case.report(rule, f"{self.path}.{field}" if field else self.path, message, reason)
 
 
 def entries(found: object) -> list[tuple[int, Raw]]:
-    """The objects of a list with their positions, for checks that need a place only to report.
+    """The objects of a list with their indexes, for checks that need a position only to report.
 
-    A null counts as an empty object, as it does for the API server; what is neither is passed over.
+    A null counts as an empty object, as for the API server; other values are skipped.
     """
     if not isinstance(found, list):
         return []

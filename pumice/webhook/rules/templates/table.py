@@ -1,9 +1,9 @@
-"""Tables of checks: which fields of an object are judged, and by what.
+"""Tables of checks: the fields of an object that are checked, and their checks.
 
-A row names a field by its path (`tolerations[].effect`; `a|b` stands for both fields) and a check. Nearly all
-checks have one of the shapes in `shapes`; others are functions beside their table. A table is compiled once,
-when its module is imported, to nested functions. Problems are told in the order of the table, except for the fields of
-pods and containers, which have so many that only those that are there are looked at, in their order there.
+A row names a field by its path (`tolerations[].effect`; `a|b` stands for both fields) and a check. Nearly all checks
+have one of the shapes in `shapes`; others are functions beside their table. A table is compiled to nested functions
+when its module is imported. Problems are reported in the order of the table. The exception is fields of pods and
+containers: of their many fields only the present ones are checked, in the order of the manifest.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,10 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["Check", "Row", "below", "compiled", "compiled_by_field"]
-
 Check = Callable[[Site, Any, str, Raw], None]
-"""Judges a value. Arguments: the site; the value; where it is, from the site on; the object or list that it is in."""
+"""Checks a value. Arguments: the site, the value, its path from the site, and its parent."""
 
 _UNJUDGED: Final[Any] = object()
 _ITEMS = "[]"
@@ -24,9 +22,9 @@ class Row(NamedTuple):
     """A row of a table.
 
     Attributes:
-        path: Of the field, from the object on that the table is about; empty for this object itself.
-        check: Judges the field's value.
-        absent: The value that an absent field counts as; by default it is not judged.
+        path: Path of the field in the object of the table; empty for the object itself.
+        check: Checks the field's value.
+        absent: The value that is checked if the field is absent; by default there is no check.
     """
 
     path: str
@@ -35,7 +33,7 @@ class Row(NamedTuple):
 
 
 def below(path: str, rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows of a table about an object, for the table about what has the object at this path."""
+    """The rows of a table, for use in the table of a parent that has the object at this path."""
     return tuple(row._replace(path=f"{path}.{row.path}" if row.path else path) for row in rows)
 
 
@@ -105,9 +103,9 @@ def _by_name(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def compiled_by_field(rows: Iterable[Row]) -> Check:
-    """One check of an object that has many fields, of which most are absent; none of its rows judges absent ones.
+    """One check of an object with many fields, most of which are absent; its rows do not check absent fields.
 
-    It looks at the fields that the object has, in their order there.
+    It checks the present fields in their order.
     """
     check_of = {name: compiled(inner) for name, inner in _by_name(rows).items()}.get
 

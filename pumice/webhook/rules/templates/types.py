@@ -1,13 +1,13 @@
-"""Types of a pod template's fields: what the API server could not even decode.
+"""Types of a pod template's fields: values that the API server could not decode.
 
-The API server stops at the first such field; here all of them are named, and the rest is judged. For that
-`read` makes a copy of a template that is not in order, without what cannot be read and with nulls as the
-API server takes them: a null field is absent, a null in a list or a map is an empty value. Whether a template is
-in order, as nearly all are, msgspec says: for each type of the table there is a struct, made when the first
-template comes, and a template is in order if it can be read as the root's.
+The API server stops at the first such field. Here all of them are reported, and the rest is checked. For that `read`
+copies an invalid template without the unreadable values, and with nulls as the API server reads them: a null field is
+absent, a null in a list or a map is an empty value. Nearly all templates are valid, and msgspec decides that: each type
+of the table has a struct, created with the first template, and a template is valid if it decodes into the root's
+struct.
 
-A field that is not known may be younger than this version and passes; it is only reported when its name is
-nearly that of another.
+An unknown field may be newer than this version of Pumice and is accepted. It is reported only if its name is nearly
+that of another field.
 """
 
 import difflib
@@ -22,11 +22,9 @@ import msgspec
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
-
-__all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
 
 TPL_TYPE = Rule(
     "TPL-TYPE",
@@ -36,23 +34,21 @@ TPL_TYPE = Rule(
     reason="FieldValueTypeInvalid",
     phrases=("json: cannot unmarshal",),
 )
-TPL_UNKNOWN = Rule(
+TPL_UNKNOWN = warned(
     "TPL-UNKNOWN",
     "fields of a pod template exist",
     "The API server drops unknown fields, so a misspelt field has no effect.",
     "template: {spec: {containers: [{name: main, image: busybox, ressources: {…}}]}}",
-    level="warn",
 )
 
 _ALIKE = 0.8
-"""Share of common characters above which an unknown field is taken for a known one, misspelt.
-`hostnameOverride` was once younger than `hostname`: these two must not count as alike."""
+"""Share of common characters above which an unknown field counts as a misspelling. `hostnameOverride` is newer than `hostname`, and these two must not count as alike."""
 
 _LONGEST_SHOWN = 60
 _SPELLING = 4000
 """Work of comparing a field with those of its type, for the budget of suggestions."""
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
-"""Empty values of types; that of all others is an empty object."""
+"""Empty values of types; for all others it is an empty object."""
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _LEAP_YEAR = "2000"
@@ -62,11 +58,11 @@ _INTS = {
 
 
 class _Quantity:
-    """Stands for a quantity, which msgspec does not know."""
+    """Type of quantities, which msgspec does not have."""
 
 
 class _Time:
-    """Stands for a time; msgspec's own are read in more forms than Kubernetes reads."""
+    """Type of times; msgspec's own type accepts more forms than Kubernetes."""
 
 
 _TYPES: dict[str, Any] = {
@@ -81,7 +77,7 @@ _TYPES: dict[str, Any] = {
 
 
 def fits(found: object, notation: str = ROOT) -> bool:
-    """Whether a template is in order: all its fields known, of the right type, and none of them null.
+    """True if all fields of a template are known, have the right type, and are not null.
 
     Args:
         found: The template, or a value in it.
@@ -96,7 +92,7 @@ def fits(found: object, notation: str = ROOT) -> bool:
 
 @cache
 def _type_of(notation: str) -> Any:
-    """What msgspec reads a notation of the table as."""
+    """The msgspec type for a notation of the table."""
     if notation in _TYPES:
         return _TYPES[notation]
     if notation.startswith("[]"):
@@ -117,11 +113,11 @@ def _type_of(notation: str) -> Any:
 
 
 def _read(kind: type, found: Any) -> Any:
-    """Read what msgspec does not know.
+    """Read values of types that msgspec does not have.
 
     Raises:
         TypeError: It is a list or an object.
-        ValueError: It cannot be read; the message is not shown.
+        ValueError: The value is invalid; the message is not shown.
     """
     if kind is _Quantity:
         if type(found) not in (str, int, float):
@@ -139,11 +135,10 @@ _A_QUANTITY, _A_TIME = _Quantity(), _Time()
 
 
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
-    """Say what is of a wrong type or misspelt in a template that does not fit.
+    """Report wrong types and misspelt fields of a template for which `fits` is false.
 
     Returns:
-        A copy as the other checks may read it: every field in it has the right type and none is
-        null. And the paths of what could not be read and is left out.
+        A copy in which every field has the right type and none is null, and the paths of the values that were left out.
     """
     reader = _TypeReader(site)
     found = reader.value(site.path, template, ROOT)
@@ -151,14 +146,14 @@ def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
 
 
 class _TypeReader:
-    """A walk with paths and a copy, for what is not in order."""
+    """Reads an invalid template, with paths and a copy."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.unreadable: list[str] = []
 
     def value(self, path: str, found: Any, notation: str) -> Any:
-        """What a value reads as; None when it cannot be read."""
+        """The value as the API server reads it; None if it cannot."""
         if notation.startswith("[]"):
             return self._list(path, found, notation[2:])
         if notation.startswith("{}"):
@@ -235,12 +230,12 @@ def _problem(found: Any, expected: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _close(field: str, name: str) -> str:
-    """The field of a type whose name is nearly this, or an empty text."""
+    """The field of a type with nearly this name, or an empty text."""
     return alike(field, pod_types()[name])
 
 
 def alike(field: str, known: Iterable[str]) -> str:
-    """The known name that is nearly this one, or an empty text; case does not count."""
+    """The known name that is nearly this one, or an empty text; case is ignored."""
     if len(field) > _LONGEST_SHOWN:
         return ""
     originals = {each.lower(): each for each in known}

@@ -1,11 +1,12 @@
-"""Volumes of a pod: names, and where each comes from; for those of vendors, also what has replaced them.
+"""Volumes of a pod: names and sources; for sources of vendors also their replacements.
 
-Most sources only have fields that must not be empty. Whether an object that a source names exists is not asked.
-A volume without a source is an empty directory; one whose source is not known is newer than this version.
+Most sources only have fields that must not be empty. The existence of named objects is not checked. A volume without a
+source is an empty directory. An unknown source is newer than this version of Pumice.
 """
 
 import re
 
+from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
@@ -20,7 +21,6 @@ from pumice.webhook.rules.templates.shapes import (
     one_of,
     one_of_two,
     present,
-    quoted,
     refused,
     relative_path,
     remark,
@@ -31,8 +31,6 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-
-__all__ = ["VOLUMES"]
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
@@ -123,7 +121,7 @@ def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
-    """Check a volume's name with an iSCSI initiator: nodes call the connection by the name and the portal."""
+    """Check a volume with an iSCSI initiator: nodes name the connection after the volume and the portal."""
     length = len(f"{volume.get('name', '')}:{source.get('targetPortal', '')}")
     if "initiatorName" in source and length > _LONGEST_PORTAL:
         message = f"must have at most {_LONGEST_PORTAL} characters together with targetPortal, found {length}"
@@ -160,6 +158,7 @@ _driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lo
 _absolute = matching(
     TPL_VOLUME_SOURCE, "must be an absolute path", lambda path: path.startswith("/"), empty=True
 )
+_label = name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True)
 _registry = matching(
     TPL_VOLUME_SOURCE,
     "must be HOST:PORT, or several with commas between them",
@@ -196,10 +195,7 @@ _NEEDS = (
 _SOURCE_ROWS = (
     *projections.ROWS,
     Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
-    Row(
-        "storageos.volumeName|volumeNamespace",
-        name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True),
-    ),
+    Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _absolute),
     Row("emptyDir.sizeLimit", _size_limit),

@@ -1,0 +1,149 @@
+"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes."""
+
+import asyncio
+import secrets
+import ssl
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.api.crds import all_crds
+from pumice.certs.authority import Authority, generate_key
+from pumice.cli.development.dev_state import load
+from pumice.cli.development.dev_view import StoreView
+from pumice.cli.development.nodes import SimulatedNode
+from pumice.cli.files.checking import registry
+from pumice.cli.files.manifests import Manifest
+from pumice.cluster.client import Client
+from pumice.cluster.clock import SystemClock
+from pumice.cluster.connection import Connection
+from pumice.cluster.credentials import StaticCredentials, bearer
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.embedded import EmbeddedCluster, NodeTimings, Security
+from pumice.embedded.storage import StoredWrite
+from pumice.scheduler import Config, load_config
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
+from pumice.webhook.admission import Admission
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.rules.terms import Terms
+
+__all__ = ["DevCluster", "dev_cluster"]
+
+_SCHEDULER_NAMES = (keys.DEFAULT_SCHEDULER, "default-scheduler")
+"""There is no kube-scheduler, so pods that name none, as those of `kubectl run`, are placed, too."""
+_VALID_SECONDS = 10 * 365 * 86_400.0
+"""Validity of the certificate in seconds: longer than any process runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevCluster:
+    """A running cluster.
+
+    Attributes:
+        api: The API server; requests need the token of its kubeconfig.
+        client: A session with it.
+        components: Controller and scheduler; done only when one of them failed.
+    """
+
+    api: EmbeddedCluster
+    client: Client
+    components: asyncio.Task[None]
+
+
+def _security() -> Security:
+    """A token and a certificate for this process only."""
+    now = time.time()
+    authority = Authority.create(generate_key(), now - 60, now + _VALID_SECONDS)
+    leaf = authority.issue(
+        generate_key(), ["localhost"], ["127.0.0.1", "::1"], now - 60, now + _VALID_SECONDS
+    )
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.NamedTemporaryFile(
+        prefix="pumice-dev-"
+    ) as file:  # which its owner alone can read
+        file.write(leaf.certificate_pem + leaf.key_pem)
+        file.flush()
+        tls.load_cert_chain(file.name)
+    return Security(secrets.token_urlsafe(32), tls, authority.certificate_pem)
+
+
+@asynccontextmanager
+async def _client(url: str, security: Security) -> AsyncIterator[Client]:
+    tls = ssl.create_default_context(cadata=security.authority.decode())
+    credentials = StaticCredentials(bearer(security.token))
+    client = Client(Connection(server=url, credentials=credentials, tls=tls))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def dev_cluster(
+    nodes: Iterable[SimulatedNode],
+    *,
+    port: int = 0,
+    timings: NodeTimings | None = None,
+    config: Config | None = None,
+    state: Iterable[Manifest] = (),
+    on_write: Callable[[StoredWrite], None] | None = None,
+) -> AsyncIterator[DevCluster]:
+    """Run a cluster inside the block.
+
+    Every part is the one that runs in production; they talk to each other over HTTP on loopback.
+
+    Args:
+        nodes: Initial simulated nodes.
+        port: Port of the API server; 0 takes a free port.
+        timings: Delays of simulated nodes.
+        config: Configuration of the scheduler; the default if None.
+        state: Initial objects.
+        on_write: Called inside every write.
+
+    Raises:
+        UserError: An object of `state` is refused.
+        OSError: The port is taken.
+        Exception: The exception of a component, at the end of the block.
+    """
+    plugins, security = registry(), _security()
+    view = StoreView()
+    admission = Admission(Terms(), view, plugins)
+    cluster = EmbeddedCluster(
+        all_crds(),
+        admission=admission,
+        registrations=REGISTRATIONS,
+        port=port,
+        timings=timings,
+        workloads=True,
+        security=security,
+        records=True,
+    )
+    view.store = cluster.store
+    for node in nodes:
+        cluster.add_node(node.name, node.cpu, node.memory, resources={**node.resources})
+    if on_write is not None:
+        cluster.store.storage.listen(on_write)
+    async with cluster, _client(cluster.url, security) as client:
+        # Jobs name a queue, those of `state` too.
+        await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
+        load(cluster, state)
+        controller = ControllerWorker(
+            client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
+        )
+        settings = WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
+        scheduler = SchedulerWorker(client, config or load_config(None), settings)
+        stop = asyncio.Event()
+        components = asyncio.create_task(
+            run_until_stopped([*controller.tasks(), *scheduler.tasks()], stop=stop, signals=()),
+            name="components",
+        )
+        try:
+            yield DevCluster(cluster, client, components)
+        finally:
+            stop.set()
+            await asyncio.wait([components])
+        components.result()

@@ -1,0 +1,239 @@
+"""Offline admission: rules, settings and plugins for the offline verbs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.api.setting_errors import SettingError
+from pumice.cli.exits import UserError
+from pumice.cli.files.manifests import Manifest, Raw, read_bytes
+from pumice.cli.output import note
+
+if TYPE_CHECKING:
+    from pumice.plugins import PluginSettings, Registry
+    from pumice.webhook.admission import Admission
+    from pumice.webhook.offline import ManifestResult
+    from pumice.webhook.rules.resource_groups import ResourceGroups
+    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.view import Snapshot
+
+__all__ = [
+    "ManifestChecker",
+    "admission",
+    "job_check",
+    "placed",
+    "read_groups",
+    "read_plugin_settings",
+    "read_settings",
+    "registry",
+    "snapshot",
+]
+
+
+_TOLD, _LONGEST = 5, 400
+"""Maximum number of a Job's problems in its status, and the maximum length of each; `pumice lint` shows all of them."""
+
+
+@cache
+def registry() -> "Registry":
+    """The job plugins, those of installed packages included.
+
+    Raises:
+        UserError: An installed plugin is broken.
+    """
+    from pumice.plugins import PluginError, builtin
+
+    try:
+        return builtin().with_entry_points()
+    except PluginError as error:
+        raise UserError(str(error)) from None
+
+
+def read_settings(assignments: Sequence[str] | None) -> "Terms":
+    """Settings of admission from `--set NAME=VALUE`.
+
+    Raises:
+        UserError: There is no such setting or it has no such value.
+    """
+    from pumice.webhook.rules.terms import Terms
+
+    if not assignments:
+        return Terms()
+    from pumice.webhook.settings import AdmissionSettings
+
+    try:
+        return AdmissionSettings.from_assignments(assignments)
+    except SettingError as error:
+        raise UserError(*(f"--set: {each}" for each in error.problems)) from None
+
+
+def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "PluginSettings":
+    """Settings of job plugins from `NAME=VALUE` texts.
+
+    Args:
+        assignments: The texts.
+        flag: The flag that they were given by.
+
+    Raises:
+        UserError: There is no such setting or it has no such value.
+    """
+    from pumice.plugins import PluginSettings
+
+    try:
+        return PluginSettings.from_assignments(assignments or ())
+    except SettingError as error:
+        raise UserError(*(f"{flag}: {each}" for each in error.problems)) from None
+
+
+def read_groups(file: str | None) -> "ResourceGroups":
+    """Resource groups of `--admission-conf`; parts without effect are reported on stderr.
+
+    Raises:
+        UserError: The file cannot be read or used.
+    """
+    from pumice.webhook.rules.resource_groups import NO_GROUPS
+
+    if file is None:
+        return NO_GROUPS
+    from pumice.webhook.groups.parsing import parse
+
+    try:
+        groups, warnings = parse(read_bytes(file))
+    except SettingError as error:
+        first, *more = error.problems
+        for problem in (*error.warnings, *(error.problems if more else ())):
+            note(f"{file}: {problem}")
+        message = f"{len(error.problems)} problems, the first in {first}" if more else first
+        raise UserError(f"{file}: {message}") from None
+    for warning in warnings:
+        note(f"{file}: {warning}")
+    return groups
+
+
+def snapshot(state: Iterable[Raw], *, whole: bool = False) -> "Snapshot":
+    """The view of admission on a state; queues `root` and `default` always exist in it.
+
+    If the state has no queues, it is unknown which exist, and a reference to a queue is a warning.
+
+    Args:
+        state: The objects.
+        whole: Whether the state is complete, also if it has no objects of a kind.
+
+    Raises:
+        UserError: An object of the state that rules look at does not decode.
+    """
+    from pumice.webhook.view import Snapshot
+
+    objects = list(state)
+    complete = whole or any(kinds.of_object(each) == kinds.QUEUE for each in objects)
+    try:
+        return Snapshot.of(objects, complete=complete)
+    except msgspec.ValidationError as error:
+        raise UserError(f"--state: {error}") from None
+
+
+def admission(
+    state: Iterable[Raw],
+    settings: "Terms",
+    groups: "ResourceGroups",
+    *,
+    whole: bool = False,
+) -> "Admission":
+    """The rules over a state, which is `whole` for a server.
+
+    Raises:
+        UserError: An object of the state that rules look at does not decode.
+    """
+    from pumice.webhook.admission import Admission
+
+    return Admission(settings, snapshot(state, whole=whole), registry(), groups=groups)
+
+
+def job_check() -> Callable[[Raw], str]:
+    """The rules of admission for a Job alone, as a check of the controller.
+
+    The check does not read queues, priority classes and HyperNodes: they may be created later, and the scheduler
+    reports missing ones.
+    """
+    from pumice.webhook.offline import judge
+    from pumice.webhook.rules.resource_groups import NO_GROUPS
+    from pumice.webhook.rules.terms import Terms
+
+    rules = admission((), Terms(), NO_GROUPS)
+
+    def check(job: Raw) -> str:
+        first, more = (errors := judge(rules, job).errors)[:_TOLD], len(errors) - _TOLD
+        told = "; ".join(each.within(_LONGEST) for each in first)
+        return f"{told}; and {more} more" if more > 0 else told
+
+    return check
+
+
+def placed(manifest: Manifest) -> Raw:
+    """The object with the namespace that the API server would set."""
+    metadata = manifest.object.get("metadata")
+    if not manifest.namespace or not isinstance(metadata, dict):
+        return manifest.object
+    return manifest.object | {"metadata": metadata | {"namespace": manifest.namespace}}
+
+
+def _sighted(manifest: Manifest) -> Raw:
+    """A manifest as rules about other objects see it; one that cannot be decoded counts as existing.
+
+    Its own errors are reported by its own check.
+    """
+    from pumice.webhook.view import Snapshot
+
+    raw = placed(manifest)
+    try:
+        Snapshot.of([raw])
+    except msgspec.ValidationError:
+        metadata = {"name": manifest.name, "namespace": manifest.namespace}
+        return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": metadata}
+    return raw
+
+
+class ManifestChecker:
+    """Checks manifests that may refer to each other, over a state."""
+
+    def __init__(
+        self,
+        settings: "Terms",
+        state: Sequence[Manifest],
+        others: Sequence[Manifest] = (),
+        *,
+        groups: "ResourceGroups | None" = None,
+    ) -> None:
+        """Create a checker.
+
+        Args:
+            settings: Settings of admission.
+            state: Existing objects; a manifest with the name of one is an update.
+            others: The manifests to check; rules also find these objects, except the one that is being checked.
+            groups: Resource groups that pods may belong to.
+        """
+        from pumice.webhook.rules.resource_groups import NO_GROUPS
+
+        self._settings = settings
+        self._groups = groups or NO_GROUPS
+        self._existing = {each.identity: placed(each) for each in state}
+        self._others = {each.identity: _sighted(each) for each in others}
+        self._admission = admission(self._visible(""), settings, self._groups)
+
+    def judge(self, manifest: Manifest) -> "ManifestResult":
+        """Result of validating a manifest, with every problem."""
+        from pumice.webhook.offline import judge
+
+        rules = self._admission
+        if kinds.of_object(manifest.object) == kinds.QUEUE:
+            rules = admission(self._visible(manifest.identity), self._settings, self._groups)
+        old = self._existing.get(manifest.identity)
+        return judge(rules, placed(manifest), "UPDATE" if old else "CREATE", old)
+
+    def _visible(self, hidden: str) -> Iterable[Raw]:
+        """The objects that rules find: a queue that is checked must not count as its own sibling."""
+        others = {key: each for key, each in self._others.items() if key != hidden}
+        return (self._existing | others).values()

@@ -1,0 +1,318 @@
+"""Data of `pumice explain` about a gang, a Job, a pod or a queue; `explain_text` formats it.
+
+Numbers come from a scheduling cycle over the objects that were read. If the user may not read nodes, the numbers are
+left out, and the scheduler's message on the PodGroup is used.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pumice.api import keys
+from pumice.api.jobs import Job
+from pumice.api.names import pod_group_name
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod, PodCondition
+from pumice.api.quantities import format_milli, parse_milli
+from pumice.api.queues import Queue
+from pumice.cli.live.observed import ReadableCluster
+from pumice.cli.live.story import is_waiting, sentence, standing
+from pumice.plugins.native.places import number_in
+from pumice.scheduler import Config
+from pumice.scheduler.advice import advise
+from pumice.scheduler.simulate import Simulation, UnreadableObjectError
+
+__all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
+
+_NOT_STARTED = ("", "Pending", "Inqueue")
+_SCHEDULER = ("volcano",)
+_NEXT = "it fits now; the next scheduling cycle places it"
+
+Account = dict[str, Any]
+
+
+def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Account:
+    """A Job: its state, its gang, its pods and its events."""
+    namespace, name = job.metadata.namespace, job.metadata.name
+    group = seen.group(namespace, pod_group_name(name, job.metadata.uid))
+    pods = [
+        pod
+        for pod in seen.objects.pods
+        if pod.metadata.namespace == namespace and pod.metadata.label(keys.JOB_NAME) == name
+    ]
+    pods.sort(key=_position)
+    uids = {job.metadata.uid, *(pod.metadata.uid for pod in pods)}
+    if group is not None:
+        uids.add(group.metadata.uid)
+    return {
+        "job": f"{namespace}/{name}",
+        "phase": job.status.state.phase,
+        "waiting": is_waiting(job),
+        "message": sentence(job, group, pods),
+        "podGroup": _podgroup(group),
+        **_gang(group, pods, seen, config, now),
+        "pods": [_pod(pod) for pod in pods],
+        "events": events_about(seen.events, uids),
+        "notAllowed": seen.forbidden,
+    }
+
+
+def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Account:
+    """A pod: its node, or why it has none; its gang."""
+    key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    name = _group_of(pod)
+    group = seen.group(pod.metadata.namespace, name) if name else None
+    told = _pod(pod)
+    siblings = [
+        each
+        for each in seen.objects.pods
+        if name and _group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
+    ]
+    if pod.spec.node_name:
+        message = f"Pod {key} is on node {pod.spec.node_name} ({pod.status.phase or 'Pending'})"
+    elif told["message"]:
+        message = f"Pod {key} waits: {told['message']}"
+    elif name and group is None:
+        message = f"Pod {key} waits: PodGroup {pod.metadata.namespace}/{name} does not exist"
+    elif name:
+        message = f"Pod {key} waits for its gang {pod.metadata.namespace}/{name}"
+    else:
+        message = (
+            f"Pod {key} waits: no scheduler has said why (scheduler {pod.spec.scheduler_name})"
+        )
+    waits = not pod.spec.node_name
+    return {
+        "pod": key,
+        "waiting": waits,
+        "message": message,
+        "node": pod.spec.node_name,
+        "nominatedNode": pod.status.nominated_node_name,
+        "podGroup": _podgroup(group),
+        **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
+        "events": events_about(seen.events, {pod.metadata.uid}),
+        "notAllowed": seen.forbidden,
+    }
+
+
+def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Account:
+    """A queue: its state, its resources, and its waiting gangs in order."""
+    name = queue.metadata.name
+    simulation, error = _simulated(seen, config, now, before=True)
+    held, asked = simulation.sums(name) if simulation else ({}, {})
+    if simulation is not None:
+        simulation.line(name, now)  # from which what it deserves follows
+    deserved = simulation.deserved(name) if simulation else {}
+    spec = queue.spec
+    guarantee = spec.guarantee.resource if spec.guarantee else None
+    columns = {
+        "used": held,
+        "asked": asked,
+        "guarantee": _amounts(guarantee),
+        "deserved": deserved or _amounts(spec.deserved),
+        "capability": _amounts(spec.capability),
+    }
+    resources = sorted({resource for each in columns.values() for resource in each} - {"pods"})
+    gangs = positioned_gangs(seen, config, now).values()
+    waiting = [each for each in gangs if each["queue"] == name]
+    waiting.sort(key=lambda each: (each["position"] or len(waiting), each["podGroup"]))
+    state = queue.status.state or "Open"
+    message = f"Queue {name} is {state}; {_counted(len(waiting))} waiting"
+    return {
+        "queue": name,
+        "state": state,
+        "message": message,
+        "parent": spec.parent,
+        "resources": {
+            resource: {
+                column: format_milli(amounts[resource]) if resource in amounts else None
+                for column, amounts in columns.items()
+            }
+            for resource in resources
+        },
+        "waiting": waiting,
+        "notComputed": error,
+        "notAllowed": seen.forbidden,
+    }
+
+
+def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Account]:
+    """Waiting gangs by namespace and name; those of all namespaces if the user asked for all."""
+    simulation, _ = _simulated(seen, config, now)
+    return _waiting(seen, simulation)
+
+
+def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[str, Account]:
+    """Waiting gangs by `namespace/name`, each with its position in its queue.
+
+    An account has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None if the user may not
+    read the objects that determine the order.
+    """
+    simulation, _ = _simulated(seen, config, now, before=True)
+    lines = simulation.lines(now) if simulation else {}
+    if simulation is not None:
+        simulation.cycle(now)
+    # Gangs of all namespaces count in a queue.
+    everywhere = dataclasses.replace(seen, namespace=None)
+    gangs = {str(each["podGroup"]): each for each in _waiting(everywhere, simulation)}
+    for gang in gangs.values():
+        gang |= {"position": None, "gangsWaiting": None}
+    for line in lines.values():
+        waiting = [gangs[key] for key in line if key in gangs]
+        for number, gang in enumerate(waiting, 1):
+            gang |= {"position": number, "gangsWaiting": len(waiting)}
+    return gangs
+
+
+def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Account]:
+    """Waiting gangs, given a simulation after a cycle."""
+    pending = simulation.pending if simulation else {}
+    found = []
+    for group in seen.objects.pod_groups:
+        meta = group.metadata
+        key = f"{meta.namespace}/{meta.name}"
+        has_not_started = group.status.phase in _NOT_STARTED
+        if (seen.namespace or meta.namespace) != meta.namespace or not (
+            key in pending or has_not_started
+        ):
+            continue
+        reason = pending.get(key)
+        condition = standing(group)
+        said = condition.message if condition and condition.type != "Scheduled" else ""
+        if reason is not None:
+            why = reason.summary
+        else:
+            why = _NEXT if simulation else said or "no scheduler has said why"
+        found.append(
+            {
+                "podGroup": key,
+                "queue": group.spec.queue or keys.DEFAULT_QUEUE,
+                "phase": group.status.phase or "Pending",
+                "minMember": group.spec.min_member,
+                "summary": why,
+                "message": reason.message if reason else said,
+                "numbers": reason.numbers if reason else {},
+            }
+        )
+    return sorted(found, key=lambda each: str(each["podGroup"]))
+
+
+def _gang(
+    group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster, config: Config, now: float
+) -> Account:
+    """Counts of a gang that has pods without a node."""
+    waits = any(not pod.spec.node_name for pod in pods)
+    if group is None or not (waits or group.status.phase in _NOT_STARTED) or not seen.sees_cluster:
+        return _no_numbers()
+    names = tuple(sorted({each.spec.scheduler_name for each in pods})) or _SCHEDULER
+    try:
+        advice = advise(
+            seen.objects, config, group, now, names=names, other_queues=seen.sees_queues
+        )
+    except UnreadableObjectError as error:
+        return _no_numbers() | {"notComputed": str(error)}
+    summary = advice.reason.summary if advice.reason else ""
+    return {
+        "summary": _NEXT if advice.fits else summary,
+        "numbers": advice.reason.numbers if advice.reason else {},
+        "fits": advice.fits,
+        "ahead": list(advice.ahead),
+        "enough": [{"text": text, "change": change} for text, change in advice.enough],
+        "notComputed": None,
+    }
+
+
+def _no_numbers() -> Account:
+    return {
+        "summary": "",
+        "numbers": {},
+        "fits": None,
+        "ahead": [],
+        "enough": [],
+        "notComputed": None,
+    }
+
+
+def _simulated(
+    seen: ReadableCluster, config: Config, now: float, *, before: bool = False
+) -> tuple[Simulation | None, str | None]:
+    """A simulation after or before one cycle; None without the rights for it, or with the error in an object."""
+    if not seen.sees_cluster:
+        return None, None
+    names = {pod.spec.scheduler_name for pod in seen.objects.pods if _group_of(pod)}
+    try:
+        simulation = Simulation(
+            seen.objects, config, scheduler_names=tuple(sorted(names)) or _SCHEDULER
+        )
+    except UnreadableObjectError as error:
+        return None, str(error)
+    if not before:
+        simulation.cycle(now)
+    else:
+        simulation.settle(now)
+    return simulation, None
+
+
+def _group_of(pod: Pod) -> str:
+    annotation = pod.metadata.annotation
+    return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)
+
+
+def _podgroup(group: PodGroup | None) -> Account | None:
+    if group is None:
+        return None
+    return {
+        "name": group.metadata.name,
+        "queue": group.spec.queue,
+        "phase": group.status.phase,
+        "minMember": group.spec.min_member,
+        "conditions": group.status.conditions or [],
+    }
+
+
+def _pod(pod: Pod) -> Account:
+    conditions = pod.status.conditions or ()
+    said = next(
+        (each for each in conditions if each.type == "PodScheduled" and each.status == "False"),
+        PodCondition(),
+    )
+    return {
+        "name": pod.metadata.name,
+        "phase": pod.status.phase,
+        "node": pod.spec.node_name,
+        "nominatedNode": pod.status.nominated_node_name,
+        "reason": said.reason,
+        "message": said.message,
+    }
+
+
+def _position(pod: Pod) -> tuple[str, int, str]:
+    index = pod.metadata.label(keys.TASK_INDEX) or pod.metadata.annotation(keys.TASK_INDEX)
+    task = pod.metadata.annotation(keys.TASK_SPEC)
+    return task, number_in(index) or 0, pod.metadata.name
+
+
+def events_about(events: Sequence[Account], uids: set[str]) -> list[Account]:
+    """Events about objects, oldest first."""
+    told = []
+    for event in events:
+        about = event.get("involvedObject") or {}
+        if about.get("uid") in uids:
+            told.append(
+                {
+                    "time": event.get("lastTimestamp") or event.get("eventTime") or "",
+                    "type": event.get("type", ""),
+                    "object": f"{about.get('kind', '')}/{about.get('name', '')}",
+                    "reason": event.get("reason", ""),
+                    "message": event.get("message", ""),
+                    "count": event.get("count", 1),
+                }
+            )
+    return sorted(told, key=lambda each: (each["time"], each["object"]))
+
+
+def _amounts(resources: Mapping[str, str | int] | None) -> dict[str, int]:
+    return {name: parse_milli(value) for name, value in (resources or {}).items()}
+
+
+def _counted(gangs: int) -> str:
+    return "1 gang is" if gangs == 1 else f"{gangs} gangs are"

@@ -1,0 +1,179 @@
+"""The objects of a cluster that a user may read, for `pumice explain`.
+
+A user of a namespace may read what is in it, but not nodes, queues, or pods of other namespaces. Forbidden objects are
+left out, and the output names them.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.kinds import (
+    CSI_NODE,
+    EVENT,
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    STORAGE_CLASS,
+    Kind,
+)
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import Namespace, Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.cluster.client import Client
+from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
+from pumice.scheduler.simulate import ClusterObjects
+
+__all__ = ["ReadableCluster", "change", "observe"]
+
+T = TypeVar("T")
+
+_SETTLING = 1.0
+"""Seconds after a change for which further changes are awaited, so that they are shown together."""
+_LONGEST_WATCH = 290.0
+
+
+@dataclass(slots=True)
+class ReadableCluster:
+    """Objects of a cluster as far as the user may read them.
+
+    Attributes:
+        namespace: The requested namespace; None for all.
+        objects: Objects that the scheduler reads; those of the whole cluster if the user may read them.
+        events: Events of the namespace.
+        forbidden: Objects that the user may not read, as text.
+        versions: Collections that were read and can be watched: kind, namespace and resourceVersion.
+        sees_queues: Whether the queues of `objects` were read; otherwise they are the queues that PodGroups name.
+        sees_cluster: Whether the nodes, and the PodGroups and pods of all namespaces, were read.
+    """
+
+    namespace: str | None
+    objects: ClusterObjects = field(default_factory=ClusterObjects)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    forbidden: list[str] = field(default_factory=list)
+    versions: list[tuple[Kind, str | None, str]] = field(default_factory=list)
+    sees_queues: bool = True
+    sees_cluster: bool = True
+
+    def group(self, namespace: str, name: str) -> PodGroup | None:
+        """A PodGroup by name; None when it does not exist."""
+        for group in self.objects.pod_groups:
+            if (group.metadata.namespace, group.metadata.name) == (namespace, name):
+                return group
+        return None
+
+
+async def observe(client: Client, namespace: str | None, *, events: bool = True) -> ReadableCluster:
+    """Read the objects that the user may read.
+
+    Args:
+        client: The connection.
+        namespace: The namespace that must be readable; None for all namespaces.
+        events: Whether events are read, too.
+
+    Raises:
+        Forbidden: The user may not read PodGroups and pods even of the namespace.
+    """
+    found = ReadableCluster(namespace)
+    objects = found.objects
+    objects.nodes = await _everywhere(client, found, NODE, Node) or []
+    found.sees_cluster = "nodes" not in found.forbidden
+    objects.pod_groups = await _widely(client, found, POD_GROUP, PodGroup)
+    objects.pods = await _widely(client, found, POD, Pod)
+    queues = await _everywhere(client, found, QUEUE, Queue)
+    found.sees_queues = queues is not None
+    names = {group.spec.queue for group in objects.pod_groups} | {keys.DEFAULT_QUEUE}
+    objects.queues = queues or [
+        Queue(metadata=ObjectMeta(name=name)) for name in sorted(names - {""}) if queues is None
+    ]
+    objects.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
+    if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
+        objects.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
+    if found.sees_cluster and any(_has_claims(each) for each in objects.pods):
+        claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
+        volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
+        objects.claims, objects.volumes = claims or [], volumes or []
+        classes = await _everywhere(client, found, STORAGE_CLASS, StorageClass)
+        csi_nodes = await _everywhere(client, found, CSI_NODE, CsiNode)
+        objects.storage_classes, objects.csi_nodes = classes or [], csi_nodes or []
+    if not events:
+        return found
+    try:
+        found.events = (await client.list(EVENT, namespace))["items"]
+    except Forbidden:
+        found.forbidden.append("events")
+    return found
+
+
+def _has_claims(pod: Pod) -> bool:
+    """True if a pod mounts claims, so that volumes affect its placement."""
+    volumes = pod.spec.volumes or ()
+    return any(each.persistent_volume_claim or each.ephemeral for each in volumes)
+
+
+async def _widely(client: Client, found: ReadableCluster, kind: Kind, type_: type[T]) -> list[T]:
+    """All objects of a kind if they are needed; otherwise those of the requested namespace."""
+    items = await _everywhere(client, found, kind, type_) if found.sees_cluster else None
+    if items is None:
+        found.sees_cluster = False
+        items = await _read(client, found, kind, found.namespace, type_)
+    return items
+
+
+async def _everywhere(
+    client: Client, found: ReadableCluster, kind: Kind, type_: type[T]
+) -> list[T] | None:
+    """All objects of a kind; None if the user may not read them, which is recorded."""
+    try:
+        return await _read(client, found, kind, None, type_)
+    except Forbidden:
+        scope = " of all namespaces" if kind.namespaced else ""
+        found.forbidden.append(f"{kind.plural}{scope}")
+        return None
+    except NotFound:
+        return []  # the kind is not installed
+
+
+async def _read(
+    client: Client, found: ReadableCluster, kind: Kind, namespace: str | None, type_: type[T]
+) -> list[T]:
+    listed = await client.list(kind, namespace)
+    version = (listed.get("metadata") or {}).get("resourceVersion", "")
+    if kind in (NODE, POD_GROUP, POD, QUEUE):
+        found.versions.append((kind, namespace, version))
+    return [msgspec.convert(each, type_) for each in listed["items"]]
+
+
+async def change(client: Client, seen: ReadableCluster) -> None:
+    """Wait until an object that was read has changed, or a watch has ended."""
+    tasks = [asyncio.create_task(_first_change(client, *each)) for each in seen.versions]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(_SETTLING)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _first_change(client: Client, kind: Kind, namespace: str | None, version: str) -> None:
+    try:
+        events = client.watch(kind, namespace, resource_version=version, timeout=_LONGEST_WATCH)
+        async for event, _ in events:
+            if event != "BOOKMARK":
+                return
+    except (Gone, Unavailable):
+        return
+    except Forbidden:
+        await asyncio.sleep(_LONGEST_WATCH)  # it may be read, but not watched

@@ -1,0 +1,134 @@
+"""Commands that read a cluster: one event loop, and each failure in one line."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pumice.cli.exits import UserError
+
+if TYPE_CHECKING:
+    from pumice.api.kinds import Kind
+    from pumice.cluster.client import Client, Object
+    from pumice.cluster.errors import ApiError
+
+__all__ = ["ClusterOptions", "error_text", "get", "listed", "name_of", "run"]
+
+T = TypeVar("T")
+
+_OTHER = "choose another one with --context NAME, --kubeconfig FILE or --master URL"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """The options that name an API server.
+
+    Attributes:
+        kubeconfig: Path of a kubeconfig file.
+        context: Name of a context of it.
+        server: URL of the API server.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    server: str | None = None
+
+    def connect(self) -> "AbstractAsyncContextManager[Client]":
+        """Open a session with the API server, for an `async with` block."""
+        from pumice.cluster.client import Client
+
+        kubeconfig = str(self.kubeconfig) if self.kubeconfig else None
+        return Client.connect(kubeconfig, self.server, context=self.context, fail_fast=True)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command that reads from the API server.
+
+    Raises:
+        UserError: No API server is configured, or it cannot be reached, or it refuses a request.
+    """
+    from pumice.cluster.connection import ConfigurationError
+    from pumice.cluster.errors import ApiError
+
+    try:
+        return asyncio.run(work)
+    except ConfigurationError as error:
+        raise UserError(str(error)) from None
+    except ApiError as error:
+        raise UserError(error_text(error)) from None
+
+
+def error_text(error: "ApiError") -> str:
+    """An error of the API server as one line for the user."""
+    from pumice.cluster.errors import Forbidden
+    from pumice.cluster.failures import CONNECTION_FAILED, NOT_TRUSTED
+
+    if error.reason == CONNECTION_FAILED:
+        return f"{error.message}; is the cluster running? Otherwise {_OTHER}"
+    if error.reason == NOT_TRUSTED:
+        return f"{error.message}; {_OTHER}"
+    if isinstance(error, Forbidden):
+        return f"not allowed: {error.message}"
+    return str(error)
+
+
+async def get(client: "Client", kind: "Kind", name: str, namespace: str | None) -> "Object":
+    """Read one object.
+
+    Raises:
+        UserError: It does not exist.
+    """
+    from pumice.cluster.errors import NotFound
+
+    where = namespace if kind.namespaced else None
+    try:
+        return await client.get(kind, name, where)
+    except NotFound:
+        place = f" in namespace {where}" if where else ""
+        word = kind.kind.lower()
+        raise UserError(f"{word}/{name}: there is no such {kind.kind}{place}") from None
+
+
+async def listed(
+    client: "Client", kind: "Kind", namespace: str | None, selector: str | None = None
+) -> "tuple[list[Object], str]":
+    """Read a collection, 500 objects a request.
+
+    Returns:
+        The objects, and the resourceVersion from which changes can be watched.
+
+    Raises:
+        UserError: The kind is not installed.
+    """
+    from pumice.cluster.errors import Gone, NotFound
+
+    for is_last in (False, False, True):
+        try:
+            found = await client.list(kind, namespace, label_selector=selector)
+        except Gone:  # it took longer than the API server remembers the state of the first page
+            if is_last:
+                raise
+        except NotFound:
+            message = f"the cluster has no kind {kind.kind} ({kind.api_version})"
+            raise UserError(f"{message}: install Pumice, or its CRDs") from None
+        else:
+            return found["items"], str((found.get("metadata") or {}).get("resourceVersion", ""))
+    raise AssertionError
+
+
+def name_of(text: str, *words: str) -> str:
+    """The name in `NAME` or `KIND/NAME`.
+
+    Args:
+        text: The argument.
+        words: Accepted names of the kind.
+
+    Raises:
+        UserError: It is of another kind, or empty.
+    """
+    word, slash, name = text.rpartition("/")
+    if not name or (slash and word.lower() not in words):
+        raise UserError(f"{text!r}: expected NAME or {words[0]}/NAME")
+    return name

@@ -1,0 +1,1 @@
+"""What the long-running components share: start, logs, health, certificates, flags of their own."""

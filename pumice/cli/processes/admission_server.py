@@ -1,0 +1,143 @@
+"""The server of `pumice webhook`: admission over HTTP, with a cluster or with objects from files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pumice.cli.exits import UserError
+from pumice.cli.files.checking import read_groups, registry
+from pumice.cli.processes.components import connected, in_cluster, require_port
+from pumice.cli.processes.serving import CertificateNames, compared, from_files, of_our_own
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.plugins import PluginSettings
+from pumice.webhook.registrations import enabled_paths
+from pumice.webhook.rules.terms import Terms
+from pumice.webhook.server import (
+    Certificates,
+    InsecureAddressError,
+    ServerSettings,
+    StateSource,
+    WebhookWorker,
+)
+from pumice.webhook.view import Snapshot
+
+__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
+
+_LONGEST_DRAIN = 300.0
+"""Maximum drain time in seconds, as in the chart; a terminating pod has about as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionServer:
+    """Options of the server.
+
+    Attributes:
+        admission: Settings of admission.
+        plugin_settings: What the cluster's operator has decided about job plugins.
+        paths: Enabled endpoints; all if None.
+        files: Certificate and key that another tool renews.
+        listening: Addresses and shutdown.
+        conf: File of resource groups.
+        view: Objects from files; None with a cluster.
+        names: Names in certificates that Pumice creates.
+    """
+
+    admission: Terms
+    plugin_settings: PluginSettings
+    paths: tuple[str, ...] | None
+    files: tuple[Path | None, Path | None]
+    listening: ServerSettings
+    conf: str | None
+    view: Snapshot | None
+    names: CertificateNames
+
+    def check(self) -> None:
+        """Check the files without starting a server.
+
+        Raises:
+            UserError: One of them cannot be used.
+        """
+        read_groups(self.conf)
+        from_files(*self.files)
+
+    async def run(self, kubeconfig: Path | None, server: str | None) -> None:
+        """Serve until a signal to stop.
+
+        Raises:
+            UserError: The server cannot listen, its certificate cannot be used, or it would serve without TLS on a
+                public address.
+        """
+        require_port("--port", self.listening.host, self.listening.port)
+        require_port("--metrics-port", self.listening.host, self.listening.metrics_port)
+        files = from_files(*self.files)
+        try:
+            if self.view is not None:
+                await self._serve(StateSource(self.view), files)
+                return
+            async with connected(kubeconfig, server) as client:
+                names = self.names
+                kept = compared(files, client, names) if files else of_our_own(client, names)
+                await self._serve(StateSource.of_cluster(client), kept)
+        except InsecureAddressError as error:
+            raise UserError(str(error)) from None
+
+    async def _serve(self, source: StateSource, certificates: Certificates | None) -> None:
+        worker = WebhookWorker(
+            source,
+            registry(),
+            self.admission,
+            self.listening,
+            certificates,
+            paths=self.paths,
+            conf=Path(self.conf) if self.conf is not None else None,
+            plugin_settings=self.plugin_settings,
+        )
+        await run_until_stopped(worker.tasks())
+
+
+def read_paths(enabled: str | None) -> tuple[str, ...] | None:
+    """Paths of `--enabled-admission`; None for all.
+
+    Raises:
+        UserError: There is no such endpoint.
+    """
+    if enabled is None:
+        return None
+    try:
+        return enabled_paths(enabled)
+    except ValueError as error:
+        raise UserError(f"--enabled-admission: {error}") from None
+
+
+def paired(certificate: Path | None, key: Path | None) -> tuple[Path | None, Path | None]:
+    """A certificate and its key, or neither.
+
+    Raises:
+        UserError: One of them is missing.
+    """
+    if (certificate is None) != (key is None):
+        raise UserError("--tls-cert-file and --tls-private-key-file go together, one is missing")
+    return certificate, key
+
+
+def listening_at(
+    host: str | None, port: int, metrics_port: int | None, drain_seconds: float | None
+) -> ServerSettings:
+    """Defaults for listening and shutdown: all addresses in a pod, loopback otherwise.
+
+    Raises:
+        UserError: The drain time is too long, or both ports are equal.
+    """
+    if drain_seconds is not None and not 0 <= drain_seconds <= _LONGEST_DRAIN:
+        raise UserError(
+            f"--drain-seconds {drain_seconds:g}: expected 0 to {_LONGEST_DRAIN:g} seconds"
+        )
+    if port and port == metrics_port:
+        raise UserError(f"--port and --metrics-port are both {port}")
+    in_pod = in_cluster()
+    drain = 5.0 if in_pod else 0.0
+    return ServerSettings(
+        host=host or ("0.0.0.0" if in_pod else "127.0.0.1"),
+        port=port,
+        metrics_port=metrics_port,
+        drain_seconds=drain if drain_seconds is None else drain_seconds,
+    )

@@ -1,0 +1,198 @@
+"""Shared by the components: event loop, logs, health, and error messages at start."""
+
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pumice.cli.exits import REFUSED, UserError, finish
+from pumice.cli.live.sessions import error_text
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from pumice.cluster.client import Client
+    from pumice.cluster.elected import ElectedWorker
+    from pumice.cluster.leader import LeaseTimes
+    from pumice.serving.probes import Check
+
+__all__ = [
+    "connected",
+    "identity",
+    "in_cluster",
+    "read_lease_times",
+    "read_seconds",
+    "report_ignored",
+    "require_port",
+    "run",
+    "run_worker",
+    "serving_health",
+]
+
+logger = logging.getLogger("pumice")
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a component until it gets a signal to stop.
+
+    Raises:
+        UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
+    """
+    import uvloop
+
+    from pumice.cluster.connection import ConfigurationError
+    from pumice.cluster.errors import ApiError
+    from pumice.cluster.lifecycle import TaskEndedError
+
+    try:
+        uvloop.run(work())
+    except ConfigurationError as error:
+        raise UserError(str(error)) from None
+    except ApiError as error:
+        raise UserError(error_text(error)) from None
+    except TaskEndedError as error:
+        logger.error("%s", error)
+        finish(REFUSED)
+
+
+def run_worker(
+    kubeconfig: Path | None,
+    server: str | None,
+    metrics_port: int | None,
+    make: "Callable[[Client], ElectedWorker[Any, Any]]",
+) -> None:
+    """Run a component with leader election until it gets a signal to stop.
+
+    Args:
+        kubeconfig: How to reach the API server.
+        server: Its URL, instead.
+        metrics_port: Port for health and metrics; None for none.
+        make: Creates the component from a session.
+
+    Raises:
+        UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
+    """
+    from pumice.cli.processes import lean
+    from pumice.cluster.lifecycle import run_until_stopped
+
+    async def work() -> None:
+        async with connected(kubeconfig, server) as client:
+            worker = make(client)
+            registry = worker.metrics.registry
+            async with serving_health(metrics_port, registry, worker.checks, worker.notes):
+                await run_until_stopped(worker.tasks())
+
+    with (
+        lean.settled()
+    ):  # a full collection stops the event loop, the longer the more pods there are
+        run(work)
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterator[Client]":
+    """A session with the API server that the options name."""
+    from pumice.cluster.client import Client
+
+    async with Client.connect(kubeconfig, server) as client:
+        logger.info("API server %s", client.connection.server)
+        yield client
+
+
+@asynccontextmanager
+async def serving_health(
+    port: int | None,
+    registry: "CollectorRegistry",
+    checks: "Mapping[str, Check]",
+    notes: "Mapping[str, Check] | None" = None,
+) -> AsyncIterator[None]:
+    """Serve health and metrics on a port, if one is given.
+
+    Raises:
+        UserError: The port cannot be listened on.
+    """
+    if port is None:
+        yield
+        return
+    from pumice.cli.processes.health import HealthServer
+
+    server = HealthServer(port, registry, checks, notes)
+    try:
+        await server.__aenter__()
+    except OSError as error:
+        raise UserError(f"--metrics-port {port}: {error.strerror or error}") from None
+    logger.info("health and metrics on port %d", server.port)
+    try:
+        yield
+    finally:
+        await server.__aexit__()
+
+
+def require_port(option: str, host: str, port: int | None) -> None:
+    """Check that a port is free; otherwise a later failure would end in a traceback.
+
+    Raises:
+        UserError: It is taken, or the address is not one of this machine.
+    """
+    if port is None:
+        return
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UserError(f"{option} {port} on {host}: {error.strerror or error}") from None
+
+
+def in_cluster() -> bool:
+    """Whether this process runs in a pod."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
+def identity() -> str:
+    """A unique name of this process."""
+    return f"{socket.gethostname()}_{os.getpid()}"
+
+
+def read_seconds(option: str, text: str) -> float:
+    """Read a duration: `500ms`, `1s`, `1m30s`, or seconds.
+
+    Raises:
+        UserError: The text is not a duration, or not above zero.
+    """
+    from pumice.api.durations import parse_seconds
+
+    try:
+        seconds: float | None = float(text)
+    except ValueError:
+        seconds = parse_seconds(text)
+    if seconds is None or not 0 < seconds < float("inf"):
+        raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
+    return seconds
+
+
+def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
+    """Read the three times of leader election.
+
+    Raises:
+        UserError: One is not a duration, or their order is wrong.
+    """
+    from pumice.cluster.leader import LeaseTimes
+
+    try:
+        return LeaseTimes(
+            lease_duration=read_seconds("--leader-elect-lease-duration", duration),
+            renew_deadline=read_seconds("--leader-elect-renew-deadline", deadline),
+            retry_period=read_seconds("--leader-elect-retry-period", period),
+        )
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def report_ignored(arguments: Sequence[str]) -> None:
+    """Report arguments that have no effect here; Volcano's charts pass some."""
+    if arguments:
+        logger.info("ignored arguments: %s", " ".join(arguments))

@@ -1,0 +1,60 @@
+"""The subresource `scale`: the number of replicas of a workload, which `kubectl scale` reads and writes."""
+
+from pumice.api.fields import FieldError
+from pumice.api.kinds import Kind
+from pumice.embedded import shapes, statuses
+from pumice.embedded.calls import Call
+from pumice.embedded.storage import Obj
+
+__all__ = ["SCALE", "scale_of", "scaled"]
+
+SCALE = Kind("autoscaling", "v1", "Scale", "scales")
+
+
+def scale_of(obj: Obj) -> Obj:
+    """The Scale of a ReplicaSet, ReplicationController, Deployment or StatefulSet."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    replicas = spec.get("replicas", 1)  # the API server's default, which this one does not write
+    counted: Obj = {"replicas": status.get("replicas", 0)}
+    if selector := _selector(spec.get("selector") or {}):
+        counted["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": counted,
+    }
+
+
+def scaled(call: Call, obj: Obj, scale: Obj) -> Obj:
+    """A workload with the replicas of a Scale; the workload is edited.
+
+    Raises:
+        ApiStatusError: 400 or 422: the Scale has another form, or a negative number of replicas.
+    """
+    shapes.check(shapes.SCALE, scale, "Scale", "autoscaling/v1")
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        message = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        error = FieldError("spec.replicas", message, "API-NEGATIVE", "FieldValueInvalid")
+        raise statuses.invalid(SCALE, call.name, [error])
+    preconditions = scale.get("metadata") or {}
+    for key in ("uid", "resourceVersion"):
+        if preconditions.get(key):
+            obj["metadata"][key] = preconditions[key]
+    obj["spec"] = {**(obj.get("spec") or {}), "replicas": replicas}
+    return obj
+
+
+def _selector(selector: Obj) -> str:
+    """A selector as `kubectl -l` takes it; that of a ReplicationController is a map of labels."""
+    is_map = not {"matchLabels", "matchExpressions"} & selector.keys()
+    labels = selector if is_map else selector.get("matchLabels") or {}
+    parts = [(key, f"{key}={value}") for key, value in labels.items()]
+    for each in selector.get("matchExpressions") or () if not is_map else ():
+        key, values = each["key"], f"({','.join(sorted(each.get('values') or ()))})"
+        text = {"In": f"{key} in {values}", "NotIn": f"{key} notin {values}", "Exists": key}
+        parts.append((key, text.get(each["operator"], f"!{key}")))
+    return ",".join(text for _, text in sorted(parts))
