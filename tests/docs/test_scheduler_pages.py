@@ -22,7 +22,7 @@ from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.docs.pages import ROOT, blocks
-from tests.unit.scheduler.scenes import NOW, Scene
+from tests.unit.scheduler.scenarios import NOW, Scene
 from tools import scheduler_pages
 from tools.generate import GENERATORS
 
