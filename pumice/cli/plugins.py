@@ -39,7 +39,7 @@ def plugins(
         str | None,
         typer.Argument(
             metavar="NAME|check",
-            help="Show this plugin alone; check tries the contract on a plugin of your own.",
+            help="Show only this plugin; `check` tests the contract of job plugins on your own plugin.",
             show_default=False,
         ),
     ] = None,
@@ -47,7 +47,7 @@ def plugins(
         str | None,
         typer.Argument(
             metavar="MODULE",
-            help="The plugin to check: package.module or file.py, with :Class where there are several.",
+            help="The plugin to check: package.module or file.py, with :Class if there are several.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,10 @@ def plugins(
     examples: Annotated[
         int,
         typer.Option(
-            "--examples", metavar="N", min=1, help="Jobs that `check` tries for each sentence."
+            "--examples",
+            metavar="N",
+            min=1,
+            help="Number of Jobs that `check` tries for each promise of the contract.",
         ),
     ] = 100,
 ) -> None:

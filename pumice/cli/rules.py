@@ -30,8 +30,7 @@ def rules(
         str | None,
         typer.Argument(
             metavar="CODE|WORD",
-            help="A rule's code, as messages end with it, or how codes begin; otherwise words that are looked for in rules, "
-            "their examples and messages, Volcano's included.",
+            help="A rule's code (the last word of its messages), the first part of codes, or words to search in rules, examples and messages, including Volcano's.",
             show_default=False,
         ),
     ] = None,
