@@ -1,4 +1,4 @@
-"""Admission by a function of this process, in the order and the words of a real API server.
+"""Admission by a function of this process, in the order and with the messages of a real API server.
 
 The webhook's own review function is called with the review that kube-apiserver would have sent and
 its answer is treated as kube-apiserver treats it, so that what is admitted here is admitted there.

@@ -1,4 +1,4 @@
-"""Server-side apply: merge a configuration, keep to what one owns, say whom one would overrule.
+"""Server-side apply: merge a configuration, update field ownership, detect conflicts.
 
 Source: Kubernetes documentation, "Server-Side Apply", sections on conflicts, merge strategy and
 transferring ownership.

@@ -1,7 +1,7 @@
-"""Garbage collection: dependents follow their owners, namespaces take their content along.
+"""Garbage collection: dependents are deleted after their owners, and content with its namespace.
 
-Every write is noted synchronously; the work is done afterwards, in the order of the notes, by
-`run_pending`, which the server calls from a task of its own and a test may call directly.
+Every write is recorded synchronously. The work is done later, in that order, by `run_pending`, which the server calls
+in a task and tests may call directly.
 """
 
 import contextlib

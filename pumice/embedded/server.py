@@ -1,4 +1,4 @@
-"""The HTTP server: paths to answers, errors to Statuses, watches to streams."""
+"""The HTTP server: paths to responses, errors to Statuses, watches to streams."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""A watch: what has changed since a version, and from then on, line by line.
+"""A watch: changes after a version, streamed line by line.
 
 Source: Kubernetes API concepts, "Efficient detection of changes", "Watch bookmarks" and
 "Streaming lists".

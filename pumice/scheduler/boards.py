@@ -1,6 +1,7 @@
 """The boards of a session.
 
-Pods of one class share a board. What no placement changes is shared by classes that differ in their requests alone.
+Pods of one class share a board. Results that no placement changes are shared by classes that differ only in their
+requests.
 """
 
 from collections.abc import Hashable
@@ -26,7 +27,7 @@ A board that others have been used after so often has to be computed again anywa
 
 
 class Boards:
-    """Boards, made when they are asked for."""
+    """Boards, created when they are needed."""
 
     __slots__ = (
         "_boards",
@@ -72,7 +73,7 @@ class Boards:
 
         Args:
             task: The pod.
-            queue: Queue that the pod counts in.
+            queue: Queue of the pod.
             gang: Key of its gang if nodes are reserved for it; otherwise empty.
         """
         key = (self.alike(task), self._kind(queue), gang)

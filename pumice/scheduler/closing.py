@@ -1,6 +1,6 @@
 """The end of a session: the outcome of each gang is recorded, and reports that are due are emitted.
 
-Only gangs that changed, were tried, or have something due are looked at; the others are as they were.
+Only gangs that changed, were tried, or have a report that is due are processed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +32,13 @@ __all__ = ["Closing", "unenforced"]
 
 
 class Closing:
-    """Collects what a session has to say.
+    """Collects the results of a session.
 
     Attributes:
         statuses: PodGroup statuses that changed.
-        urgent: Keys of those that are to be written at once.
-        pods: Verdicts on pods that changed.
-        events: What to tell the owners.
+        urgent: Keys of the statuses to write immediately.
+        pods: Changed conditions of pods.
+        events: Events for the owners.
     """
 
     def __init__(self, session: Session) -> None:
@@ -84,7 +84,7 @@ class Closing:
             job.asks = self._asks(job)
 
     def _look(self, job: JobInfo) -> None:
-        """Find out why a gang waits."""
+        """Find the reason why a gang waits."""
         now, (moment, count) = self._session.now, job.arrived
         if len(job.tasks) != count:
             moment = now if len(job.tasks) > count else moment
@@ -148,7 +148,7 @@ class Closing:
         return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
 
     def _wake(self, job: JobInfo, moment: float) -> None:
-        """Have a job looked at again at a moment, UNIX seconds."""
+        """Schedule a check of a job at a time in UNIX seconds."""
         if moment != NEVER:
             self._state.dues[job.key] = min(moment, self._state.dues.get(job.key, NEVER))
 

@@ -1,4 +1,4 @@
-"""A waiting line whose order is asked for again when an element is about to have a turn."""
+"""A waiting line whose order is computed again before an element is taken."""
 
 from bisect import insort
 from collections.abc import Callable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Line(Generic[T]):
-    """A sorted list that never answers from stale keys.
+    """A sorted list that does not return elements by outdated keys.
 
     The key of a waiting element may have grown since it was put in (the share of a queue); an element that is found to
     have become bigger goes back into the line. A key that has become smaller is not found that way, so all keys are taken
@@ -65,7 +65,7 @@ class Line(Generic[T]):
         return self._first < len(self._waiting) or bool(self._alone or self._back)
 
     def push(self, element: T) -> None:
-        """Put an element in."""
+        """Add an element."""
         if not self._alone and self._first == len(self._waiting) and not self._back:
             self._alone.append(element)
             return
@@ -77,7 +77,7 @@ class Line(Generic[T]):
             self._put(self._alone.pop())
 
     def pop(self) -> T:
-        """Take out the first.
+        """Take out the first element.
 
         Raises:
             IndexError: The line is empty.

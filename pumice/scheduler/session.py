@@ -1,4 +1,4 @@
-"""A session: one cycle's view of the state, the plugins' answers to it, and what has been decided."""
+"""A session: the state during one cycle, the plugins' answers, and the decisions."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence, Set
 from itertools import islice
@@ -34,7 +34,7 @@ from pumice.scheduler.view import SessionView
 __all__ = ["Session"]
 
 _OUTDATED = 3
-"""Gangs that a session tries only because their reasons tell of nodes that have changed."""
+"""Maximum number of gangs that a session tries only because their reasons are about nodes that have changed."""
 
 
 class Session(PluginAnswers):
@@ -116,11 +116,11 @@ class Session(PluginAnswers):
     # -- who takes part ----------------------------------------------------------------------
 
     def is_pending(self, job: JobInfo) -> bool:
-        """Whether a job has not been let into its queue, in this session neither."""
+        """True if a job is not in its queue, also not by this session."""
         return job.is_pending and job.key not in self.entered
 
     def queue_of(self, job: JobInfo) -> Queue | None:
-        """The queue of a job if that is open or the job has pods in it, or None after noting why there is none."""
+        """The queue of a job if it is open or the job has pods in it; otherwise None, and the reason is recorded."""
         queue = self.state.queues.get(job.queue)
         if queue is not None and (queue.is_open or job.holding):
             return queue
@@ -140,7 +140,7 @@ class Session(PluginAnswers):
     # -- prospects ---------------------------------------------------------------------------
 
     def is_hopeless(self, job: JobInfo) -> bool:
-        """Whether a job need not be tried, because the nodes still have too few places for it."""
+        """True if a job need not be tried, because the nodes still have too few places for it."""
         if job.shortage is None or job.key in self._anew:
             return False
         try:
@@ -208,7 +208,7 @@ class Session(PluginAnswers):
         return not lack(job, self.view.rows, nodes, self.usable)
 
     def reserve(self, reservation: Reservation | None) -> None:
-        """Let a reservation be in force."""
+        """Set the reservation."""
         if reservation is not None:
             self.state.set_reservation(reservation)
             self._boards.clear()
@@ -256,7 +256,7 @@ class Session(PluginAnswers):
         self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
 
     def commit(self, statement: Statement) -> None:
-        """Let a statement's decisions leave the session."""
+        """Commit a statement."""
         self.pipelined.update(statement.promises)
         statement.commit()
 
@@ -267,12 +267,12 @@ class Session(PluginAnswers):
             each.call(job)
 
     def keep(self, statement: Statement) -> None:
-        """Let a statement count until the end of the session, without committing it."""
+        """Keep a statement until the end of the session without committing it."""
         self._kept.append(statement)
         self.pipelined.update(statement.promises)
 
     def pass_over(self) -> None:
-        """Note what has changed for the jobs that were not tried; the end of a session that no error ended."""
+        """Record changes for the jobs that were not tried; call it at the end of a session without an error."""
         tried = self.tried
         passed = [
             job
@@ -296,7 +296,7 @@ class Session(PluginAnswers):
         return keys
 
     def close(self) -> dict[str, str]:
-        """Undo what must not outlive the session.
+        """Undo everything that must not stay after the session.
 
         Returns:
             Nominations that changed: pod to node, empty for none.

@@ -1,4 +1,4 @@
-"""Which candidates for eviction the plugins allow, and which plugins spare the others."""
+"""Candidates for eviction that the plugins allow, and the plugins that protect the others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ class Reversed:
 
 @dataclass(frozen=True, slots=True)
 class VictimAnswers:
-    """What plugins say about candidates.
+    """The plugins' answers about candidates.
 
     Attributes:
         may: Those that may go.

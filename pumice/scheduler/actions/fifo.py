@@ -13,7 +13,7 @@ __all__ = ["hold_back"]
 
 
 def hold_back(session: Session, queue: Queue, first: JobInfo, line: Line[JobInfo]) -> None:
-    """Refuse the gangs behind one that does not fit, and empty the line."""
+    """Refuse the gangs behind one that does not fit, and empty the queue line."""
     name = queue.metadata.name
     message = f"queue {name} takes gangs in order (spec.dequeueStrategy: fifo), and {first.key} ahead of this one does not fit"
     reason = Reason("BehindInQueue", message, {"queue": name, "ahead": first.key}, (name,))

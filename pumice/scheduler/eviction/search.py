@@ -1,7 +1,7 @@
-"""Which node to make room on for a pod: the one where it costs the least.
+"""Search for the node on which making room for a pod costs least.
 
-Nodes are looked at by their lower bounds, a few at a time and more with each step, until none can be better than the best
-found. Bounds and what was found out about nodes are kept for all pods of a class, and for all gangs with such pods.
+Nodes are examined in the order of their lower bounds, in growing batches, until none can be better than the best
+result. Bounds and results are cached for all pods of a class, also in different gangs.
 """
 
 from collections.abc import Hashable, Iterator
@@ -45,7 +45,7 @@ class Search:
         self._tentative.clear()
 
     def discard(self, statement: Statement) -> None:
-        """Undo the decisions of a statement, and what was computed from them."""
+        """Undo the decisions of a statement, and the cached results that depend on them."""
         if not len(statement):
             return
         statement.discard()
@@ -69,7 +69,7 @@ class Search:
     def place(
         self, preemptor: Preemptor, rules: Rules, statement: Statement
     ) -> EvictionPlan | None:
-        """Evict pods for a pod and promise it their place; None if that is not possible."""
+        """Evict pods for a pod and pipeline it; None if that is not possible."""
         plan = self.find(preemptor, rules, statement)
         if plan is not None:
             self.apply(plan, preemptor, statement)
@@ -85,7 +85,7 @@ class Search:
             self._reset()  # these gangs are not broken once more elsewhere
 
     def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
-        """Whether an earlier gang with pods of a class has found less than so many places."""
+        """True if an earlier gang with pods of a class found fewer places than the given number."""
         places = self._places.get(preemptor_class)
         return places is not None and places < needed
 

@@ -1,8 +1,8 @@
-"""What preempt and reclaim have in common: which gangs look for victims, and when victims are evicted.
+"""Shared by preempt and reclaim: which gangs search for victims, and when victims are evicted.
 
-A gang that found no node is not tried again before something changes that makes room. What makes victims of pods can be
-any change, so such gangs look for them again after any change, but once a second at most. Those of them for which no running
-pod at all may go when the action begins are left out of it: one look at the running pods is for all gangs about which plugins say the same.
+A gang that found no node is placed again only after a change that frees resources. But any change may make pods
+victims, so gangs search for victims after any change, at most once a second. Gangs for which no running pod may be
+evicted when the action begins are skipped; one survey of running pods serves all gangs of the same class.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ INTERVAL = 1.0
 def hungry_jobs(
     session: Session, search: Search, action: str, rules_for: Callable[[JobInfo, Queue], Rules]
 ) -> dict[str, Line[JobInfo]]:
-    """Gangs with fewer pods than their minimum, by open queue.
+    """Gangs below their minimum, by open queue.
 
     Args:
         session: The session.
@@ -179,7 +179,7 @@ def _may_help(
     job: JobInfo,
     asking: Sequence[TaskInfo],
 ) -> bool:
-    """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`.
+    """True if any pod may be evicted for a gang; if not, `allocate` uses the free resources.
 
     Args:
         session: The session.
@@ -198,7 +198,7 @@ def _may_help(
 
 
 def explain(session: Session, search: Search, rules: Rules, job: JobInfo, action: str) -> None:
-    """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    """Record why evictions did not help a gang, for a pod like the one in its reason."""
     if not session.is_explained(job):
         return
     tasks = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
@@ -220,7 +220,7 @@ def explain(session: Session, search: Search, rules: Rules, job: JobInfo, action
 def finish(
     session: Session, search: Search, statement: Statement, job: JobInfo, reason: str
 ) -> bool:
-    """Commit what was found for a gang if that is enough for it; otherwise undo it.
+    """Commit the evictions for a gang if they are enough for it; otherwise undo them.
 
     A gang that needs no victims is left to `allocate`, whether that comes before or after.
     """

@@ -1,4 +1,4 @@
-"""What the specs of queues say about resources, in columns."""
+"""Resource fields of queue specs, in columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_WEIGHT = 65535
 
 
 def weight_of(queue: Queue) -> int:
-    """Weight of a queue, 1 where it has none; one that admission would have refused counts as the nearest possible."""
+    """Weight of a queue, 1 by default; a value that admission would refuse counts as the nearest valid one."""
     weight = queue.spec.weight
     return 1 if weight is None else min(max(weight, 0), MAX_WEIGHT)
 

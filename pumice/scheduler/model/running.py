@@ -1,6 +1,6 @@
-"""Pods of gangs that run or are bound, in columns: those among which victims are looked for.
+"""Running and bound pods of gangs, in columns, for the search for victims.
 
-A row a pod, in no order; a row is used again when its pod has gone. Preemption and reclaim pick rows by masks.
+Each pod has a row, in no order; rows of removed pods are reused. Preemption and reclaim select rows by masks.
 """
 
 from collections.abc import Mapping

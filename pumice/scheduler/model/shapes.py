@@ -1,7 +1,8 @@
-"""Pod shapes: what pods have in common when the same nodes suit them equally well.
+"""Pod shapes: the properties of pods that decide which nodes fit them.
 
 The pods of a gang mostly differ in their names only. Requests, selector, affinity, topology spread, tolerations, host
-ports, claims and whether they may use revocable nodes are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
+ports, claims and whether they may use revocable nodes are interned as one shape, and masks and scores are computed once
+for each shape and not for each pod.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""gang: a job gets its minimum or nothing."""
+"""gang: a job gets its minimum of pods or none."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
 
 
 class Gang:
-    """All or nothing."""
+    """All-or-nothing placement of gangs."""
 
     def __init__(self, _arguments: Arguments) -> None:
         self._backfilled = False

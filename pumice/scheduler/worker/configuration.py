@@ -1,7 +1,7 @@
-"""The scheduler's configuration while it runs: the file is followed, and what can be used is in force.
+"""The scheduler's configuration at run time: the file is watched, and its last valid content is in effect.
 
-A file that cannot be used leaves the last good one in force. That is said in the log, in a metric, in `/readyz?verbose`, and
-by the leader in an event of its Lease.
+If the file is invalid, the last valid content stays in effect. This is reported in the log, in a metric, in
+`/readyz?verbose`, and by the leader in an event of its Lease.
 """
 
 import logging
@@ -62,7 +62,7 @@ class ConfigInForce:
         return f"not part of this version, does nothing: {missing}" if missing else None
 
     def use(self, config: Config) -> None:
-        """Put a configuration into force."""
+        """Put a configuration into effect."""
         for what in config.missing:
             logger.error("configuration: %s is not part of this version and does nothing", what)
         self._metrics.config_missing.clear()

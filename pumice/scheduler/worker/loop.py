@@ -1,4 +1,4 @@
-"""The loop: wait for news, run a cycle, hand on what it decided."""
+"""The loop: wait for changes, run a cycle, pass its decisions on."""
 
 import asyncio
 import logging
@@ -39,9 +39,8 @@ logger = logging.getLogger(__name__)
 class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     """The scheduler of one process.
 
-    Nothing that matters is remembered: the state is built from the caches whenever this process
-    starts to lead, and whatever was under way when an earlier leader ended shows in the cluster or is
-    decided again.
+    It has no state that a restart could lose: the state is built from the caches when this process starts to lead, and
+    unfinished work of an earlier leader is visible in the cluster or decided again.
 
     Attributes:
         config: How to schedule, and the file that says so.
@@ -112,7 +111,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
 
 
 class _Term:
-    """The time for which this process leads without a break: one state, and the writers it feeds."""
+    """The scheduler while this process is the leader: one state and its writers."""
 
     def __init__(self, worker: SchedulerWorker) -> None:
         self._config = worker.config

@@ -1,4 +1,4 @@
-"""What the scheduler counts."""
+"""The scheduler's metrics."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -12,7 +12,7 @@ _WAIT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class SchedulerMetrics:
-    """Counters of one scheduler.
+    """Metrics of one scheduler.
 
     Attributes:
         registry: Where they are registered; a registry of their own unless one is given.
@@ -34,7 +34,7 @@ class SchedulerMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the counters."""
+        """Register the metrics."""
         self.registry = registry or CollectorRegistry()
         self.cycles = self._counter("cycles", "Scheduling cycles run.")
         self.cycle_seconds = self._histogram(
