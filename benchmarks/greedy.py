@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.unit.scheduler.peer_reference import refusals
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scene, config_text
 
 Raw = dict[str, Any]
 CONFIG = config_text([["priority", "gang"], ["predicates", "nodeorder"]], ["enqueue", "allocate"])
