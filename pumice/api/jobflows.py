@@ -326,6 +326,6 @@ def failure_options(meta: ObjectMeta) -> FailureOptions:
         invalid.append((keys.ON_FAILURE, f"must be one of {', '.join(FAILURE_POLICIES)}"))
     retries = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
     if not 0 <= retries <= MAX_RETRIES:
-        invalid.append((keys.RETRIES, f"must be a whole number from 0 to {MAX_RETRIES}"))
+        invalid.append((keys.RETRIES, f"must be an integer from 0 to {MAX_RETRIES}"))
         retries = 0
     return FailureOptions(policy == "stop", retries, tuple(invalid))

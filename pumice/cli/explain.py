@@ -37,11 +37,24 @@ EXAMPLES = (
 )
 
 _WORDS = {
-    "job": ("job", "jobs", "vcjob", "vj", "jobs.batch.volcano.sh"),
-    "queue": ("queue", "queues", "q", "queues.scheduling.volcano.sh"),
+    "job": ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh"),
+    "queue": (
+        "queue",
+        "queues",
+        "q",
+        "queue.scheduling.volcano.sh",
+        "queues.scheduling.volcano.sh",
+    ),
     "pod": ("pod", "pods", "po"),
-    "jobflow": ("jobflow", "jobflows", "jf", "jobflows.flow.volcano.sh"),
-    "cronjob": ("cronjob", "cronjobs", "cronvcjob", "cronvj", "cronjobs.batch.volcano.sh"),
+    "jobflow": ("jobflow", "jobflows", "jf", "jobflow.flow.volcano.sh", "jobflows.flow.volcano.sh"),
+    "cronjob": (
+        "cronjob",
+        "cronjobs",
+        "cronvcjob",
+        "cronvj",
+        "cronjob.batch.volcano.sh",
+        "cronjobs.batch.volcano.sh",
+    ),
 }
 """Words that are accepted before the name."""
 

@@ -222,7 +222,7 @@ class _Listing:
         self._printer.show(
             {"jobs": rows, "notAllowed": forbidden},
             [f"{_RESOURCE}/{each['name']}" for each in rows],
-            lambda: list_table(rows, namespaces=where is None, wide=wide, now=now),
+            lambda: list_table(rows, where, wide=wide, now=now),
             _remark(forbidden),
         )
         versions: list[tuple[Kind, str | None, str]] = [(JOB, where, version)]

@@ -1,11 +1,13 @@
 """`pumice render`: all objects that the controller would create."""
 
 import enum
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pumice.api.fields import plain
+from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, Kind, of_object
 from pumice.cli import exits
 from pumice.cli.files.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
@@ -23,6 +25,7 @@ EXAMPLES = (
     "pumice render job.yaml --set strict-upstream=true --set-plugins wait-image=registry.example/busybox:1",
 )
 
+_RENDERED = (JOB, *NATIVE, JOB_FLOW, CRON_JOB)
 REDACTED = "<redacted; --show-secrets shows it>"
 
 
@@ -59,43 +62,17 @@ def render(
 
     Exit code 1: a Job is refused; nothing is written then.
     """
-    import time
-
-    from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, of_object
-    from pumice.cli.crons import next_of
     from pumice.cli.files.checking import ManifestChecker, read_groups, read_settings
-    from pumice.cli.flows import jobs_of
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     wiring = _wiring(chosen.strict_upstream, set_plugins)
     manifests = named(read(files))
-    jobs = [each for each in manifests if of_object(each.object) in (JOB, *NATIVE)]
-    job_flows = [each for each in manifests if of_object(each.object) == JOB_FLOW]
-    cron_jobs = [each for each in manifests if of_object(each.object) == CRON_JOB]
-    if not jobs and not job_flows and not cron_jobs:
+    if not any(of_object(each.object) in _RENDERED for each in manifests):
         raise exits.UserError(f"there is no Job in {', '.join(files)}, and no JobFlow or CronJob")
-    others = [each for each in manifests if each not in jobs]
     existing = read(state or (), may_be_empty=True)
-    checker = ManifestChecker(chosen, existing, [*jobs, *others], groups=groups)
-    admitted = _admitted(checker, jobs)
-    templates = [each for each in [*existing, *manifests] if of_object(each.object) == JOB_TEMPLATE]
-    made_by_flows = [jobs_of(each, templates, checker) for each in job_flows]
-    flowing = [job for made in made_by_flows for job in made or ()]
-    flowed = _admitted(checker, flowing)
-    made_by_cron_jobs = [next_of(each, checker, time.time()) for each in cron_jobs]
-    due = _admitted(checker, [each for each in made_by_cron_jobs if each is not None])
-    if (
-        len(due) < len(cron_jobs)
-        or None in made_by_flows
-        or len(admitted) < len(jobs)
-        or len(flowed) < len(flowing)
-    ):
-        exits.finish(exits.REFUSED)
-    priorities = _priorities([*existing, *others])
-    rendered = [made for job in admitted for made in _objects(job, priorities, wiring)]
-    for job in (*flowed, *due):
-        rendered += [job, *_objects(job, priorities, wiring)]
+    checker = ManifestChecker(chosen, existing, manifests, groups=groups)
+    rendered = _rendered(checker, manifests, existing, wiring)
     shown = rendered if show_secrets else [_redacted(each) for each in rendered]
     if output is OutputFormat.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})
@@ -103,6 +80,43 @@ def render(
         from pumice.cli.files.dumping import dump
 
         write_document(dump(shown).rstrip("\n"))
+
+
+def _rendered(
+    checker: "ManifestChecker",
+    manifests: list[Manifest],
+    existing: list[Manifest],
+    wiring: "Chosen",
+) -> list[Raw]:
+    """What Jobs become, then the Jobs of JobFlows and CronJobs and what these become.
+
+    Raises:
+        typer.Exit: One of them is refused.
+    """
+    import time
+
+    from pumice.cli.crons import next_of
+    from pumice.cli.flows import jobs_of
+
+    def of_kind(*kinds: Kind) -> list[Manifest]:
+        return [each for each in manifests if of_object(each.object) in kinds]
+
+    known = [*existing, *manifests]
+    templates = [each for each in known if of_object(each.object) == JOB_TEMPLATE]
+    jobs = of_kind(JOB, *NATIVE)
+    admitted = _admitted(checker, jobs)
+    of_flows = [jobs_of(each, templates, checker) for each in of_kind(JOB_FLOW)]
+    of_cron_jobs = [next_of(each, checker, time.time()) for each in of_kind(CRON_JOB)]
+    made = [each for each in (*chain(*filter(None, of_flows)), *of_cron_jobs) if each is not None]
+    further = _admitted(checker, made)
+    is_refused = len(admitted) < len(jobs) or len(further) < len(made)
+    if is_refused or None in of_flows or None in of_cron_jobs:
+        exits.finish(exits.REFUSED)
+    priorities = _priorities(known)
+    rendered = [one for job in admitted for one in _objects(job, priorities, wiring)]
+    for job in further:
+        rendered += [job, *_objects(job, priorities, wiring)]
+    return rendered
 
 
 def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
@@ -114,7 +128,7 @@ def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
 
 
 def _priorities(manifests: list[Manifest]) -> dict[str, int]:
-    from pumice.api.kinds import PRIORITY_CLASS, of_object
+    from pumice.api.kinds import PRIORITY_CLASS
     from pumice.api.nodes import PriorityClass
     from pumice.cli.files.decoding import decode
 
@@ -135,7 +149,6 @@ def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
 
 
 def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[Raw]:
-    from pumice.api.kinds import NATIVE, of_object
     from pumice.cli.files.checking import registry
     from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError

@@ -1,6 +1,7 @@
 """`pumice review`: reads one AdmissionReview and writes the response."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,7 +43,9 @@ def review(
         raise exits.UserError("--state -: stdin holds the review, give the state as a file")
     judge = admission(read_objects(state or (), may_be_empty=True), chosen, groups, whole=True)
     if path not in judge.paths:
-        raise exits.UserError(f"{path}: there is no such path, known are {', '.join(judge.paths)}")
+        hint = "; `pumice lint FILE` validates manifests" if Path(path).is_file() else ""
+        known = ", ".join(judge.paths)
+        raise exits.UserError(f"{path}: there is no such path, known are {known}{hint}")
     body = sys.stdin.buffer.read()
     if not body.strip():
         raise exits.UserError("stdin is empty, expected an AdmissionReview")

@@ -427,9 +427,11 @@ class Board:
             shifted = np.where(verdict.codes > 0, verdict.codes + len(texts), 0)
             codes = np.where(codes > 0, codes, shifted)
             texts.extend(verdict.texts)
-        near = nearest(self._rows, self._shape.needs, self._names, codes > 0)
-        for need in self._shape.needs:
-            lacking = self._rows.future_idle(need.column) < need.amount
+        needs = self._shape.needs
+        free = {need.column: self._rows.future_idle(need.column) for need in needs}
+        near = nearest(self._rows, free, needs, self._names, codes > 0)
+        for need in needs:
+            lacking = free[need.column] < need.amount
             texts.append(f"{INSUFFICIENT}{need.name}")
             codes = np.where((codes == 0) & lacking, len(texts), codes)
         failure = histogram(codes, texts, self._names, near)

@@ -3,14 +3,14 @@
 It is computed when the pod fails, because the rows change with the next pod.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pumice.api.quantities import MILLI, format_milli
-from pumice.scheduler.model.axis import CPU, Bools, Floats
+from pumice.scheduler.model.axis import CPU, Bools, Floats, Ints
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import Need
 
@@ -81,11 +81,18 @@ class Nearest:
         return text
 
 
-def nearest(rows: Rows, needs: Sequence[Need], names: Sequence[str], excluded: Bools) -> Nearest:
+def nearest(
+    rows: Rows,
+    free: Mapping[int, Ints],
+    needs: Sequence[Need],
+    names: Sequence[str],
+    excluded: Bools,
+) -> Nearest:
     """Compare nodes with a request for which none has room.
 
     Args:
         rows: All nodes as they are.
+        free: `Rows.future_idle` of each column that the pod asks for.
         needs: What one pod asks for.
         names: Names of the nodes by row.
         excluded: Nodes that a rule excludes.
@@ -100,17 +107,17 @@ def nearest(rows: Rows, needs: Sequence[Need], names: Sequence[str], excluded: B
     for need in needs:
         small |= rows.allocatable[:, need.column] < need.amount
         promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
-        np.minimum(covered, rows.future_idle(need.column) / max(need.amount, 1), out=covered)
+        np.minimum(covered, free[need.column] / max(need.amount, 1), out=covered)
     covered[excluded] = -np.inf
     row = int(covered.argmax())
-    free = [int(rows.future_idle(need.column)[row]) for need in needs]
-    parts = [has / max(need.amount, 1) for has, need in zip(free, needs, strict=True)]
+    there = [int(free[need.column][row]) for need in needs]
+    parts = [has / max(need.amount, 1) for has, need in zip(there, needs, strict=True)]
     scarcest = parts.index(min(parts))
     need = needs[scarcest]
     return Nearest(
         asked=asked,
         resource=need.name,
-        free=amount(need.column, max(free[scarcest], 0)),
+        free=amount(need.column, max(there[scarcest], 0)),
         node=names[row],
         nodes=len(rows),
         candidates=candidates,

@@ -189,13 +189,14 @@ class Prospects:
         if not len(self._index):
             return {}
         self._follow()
-        shortages = [job.shortage for job in jobs if job.shortage is not None]
-        needs = list(dict.fromkeys([each.needs for each in shortages if each.shapes]))
-        needs = [each for each in needs if each not in self._gains]
+        shortages = [each for job in jobs if (each := job.shortage) is not None and each.shapes]
+        missing = {each.needs: None for each in shortages if each.needs not in self._gains}
+        needs = list(missing)
         if not needs:
             return self._gains
-        now = places(needs, self._now)
-        more = np.maximum(now - places(needs, self._before), 0)
+        both = places(needs, np.concatenate((self._now, self._before)))
+        now, before = both[:, : len(self._index)], both[:, len(self._index) :]
+        more = np.maximum(now - before, 0)
         if len(self._index) <= _ROWS:
             rows = zip(now.tolist(), more.tolist(), strict=True)
             self._fits.update(zip(needs, rows, strict=True))

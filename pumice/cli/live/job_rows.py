@@ -108,10 +108,11 @@ def details(job: Job, row: Row) -> Row:
     }
 
 
-def list_table(rows: Sequence[Row], *, namespaces: bool, wide: bool, now: float) -> str:
-    """Jobs as a table."""
+def list_table(rows: Sequence[Row], where: str | None, *, wide: bool, now: float) -> str:
+    """Jobs as a table; with a column of namespaces if they are of all namespaces (None)."""
     if not rows:
-        return "no Jobs"
+        return f"no Jobs in namespace {where}" if where else "no Jobs"
+    namespaces = where is None
     header = ["namespace"] if namespaces else []
     header += ["name", "queue", "phase", "min", "running", "position", "age"]
     header += ["pending", "succeeded", "failed", "retries", "priority"] if wide else []

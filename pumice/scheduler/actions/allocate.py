@@ -81,7 +81,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 def admitted(session: Session, job: JobInfo) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, and the reason is recorded."""
-    if job.group is None or not job.counts[SchedulingStatus.PENDING]:
+    if job.group is None or not job.has_pending:
         return None
     is_pending = session.is_pending(job)
     if is_pending and "enqueue" in session.view.actions:

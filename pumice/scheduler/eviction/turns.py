@@ -42,7 +42,7 @@ def hungry_jobs(
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
-        if not job.counts[SchedulingStatus.PENDING] or job.group is None:
+        if not job.has_pending or job.group is None:
             continue
         queue = queues.get(job.queue)
         if queue is None or not queue.is_open or session.is_pending(job):
@@ -136,7 +136,7 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
         session.view.wake_at(moment + INTERVAL)
         return list(session.view.waiting)
     state.sought[action] = state.version, now
-    return [job for key, job in sorted(state.waiting.items()) if key not in state.quarantined]
+    return [state.waiting[key] for key in sorted(state.waiting.keys() - state.quarantined.keys())]
 
 
 def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
@@ -168,7 +168,7 @@ def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
 
 def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
     """Whether nothing happens to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
-    return not (session.is_explained(job) or queue.is_fifo or job.holding)
+    return not (job.holding or session.is_explained(job) or queue.is_fifo)
 
 
 def _may_help(

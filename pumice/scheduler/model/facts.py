@@ -161,8 +161,8 @@ class NodeFacts:
         self._unschedulable = np.zeros(count, dtype=np.bool_)
         self._unready = np.zeros(count, dtype=np.bool_)
         places: dict[TaintSet, int] = {(): 0}
-        for row, record in enumerate(self._table.order):
-            node = record.node
+        for record in [each for each in self._table.order if each.is_marked]:
+            row, node = record.row, record.node
             if node is None:
                 continue
             if node.spec.taints:

@@ -18,6 +18,8 @@ from pumice.scheduler.results import Finding
 
 __all__ = ["JobInfo"]
 
+_PENDING = int(SchedulingStatus.PENDING)
+_PIPELINED = int(SchedulingStatus.PIPELINED)
 _FAILED = int(SchedulingStatus.FAILED)
 _NONE_FAILED: Mapping[str, int] = {}
 _NO_COUNTS = [0] * len(SchedulingStatus)
@@ -283,25 +285,25 @@ class JobInfo:
         return self.status.phase in _INITIAL_PHASES
 
     @property
+    def has_pending(self) -> bool:
+        """Whether any of its pods waits for a place."""
+        return self.counts[_PENDING] > 0
+
+    @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return self.counted - self.counts[SchedulingStatus.PIPELINED]
+        return self.counted - self.counts[_PIPELINED]
 
     @property
     def is_waiting(self) -> bool:
         """Whether a cycle may have something to do for it."""
-        return self.counts[SchedulingStatus.PENDING] > 0 or (
-            self.group is not None and self.is_pending
-        )
+        return self.counts[_PENDING] > 0 or (self.group is not None and self.is_pending)
 
     @property
     def valid(self) -> int:
         """Pods that hold a place, are done, promised or waiting."""
-        return (
-            self.ready
-            + self.counts[SchedulingStatus.PIPELINED]
-            + self.counts[SchedulingStatus.PENDING]
-        )
+        counts = self.counts
+        return self.ready + counts[_PIPELINED] + counts[_PENDING]
 
     @property
     def releasing_placed(self) -> int:

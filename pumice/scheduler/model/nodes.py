@@ -3,7 +3,8 @@
 Rows are sorted by node name, so that ties are broken in the same way for any order of events.
 """
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -30,6 +31,9 @@ DEFAULT_PODS = 110 * MILLI
 """Milli-pods that fit on a node which reports no limit; kubelet's default."""
 
 _FIRST_CAPACITY = 64
+_FEW = 16
+"""New nodes up to which their places among the others are looked up; more are sorted with all."""
+_BY_NAME = attrgetter("name")
 
 Ports = dict[tuple[str, int], dict[str, dict[str, int]]]
 """Host ports in use: by protocol and port, the nodes, and the pods at each address there."""
@@ -42,16 +46,17 @@ class NodeRecord:
         row: Row in the table; -1 while the node is not there.
         node: The node as it was last seen.
         is_ready: Whether it takes pods.
+        is_marked: Whether `NodeFacts` has to note anything about it: it has taints, is cordoned or is not ready.
         tasks: Pods on it, those of other schedulers included.
     """
 
-    __slots__ = ("is_ready", "name", "node", "row", "tasks")
+    __slots__ = ("is_marked", "is_ready", "name", "node", "row", "tasks")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.row = -1
         self.node: Node | None = None
-        self.is_ready = False
+        self.is_ready = self.is_marked = False
         self.tasks: dict[str, TaskInfo] = {}
 
     def __repr__(self) -> str:
@@ -77,6 +82,7 @@ class NodeTable:
     __slots__ = (
         "_allocatable",
         "_axis",
+        "_has_removed",
         "_is_settled",
         "_pipelined",
         "_releasing",
@@ -108,6 +114,7 @@ class NodeTable:
         self.running = RunningTable(axis, jobs)
         self.layout = 0
         self._is_settled = True
+        self._has_removed = False
         self.ports: Ports = {}
         self.leaving_ports: Ports = {}
         self.on_change: list[Callable[[int, Node | None, Node], None]] = []
@@ -173,6 +180,7 @@ class NodeTable:
             changed = True
         record.node = node
         record.is_ready = node.is_ready
+        record.is_marked = bool(node.spec.taints) or node.spec.unschedulable or not record.is_ready
         if changed:
             for listener in self.on_change:
                 listener(row, None if is_new else old, node)
@@ -189,6 +197,7 @@ class NodeTable:
             if task.row >= 0:
                 self.running.move(task, -1)
         self._is_settled = False
+        self._has_removed = True
         self.drop_if_unused(record)
         return True
 
@@ -208,9 +217,15 @@ class NodeTable:
         """Bring the rows into the order of names, without those of removed nodes."""
         if self._is_settled:
             return
-        present = [record for row, record in enumerate(self.order) if record.row == row]
-        present.sort(key=attrgetter("name"))
-        rows = np.array([record.row for record in present], dtype=np.int64)
+        known = len(self.names)
+        came = self.order[known:]
+        if not self._has_removed and len(came) <= _FEW:
+            present, rows, first = self._with_few(known, came)
+        else:
+            present = [record for row, record in enumerate(self.order) if record.row == row]
+            present.sort(key=_BY_NAME)
+            rows = np.array([record.row for record in present], dtype=np.int64)
+            first = 0
         moved = np.full(len(self.order), -1, dtype=np.int64)
         moved[rows] = np.arange(len(rows))
         self.running.reorder(moved)
@@ -223,12 +238,26 @@ class NodeTable:
             return sorted_array
 
         self._resize(reorder)
-        for row, record in enumerate(present):
+        for row, record in enumerate(present[first:], first):
             record.row = row
         self.order = present
-        self.names = tuple([record.name for record in present])
+        self.names = (*self.names[:first], *[record.name for record in present[first:]])
         self.layout += 1
         self._is_settled = True
+        self._has_removed = False
+
+    def _with_few(
+        self, known: int, came: Sequence[NodeRecord]
+    ) -> tuple[list[NodeRecord], Ints, int]:
+        """Insert a few records into the settled ones: all records, their rows so far, and the first place that changes."""
+        present, rows = self.order[:known], list(range(known))
+        first = known
+        for record in came:
+            place = bisect_left(present, record.name, key=_BY_NAME)
+            present.insert(place, record)
+            rows.insert(place, record.row)
+            first = min(first, place)
+        return present, np.array(rows, dtype=np.int64), first
 
     # -- pods --------------------------------------------------------------------------------
 

@@ -199,7 +199,8 @@ def test_one_job_and_other_forms(still: Server) -> None:
     assert names.out.split() == [
         f"job.batch.volcano.sh/{each}" for each in ("broken", "busy", "done")
     ]
-    assert ran("job", "list", "-n", "empty", "--master", still.url).out == "no Jobs\n"
+    empty = ran("job", "list", "-n", "empty", "--master", still.url)
+    assert empty.out == "no Jobs in namespace empty\n"
 
 
 def test_watch_prints_again_what_has_changed(

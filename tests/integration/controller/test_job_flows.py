@@ -113,7 +113,7 @@ async def test_a_failed_job_is_retried_and_then_the_others_are_terminated(
     await played.until(lambda: not played.names(COMMAND), "the Command to be carried out")
     await played.until(lambda: reasons(played).count("Created") == 4, "events")
     await played.until(lambda: reasons(played).count("JobFailed") == 4, "events")
-    await played.calm()
+    await played.calm(1.2)  # counts of Jobs are written once a second
     assert await played.still()
     flow = played.find(JOB_FLOW, "f")
     flow["metadata"]["annotations"][keys.RETRIES] = "3"

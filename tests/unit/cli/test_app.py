@@ -133,6 +133,7 @@ def test_version(pumice: Pumice) -> None:
         (["rules", "JOB-DUPTASK"], "no rule 'JOB-DUPTASK' (did you mean \"JOB-DUP-TASK\"?)"),
         (["lint", "-", "--admission-conf", "no-such.yaml"], "no-such.yaml: no such file"),
         (["review", "/nowhere"], "/nowhere: there is no such path, known are /jobs/mutate"),
+        (["review", __file__], "/hypernodes/validate; `pumice lint FILE` validates manifests"),
         (["review", "/jobs/mutate"], "stdin is empty"),
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
@@ -151,6 +152,15 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
         (["explain", "job/x", "--kubeconfig", "no-such"], "kubeconfig no-such"),
+        *(
+            (["explain", f"{each}/x", "--kubeconfig", "no-such"], "kubeconfig no-such")
+            for each in (  # as `kubectl get -o name` prints them
+                "job.batch.volcano.sh",
+                "queue.scheduling.volcano.sh",
+                "jobflow.flow.volcano.sh",
+                "cronjob.batch.volcano.sh",
+            )
+        ),
         (
             ["explain", "job/x", "--master", "http://127.0.0.1:1"],
             "pumice explain: cannot reach http://127.0.0.1:1: connection refused; is the cluster running? Otherwise",
