@@ -248,7 +248,7 @@ def _wants_plugins(manifest: Manifest) -> bool:
     try:
         return msgspec.convert(manifest.object, OWNERS[kind]).wants_plugins
     except msgspec.ValidationError:
-        return True  # which is told when it is judged
+        return True  # the problem is reported when it is validated
 
 
 def _with_jobs(

@@ -179,7 +179,7 @@ def _called(found: Any) -> str:
 def _need_hypothesis(folder: str) -> None:
     if sys.modules.get("hypothesis"):
         return
-    # It would otherwise leave a folder with what it has learnt behind, wherever one stands.
+    # Otherwise it would leave a directory with its database in the current directory.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)
     try:
         import hypothesis  # noqa: F401

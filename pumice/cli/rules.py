@@ -41,7 +41,7 @@ def rules(
     Set the level of a rule with --set rule.CODE=enforce, warn or off; for one namespace use --set
     namespace.NAME.rule.CODE=….
     """
-    wanted = (code or "").upper().strip("[]")  # as it stands at the end of a message
+    wanted = (code or "").upper().strip("[]")  # the form at the end of a message
     found = _found(wanted, code or "")
     if output is Format.JSON:
         write_json([_as_json(rule) for rule in found])

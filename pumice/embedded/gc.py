@@ -165,7 +165,7 @@ class GarbageCollector:
             self._try_delete(call, options)
 
     def _try_delete(self, call: Call, options: DeleteOptions) -> None:
-        # What admission refuses to let go stays, as it would in a cluster.
+        # Objects whose deletion admission refuses stay, as in a cluster.
         with contextlib.suppress(ApiStatusError):
             self._deletion.delete(call, options)
 

@@ -114,7 +114,7 @@ class PluginAnswers:
         """A line of jobs; a key does not grow while its job waits."""
         return Line(self.job_key, lambda: self.touched.job_epoch, moves=False)
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def why_invalid(self, job: JobInfo) -> Reason | None:
         """Why a job cannot be tried at all."""

@@ -114,7 +114,7 @@ class Closing:
         outcome = self._session.outcomes.get(job.key) or JobOutcome()
         waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
         if any(task.is_held for task in waiting):
-            return None  # their gates go as soon as their queue has room, whatever the nodes are
+            return None  # their gates are removed when their queue has room, for any nodes
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
             return None  # nodes are reserved for it alone, or it is still to enter its queue
         queue = self._state.queues.get(job.queue)

@@ -73,7 +73,7 @@ class Line(Generic[T]):
             self._back.append(element)
             return
         self._put(element)
-        if self._alone:  # if its key fails, the other one is in the line already
+        if self._alone:  # if its key raises, the other one is already in the line
             self._put(self._alone.pop())
 
     def pop(self) -> T:

@@ -113,7 +113,7 @@ class Session(PluginAnswers):
             found = self.outcomes[job.key] = JobOutcome()
         return found
 
-    # -- who takes part ----------------------------------------------------------------------
+    # -- participants ----------------------------------------------------------------------
 
     def is_pending(self, job: JobInfo) -> bool:
         """True if a job is not in its queue, also not by this session."""

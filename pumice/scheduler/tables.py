@@ -391,7 +391,7 @@ class ClusterTables:
         """Remove a PodDisruptionBudget."""
         return self._changed(self.budgets.remove(namespace, name))
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _changed(self, changed: bool) -> bool:
         self.version += changed

@@ -212,7 +212,7 @@ class Admission:
             try:
                 endpoint.judge(case, question, source)
             except EnoughError:
-                pass  # what was found is told
+                pass  # the problems found so far are reported
             except UnreadableError as error:
                 return reviews.errored(400, f"the object cannot be read: {error}")
             except Exception as error:

@@ -252,7 +252,7 @@ def configuration(
             ]
         }
     if registration.passes_over_pods(groups):
-        # Match conditions would do, but the API server converts a pod for each webhook that has some.
+        # Match conditions would be enough, but the API server converts a pod for each webhook that has some.
         unneeded = [keys.ADMISSION_UNNEEDED]
         needed = {"key": keys.ADMISSION, "operator": "NotIn", "values": unneeded}
         webhook["objectSelector"] = {"matchExpressions": [needed]}

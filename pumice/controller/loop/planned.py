@@ -208,7 +208,7 @@ class PlannedTerm(ABC, Generic[K]):
         memory.failures += 1
         delay = self._backoff.delay(memory.failures - 1)
         if wake is not None:
-            delay = min(delay, wake)  # something is due by then, whatever failed now
+            delay = min(delay, wake)  # an action is due by then, also after a failure
         return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
 
 

@@ -76,7 +76,7 @@ def may_be_target(session: Session, job: JobInfo) -> bool:
     if not session.has_room(queue, job.minimum if least is None else least):
         return False
     if session.is_pending(job) and not job.tasks:
-        return True  # its pods are made once it is let into its queue
+        return True  # its pods are created after it has entered its queue
     return (
         _has_waiting(job)
         and session.why_invalid(job) is None

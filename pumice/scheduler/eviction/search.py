@@ -107,7 +107,7 @@ class Search:
         if found.candidates:
             self._session.spared.setdefault(preemptor.job.key, {})[action] = found
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- searching -----------------------------------------------------------------------------
 
     def may_help(self, preemptor: Preemptor, rules: Rules) -> bool:
         """Whether any pod may go from a node that a pod may use; not asked again for a class that was looked for before.

@@ -235,7 +235,7 @@ class ShareTree:
         before, node.key = node.key, (is_saturated, round(share / node.weight, _DIGITS))
         return node.key < before
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def key(self, queue: str) -> tuple[NodeKey, ...]:
         """Place of a queue among queues."""

@@ -62,7 +62,7 @@ class PathLimits:
         self._paths: dict[int, tuple[Ints, Ints]] = {}
         self._said: dict[tuple[str, int, int, int, int], Reason] = {}
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def why_not(self, row: int, task: TaskInfo) -> Reason | None:
         """Why a queue cannot take a pod."""

@@ -81,7 +81,7 @@ class ClaimTable(ClaimUses):
                 found[attached[0]] = (count, (*shared, attached))
         return found
 
-    # -- questions: claims that wait -----------------------------------------------------------
+    # -- queries: waiting claims -----------------------------------------------------------
 
     def has_wide_claims(self) -> bool:
         """Whether placing a pod may change for other nodes what claims can be bound to there, or who may use one."""

@@ -262,7 +262,7 @@ class JobInfo:
             if vector is not None and missing > 0:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     @property
     def priority(self) -> int:

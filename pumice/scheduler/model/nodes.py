@@ -345,7 +345,7 @@ class NodeTable:
         """Hold room on a node for a pod that is not there, or release it (-1)."""
         self._pipelined[row] += sign * vector
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _append(self, record: NodeRecord) -> None:
         row = len(self.order)

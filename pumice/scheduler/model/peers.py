@@ -287,7 +287,7 @@ class PeerTable:
         for task in tasks:
             self.join(task)
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _begin(self, rules: PeerRules) -> _Rules:
         counted = [self._term(key) for key in rules.counted()]

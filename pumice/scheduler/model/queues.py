@@ -221,7 +221,7 @@ class QueueTable:
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
             self._limits = None
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     @property
     def width(self) -> int:

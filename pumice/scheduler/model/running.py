@@ -127,7 +127,7 @@ class RunningTable:
         if missing > 0:
             self.vectors = np.pad(self.vectors, ((0, 0), (0, missing)))
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _join(self, gang: str) -> int:
         number = self._numbers.get(gang)

@@ -161,7 +161,7 @@ class Buckets:
             del self._mixes[chosen]
         return self.all[index]
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def of(self, task: TaskInfo) -> Bucket | None:
         """The bucket of a pod; None for one that is in none."""

@@ -290,7 +290,7 @@ class ClaimBinder:
         if self._context.state.release(gang):
             self._context.wake()
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- searching -----------------------------------------------------------------------------
 
     def _claim(self, key: str) -> PersistentVolumeClaim | None:
         namespace, _, name = key.partition("/")

@@ -82,7 +82,7 @@ class PodConditions:
             status["nominatedNodeName"] = node or None
         if not status:
             return
-        # The resourceVersion keeps a late verdict off a pod that has been bound meanwhile.
+        # The resourceVersion prevents a late condition on a pod that was bound meanwhile.
         patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
         await self._client.patch(
             POD,

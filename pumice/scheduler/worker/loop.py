@@ -223,7 +223,7 @@ class _Term:
         for event in result.events:
             key = f"{event.namespace}/{event.name}"
             if event.kind == POD.kind and key in victims:
-                of_victims[key] = event  # told when the eviction has been carried out
+                of_victims[key] = event  # recorded after the eviction
             else:
                 self._record(event)
         self._evictor.evict(result.evicted, of_victims)

@@ -48,7 +48,7 @@ def _pod_templates(case: Case, job: Job) -> None:
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)
         found_none = before == len(case.errors) + len(case.warnings)
-        # Without suggestions left, a misspelt field goes unnoticed.
+        # If the budget for suggestions is spent, a misspelt field is not noticed.
         if known is not None and found_none and not case.suggestions.spent:
             known.add(key)
 
