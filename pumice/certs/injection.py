@@ -136,7 +136,7 @@ class Injector:
         """The injector that settings describe."""
         return cls(client, settings.mutating, settings.validating, clock=clock)
 
-    # What is in force
+    # What is in effect
 
     @property
     def synced(self) -> bool:

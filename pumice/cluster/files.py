@@ -64,7 +64,7 @@ class FollowedFile(ABC):
 
     def changed(self) -> None:
         """Called in the event loop when another content is in effect, or when the problem has changed."""
-        logger.debug("%s: %s", self.path, self.problem or "in force")
+        logger.debug("%s: %s", self.path, self.problem or "in effect")
 
     def hold(self, why: str) -> None:
         """Record that the content of the file is not in effect."""

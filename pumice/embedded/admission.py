@@ -84,7 +84,7 @@ class AdmissionChain:
             The object as they want it; the one given when none changes it.
 
         Raises:
-            ApiStatusError: When one denies the request or answers nonsense.
+            ApiStatusError: When one denies the request or returns an invalid answer.
         """
         for registration in self._wanted(call, operation, mutating=True):
             response = self._ask(registration, call, operation, obj, old)
@@ -96,7 +96,7 @@ class AdmissionChain:
         """Ask the validating endpoints.
 
         Raises:
-            ApiStatusError: When one denies the request or answers nonsense.
+            ApiStatusError: When one denies the request or returns an invalid answer.
         """
         for registration in self._wanted(call, operation, mutating=False):
             self._ask(registration, call, operation, obj, old)

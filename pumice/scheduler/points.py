@@ -258,7 +258,7 @@ class Extensions:
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
         grows_stricter: Whether such answers become stricter with each pod that a gang is promised a place for.
-        victim_queue_order: Of which queue pods go first, for the sake of another queue.
+        victim_queue_order: The queue whose pods are evicted first for another queue.
         victim_tasks: Pods that are to go without another one asking for their place.
         evictable: Whether a pod may be evicted without another one asking for its place; all must agree.
         target_job: For which of several jobs nodes are to be reserved.

@@ -54,7 +54,7 @@ class Session(PluginAnswers):
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were tried: placed, promised a place or refused.
-        preemptions: How often victims were looked for, for the sake of a gang.
+        preemptions: Number of searches for victims.
         ended: Why the reservation of a job has ended, by its key.
         prospects: What the jobs that wait can expect, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.

@@ -311,7 +311,9 @@ class JobTerm:
     def _tell_of_crash(self, job: Raw, error: Exception) -> None:
         meta = job["metadata"]
         about = Reference(JOB, meta["name"], meta.get("namespace", ""), meta.get("uid", ""))
-        message = f"the controller stumbled over this Job: {type(error).__name__}: {error}"
+        message = (
+            f"unexpected error in the controller for this Job: {type(error).__name__}: {error}"
+        )
         self._recorder.record(about, "Warning", "ReconcileError", message)
 
 

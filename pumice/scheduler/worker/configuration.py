@@ -22,7 +22,7 @@ class ConfigInForce:
     """The configuration of a running scheduler.
 
     Attributes:
-        config: What is in force.
+        config: What is in effect.
         file: The file that is followed, if there is one.
         news: Called in the event loop when the configuration has changed, or cannot be used.
     """
@@ -39,7 +39,7 @@ class ConfigInForce:
         """Begin with a configuration that was read already.
 
         Args:
-            config: What is in force.
+            config: What is in effect.
             path: The file that it came from and that is followed; None for none.
             metrics: Where to count.
             text: What the file said when it was read.
@@ -72,8 +72,8 @@ class ConfigInForce:
 
 
 class _ConfigFile(FollowedFile):
-    kept = "the configuration read before stays in force"
-    none = "the defaults are in force"
+    kept = "the configuration read before stays in effect"
+    none = "the defaults are in effect"
 
     def __init__(
         self, path: Path, in_force: ConfigInForce, metrics: SchedulerMetrics, clock: Clock | None
@@ -99,7 +99,7 @@ class _ConfigFile(FollowedFile):
                 logger.warning("%s: %s", self.path, warning)
             self._in_force.use(config)
             self._metrics.config_reads.labels("loaded").inc()
-            logger.info("configuration of %s in force", self.path)
+            logger.info("configuration of %s in effect", self.path)
 
     def hold(self, why: str) -> None:
         super().hold(why)

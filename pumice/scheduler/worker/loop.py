@@ -157,7 +157,7 @@ class _Term:
                 recorder.record(self._lease, "Warning", "ConfigUnusable", str(problem))
             else:
                 recorder.record(
-                    self._lease, "Normal", "ConfigLoaded", f"{self._config.file.path} is in force"
+                    self._lease, "Normal", "ConfigLoaded", f"{self._config.file.path} is in effect"
                 )
         self._news.set()
 

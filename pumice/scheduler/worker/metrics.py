@@ -27,7 +27,7 @@ class SchedulerMetrics:
         pending: PodGroups that wait, after the last cycle.
         nodes: Nodes known.
         leading: 1 while this process schedules.
-        config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in force.
+        config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
         config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
         config_missing: 1 for each action and plugin of the configuration that this version lacks.
         volcano: Volcano's metrics, under their names.
@@ -63,7 +63,7 @@ class SchedulerMetrics:
         self.leading = self._gauge("leading", "1 while this process schedules.")
         self.config_unusable = self._gauge(
             "config_unusable",
-            "1 while the configuration file cannot be used and an earlier one is in force.",
+            "1 while the configuration file cannot be used and an earlier one is in effect.",
         )
         self.config_reads = self._counter(
             "config_reads", "Changes of the configuration file.", "result"
