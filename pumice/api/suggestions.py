@@ -60,7 +60,7 @@ class Suggestions:
     def closest(self, found: str, candidates: Iterable[str]) -> str | None:
         """The closest candidate, or None when none is close or the budget is spent."""
         if self.left <= 0 or len(found) > _LONGEST_NAME:
-            return None  # what is longer is no misspelt name
+            return None  # a longer text is not a misspelt name
         self.left -= _CALL
         originals: dict[str, str] = {}
         for candidate in candidates:

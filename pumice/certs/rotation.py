@@ -121,7 +121,7 @@ def up_to_date(
 def _with_next(
     bundle: Bundle, settings: CertSettings, moment: float, new_key: KeyFactory
 ) -> Bundle:
-    # Counted from the current CA's end or from now, whichever is later: see the picture above.
+    # Counted from the current CA's end or from now, whichever is later: see the diagram above.
     signing = settings.ca_duration * settings.renew_at
     end = max(bundle.current.end, moment + settings.ca_duration) + signing
     following = Authority.create(new_key(), moment - settings.backdate, end)

@@ -45,7 +45,7 @@ def kubectl_plugin(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, program: str) -> int:
     collecting = gc.isenabled()
-    gc.disable()  # there is no garbage in what is imported, and looking for it takes its time
+    gc.disable()  # imports leave no garbage, and collecting takes time
     try:
         from pumice.cli.app import run
     finally:

@@ -248,7 +248,7 @@ def _wants_plugins(manifest: Manifest) -> bool:
     try:
         return msgspec.convert(manifest.object, OWNERS[kind]).wants_plugins
     except msgspec.ValidationError:
-        return True  # the problem is reported when it is validated
+        return True  # the problem is reported during validation
 
 
 def _with_jobs(

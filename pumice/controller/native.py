@@ -50,7 +50,7 @@ def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) ->
     except Exception as error:
         return Plan.of([_warning("PluginError", unexpected_error(error))])
     settled = settle(meta, plain, present)
-    # Pods are not watched here, so a Secret is never taken from under them.
+    # Pods are not watched here, so a Secret that they may use is never replaced.
     made, _ = settle_keys(meta, secrets, present, pods=True, kind=kind)
     creates = [*settled.creates, *made.creates]
     conflicts = (*settled.conflicts, *made.conflicts)

@@ -247,7 +247,7 @@ class SimulatedNodes:
     def _kill(self, pod: Obj) -> None:
         metadata = pod["metadata"]
         if not is_terminal(pod) and metadata.get("finalizers"):
-            # It stays for its finalizers; it must not look as if it still ran.
+            # It stays because of its finalizers; it must not seem to run.
             self._end(pod)
             pod = self._store.get(kinds.POD, metadata["name"], metadata["namespace"]) or pod
         self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)

@@ -154,7 +154,7 @@ class _Stream:
             case False, True:
                 return self._line("ADDED", change.new)
             case True, False:
-                # Who selected it sees it go as it was, in the version of the change.
+                # Watches that selected it get its deletion with the old content and the new version.
                 return self._line("DELETED", _as_it_was(change))
             case _:
                 return None

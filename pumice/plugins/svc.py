@@ -103,7 +103,7 @@ class Svc(JobPlugin):
             variables = _variables(job, volume)
             size = sum(2 * len(each.name) + len(volume) + _REFERENCE for each in variables)
             errors += pod_size_errors(job, self.name, size)
-        # Of the Job's own volumes there is a rule that says so (VOL-TAKEN).
+        # For the Job's own volumes rule VOL-TAKEN reports it.
         kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
         if values["inject-hosts-env"] and used_names(job).may_set_any(_PREFIX):
             kept = [*kept_warnings(job, values, _names_of_variables(job)), *kept]

@@ -90,7 +90,7 @@ class TensorFlow(JobPlugin):
             if size < VARIABLE_LIMIT:
                 errors += pod_size_errors(job, self.name, size)
         if kept:
-            # Containers with a variable of their own need nothing of it.
+            # Containers that set the variable themselves do not need it.
             return Findings(warnings=(*warnings, *errors))
         return Findings(tuple(errors), tuple(warnings))
 

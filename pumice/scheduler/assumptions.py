@@ -174,7 +174,7 @@ class Assumptions:
             and current.uid == written.uid
             and version_number(current.version) < version_number(version)
         ):
-            current.version = version  # computed while the write was under way
+            current.version = version  # computed before the write was finished
 
 
 def is_older(version: str, known: str) -> bool:

@@ -72,7 +72,7 @@ class Closing:
                 self._conclude(job, is_fresh=is_fresh)
             except Exception as error:
                 self._session.fail(job.key, error)
-                self._conclude(job, is_fresh=True)  # of a job in quarantine no plugin is asked
+                self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
         state.dirty.clear()
 
     def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
@@ -119,7 +119,7 @@ class Closing:
             return None  # nodes are reserved for it alone, or it is still to enter its queue
         queue = self._state.queues.get(job.queue)
         if queue is not None and queue.spec.dequeue_strategy == "fifo":
-            return None  # as long as it does not fit, it holds up the others of its queue
+            return None  # until it fits, the others of its queue wait
         if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
             return None
         if outcome.failed is not None:
@@ -140,7 +140,7 @@ class Closing:
         return NO_SHORTAGE if any(task.gates for task in waiting) else None
 
     def _asks(self, job: JobInfo) -> Ints | None:
-        """What `JobInfo.asks` is to be until the job is looked at again."""
+        """The value of `JobInfo.asks` until the job is processed again."""
         outcome = self._session.outcomes.get(job.key)
         if outcome is None or not outcome.is_over_share:
             return None

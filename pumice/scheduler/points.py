@@ -244,7 +244,7 @@ class Extensions:
         moving_task_order: Whether any of these keys changes while a job is placed.
         job_valid: Why a job cannot be tried at all.
         job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
-        job_enqueued: Told when a job has entered.
+        job_enqueued: Called when a job has entered its queue.
         job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
         job_ready: Whether a job may be committed; all must agree.
         job_pipelined: Whether a job may keep its promises until the end of the session.
@@ -253,8 +253,8 @@ class Extensions:
         allocatable: Why a queue cannot take a pod.
         queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
         preemptive: Why a queue may not take back from others what a pod needs.
-        preemptable: Which pods may go for a pod of their own queue; see `victims.allowed`.
-        reclaimable: Which pods may go for a pod of another queue.
+        preemptable: Which pods may be evicted for a pod of their own queue; see `victims.allowed`.
+        reclaimable: Which pods may be evicted for a pod of another queue.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
         grows_stricter: Whether such answers become stricter with each pod that a gang is promised a place for.
@@ -270,8 +270,8 @@ class Extensions:
         domain_scores: The same, where a placement changes the values of a whole domain.
         task_scores: The same for single pods.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
-        on_allocate: Told when a pod gets or is promised a place.
-        on_deallocate: Told when it loses it again.
+        on_allocate: Called when a pod is placed or pipelined.
+        on_deallocate: Called when a pod loses its place again.
     """
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)

@@ -158,7 +158,7 @@ class Session(PluginAnswers):
         return self._to_try - self.skipped
 
     def is_explained(self, job: JobInfo) -> bool:
-        """Whether what this session finds out about a job is told; of others, what was found out before stands."""
+        """Whether this session reports its finding about a job; for others the earlier finding is kept."""
         is_tried = job.key in self._to_try and job.key not in self.skipped
         return is_tried or job.key in self.outcomes or job.key in self.state.dirty
 
@@ -178,7 +178,7 @@ class Session(PluginAnswers):
         return any(self.board(task, queue).is_wide for task in shapes.values())
 
     def suiting(self, task: TaskInfo, queue: str) -> Bools:
-        """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
+        """Nodes that the fixed filters allow for a pod; to be read only."""
         return self._boards.fixed(task.shape, queue, self._target(task)).allowed
 
     def _target(self, task: TaskInfo) -> str:

@@ -22,7 +22,7 @@ class EvictionFailure:
     Attributes:
         action: `preempt` or `reclaim`.
         candidates: Running pods that the action looked at: of the gangs that it may evict, on nodes that the pod may use.
-        allowed: How many of them may go if no other goes before.
+        allowed: How many of them may be evicted if no other goes before.
         protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
         by: Number of candidates that each plugin spares, counted for the first such plugin; an empty name if no plugin allows evictions.
         never: The pods of the gang never preempt others.
@@ -92,7 +92,7 @@ class VictimAnswers:
     """The plugins' answers about candidates.
 
     Attributes:
-        may: Those that may go.
+        may: Those that may be evicted.
         refused_by: Place in `plugins` of the first plugin that refuses it; -1 where none does.
         plugins: Plugins that have an answer.
     """
@@ -105,7 +105,7 @@ class VictimAnswers:
 def allowed(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
 ) -> Bools:
-    """Which candidates may go for a pod; see `judge`."""
+    """Which candidates may be evicted for a pod; see `judge`."""
     return _agreed(_answers(checks, preemptor, candidates), candidates)
 
 

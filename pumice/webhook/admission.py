@@ -172,7 +172,7 @@ class Admission:
         except UNREADABLE:
             if _is_going(new):
                 return responded(endpoint.registration.kind, request.name, case)
-            old = None  # what is stored cannot be read, so the object is judged as a new one
+            old = None  # the stored object cannot be read, so the object is checked as a new one
         question = msgspec.structs.replace(question, object=new, old_object=old)
         return self._respond(endpoint, question, request, case)
 

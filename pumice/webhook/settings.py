@@ -137,7 +137,7 @@ class AdmissionSettings(Terms):
         )
         return found
 
-    # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
+    # These are resolved once and not in each review; a private attribute would cost a microsecond.
     @cached_property
     def cluster_levels(self) -> Levels:
         """Levels that settings give rules."""

@@ -103,7 +103,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         if restart is None or not restart.targeted:
             if not targeted:
                 return _alone(request, choice, restart), Delayed()
-            break  # still due after the restart that is
+            break  # still due after the current restart
         targeted.append((request, choice, restart))
     if targeted:
         return _combined(case, targeted), Delayed()

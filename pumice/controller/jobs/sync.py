@@ -183,7 +183,7 @@ def _is_marked(pod: Pod) -> bool:
 
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
     if not old or any(map(_is_marked, old)):
-        return []  # nothing to say, or it was said when the first of them was marked
+        return []  # nothing to report, or it was reported when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
     return [RecordEvent("Normal", "RestartOnScaling", message)]

@@ -148,7 +148,7 @@ class JobTerm:
             return await self._refuse_commands(key)
         memory = self._memory.of(key, job["metadata"]["uid"])
         if (unseen := memory.writes.unseen(self._caches.of, started)) is not None:
-            return unseen  # the event that shows the write comes back here earlier
+            return unseen  # the event that shows the write arrives here earlier
         observed = self._observe(key, job, memory)
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
@@ -156,7 +156,7 @@ class JobTerm:
         if (overdue := memory.due(stored)) is not None:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
-            memory.let_go()  # what is stored is right again
+            memory.let_go()  # the stored object is right again
             memory.noted(observed.succeeded)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
@@ -229,9 +229,7 @@ class JobTerm:
         namespace, name = key
         try:
             await self._client.get(JOB, name, namespace)
-            return (
-                UNSEEN_SECONDS  # the Job is newer than the cache; its event comes back here earlier
-            )
+            return UNSEEN_SECONDS  # the Job is newer than the cache; its event arrives here earlier
         except NotFound:
             pass
         except TooManyRequests as error:

@@ -229,7 +229,7 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
         return True
     if session.is_pipelined(job):
         session.keep(statement)
-        # What it keeps is only its own in this session, so that it must be tried in each.
+        # Its pipelined pods are held only in this session, so it must be tried in each session.
         outcome.may_change, outcome.is_over_share = True, False
     else:
         outcome.schedulable = len(statement.placements)

@@ -41,7 +41,7 @@ class Bounds:
         Args:
             session: The session.
             preemptor: A pod of the class.
-            victims: Rows of the running pods that may go, each if it is the only one of its node.
+            victims: Rows of the running pods that may be evicted, each if it is the only one of its node.
         """
         self._session = session
         self.board: Board = session.board(preemptor.task, preemptor.queue.metadata.name)

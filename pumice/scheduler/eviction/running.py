@@ -28,10 +28,10 @@ class Survey:
         running: The table of running pods.
         rows: Their rows in it, ascending.
         is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
-        may: Those that may go.
+        may: Those that may be evicted.
         judgement: What plugins say about those that are open.
-        has_victims: Whether any of them may go.
-        nodes: Nodes from which any of them may go.
+        has_victims: Whether any of them may be evicted.
+        nodes: Nodes from which any of them may be evicted.
     """
 
     running: RunningTable
@@ -49,7 +49,7 @@ class Survey:
         return bool((self.nodes & usable).any())
 
     def victims(self, usable: Bools, rules: Rules) -> Ints:
-        """Rows of the pods that may go.
+        """Rows of the pods that may be evicted.
 
         Args:
             usable: Nodes that the pod may use that asks.
@@ -59,7 +59,7 @@ class Survey:
         return rows[self._asked(rows, usable, rules)]
 
     def spared(self, action: str, usable: Bools, rules: Rules) -> EvictionFailure:
-        """Count what speaks against evicting the pods that the action looked at; arguments as for `victims`."""
+        """Count the reasons against evicting the candidates of the action; arguments as for `victims`."""
         asked = self._asked(self.rows, usable, rules)
         is_refused = asked[self.is_open] & ~self.judgement.may
         return EvictionFailure(

@@ -61,7 +61,7 @@ class Search:
         session = self._session
         with session.turn(job), session.nominations.lifted(job):
             yield
-        if job.key in session.errors:  # what was computed from its decisions is worthless
+        if job.key in session.errors:  # results computed from its decisions are invalid
             self._classes.clear()
             self._tentative.clear()
             self._orders.clear()
@@ -82,7 +82,7 @@ class Search:
         statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
         self._forget_orders()
         if plan.broken:
-            self._reset()  # these gangs are not broken once more elsewhere
+            self._reset()  # these gangs do not count as broken again on another node
 
     def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
         """True if an earlier gang with pods of a class found fewer places than the given number."""
@@ -110,7 +110,7 @@ class Search:
     # -- searching -----------------------------------------------------------------------------
 
     def may_help(self, preemptor: Preemptor, rules: Rules) -> bool:
-        """Whether any pod may go from a node that a pod may use; not asked again for a class that was looked for before.
+        """Whether any pod may be evicted from a node that a pod may use; not asked again for a class that was looked for before.
 
         Since then all of them may have gone. What is found then has no victims, and is undone like what finds no place.
         """
@@ -172,7 +172,9 @@ class Search:
         self._gangs[key] = preemptor.job.key
         if known is not None:
             if self._session.extensions.grows_stricter and gang != preemptor.job.key:
-                known[0].reset()  # the last gang came to stricter answers than this one starts with
+                known[
+                    0
+                ].reset()  # the answers for the last gang became stricter than the first answers for this one
         else:
             usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
             victims = self._survey(preemptor, rules).victims(usable, rules)

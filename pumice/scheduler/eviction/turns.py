@@ -167,7 +167,7 @@ def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
 
 
 def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """Whether nothing happens to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
+    """True if a gang without possible victims can be skipped: nothing is reported, and no gang waits behind it."""
     return not (job.holding or session.is_explained(job) or queue.is_fifo)
 
 
@@ -229,7 +229,9 @@ def finish(
         return False
     victims = statement.victims
     if not victims and "allocate" in session.view.actions:
-        search.discard(statement)  # there is room already, and promises bind nothing
+        search.discard(
+            statement
+        )  # there are free resources already, and pipelined pods are not bound
         return False
     if victims:
         session.nominated.update(statement.promises)

@@ -167,4 +167,4 @@ class Candidates:
 
 
 VictimCheck = Callable[[Preemptor, Candidates], Bools | None]
-"""Which candidates may go for a pod; None when there is nothing to say."""
+"""Which candidates may be evicted for a pod; None if there is no restriction."""

@@ -54,7 +54,7 @@ class QueueLimits:
         capability: Upper limits; `UNLIMITED` where a queue names none.
         deserved: What stands in `spec.deserved`; 0 where a queue names nothing.
         guarantee: What stands in `spec.guarantee`; 0 where a queue names nothing.
-        reclaimable: Whether its pods may go for those of other queues.
+        reclaimable: Whether its pods may be evicted for those of other queues.
     """
 
     weights: Ints

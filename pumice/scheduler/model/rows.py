@@ -13,7 +13,7 @@ class Rows:
     Attributes:
         index: Which rows: all of them as a slice, or their numbers. A row may come more than once, each time with
             another use.
-        is_later: Whether they are looked at as they will be once terminating pods are gone.
+        is_later: Whether they are in the state after terminating pods are gone.
     """
 
     __slots__ = (

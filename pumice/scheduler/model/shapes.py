@@ -242,7 +242,7 @@ def _hard_rules(spec: PodSpec) -> Iterator[str]:
 
 
 def _is_revocable(meta: ObjectMeta) -> bool:
-    """Whether the pod may use nodes of revocable zones: if it says so, or else if its annotation says that it may go."""
+    """Whether the pod may use nodes of revocable zones: if it says so, or else if its annotation says that it may be evicted."""
     zone = (meta.annotations or {}).get(keys.REVOCABLE_ZONE)
     if zone is not None:
         return zone == "*"

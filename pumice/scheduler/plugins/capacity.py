@@ -166,7 +166,7 @@ class Capacity:
         return over_deserved(preemptor, candidates, self._rights, self._held, self._levels, full)
 
     def _class_of(self, preemptor: Preemptor) -> tuple[int | None, Asked]:
-        """Equal for pods of a queue for which the same pods may go."""
+        """Equal for pods of a queue for which the same pods may be evicted."""
         return self._full_queue(preemptor), asked_by(preemptor, self._rights, self._held)
 
     def _full_queue(self, preemptor: Preemptor) -> int | None:

@@ -75,7 +75,7 @@ class Drf:
 def hierarchical_victims(
     tree: ShareTree, session: SessionView, preemptor: Preemptor, candidates: Candidates
 ) -> Bools:
-    """Pods that may go because the preemptor's queue would still have the smaller share; each is looked at alone."""
+    """Pods that may be evicted because the preemptor's queue would still have the smaller share; each is looked at alone."""
     names = session.shares.names
     kinds: dict[tuple[int, bytes], int] = {}
     others: list[tuple[str, JobInfo, Ints]] = []

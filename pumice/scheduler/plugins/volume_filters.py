@@ -87,7 +87,7 @@ class VolumeFilters:
         return self._claims.has_wide_claims()
 
     def unprovisionable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
-        """Nodes for which no volume would be provisioned, for claims that no volume suits that exists."""
+        """Nodes for which no volume would be provisioned, for claims without a suitable existing volume."""
         return self._unbindable(pods, rows, "fixed")
 
     def unbindable_here(self, pods: PodClass, rows: Rows) -> FilterResult | None:

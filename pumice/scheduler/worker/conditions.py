@@ -72,7 +72,7 @@ class PodConditions:
         namespace, _, name = key.partition("/")
         pod = self._pods.get(name, namespace)
         if pod is None or pod.spec.node_name or self._is_binding(key):
-            return  # what was decided is out of date
+            return  # the decision is outdated
         conditions = pod.status.conditions or ()
         standing = next((each for each in conditions if each.type == SCHEDULED), None)
         status: Raw = {}

@@ -82,7 +82,7 @@ class PodRequests(ABC, Generic[D]):
 
     def _failed(self, key: str, decision: D, error: ApiError) -> float:
         """Note a failure; return for how many seconds nothing is asked about the pod."""
-        # Failures of pods that are gone are forgotten here, with those of earlier pods of the same name.
+        # Drop failures of removed pods, and those of earlier pods with the same name.
         known = {
             each: found for each, found in self._failures.items() if self._is_there(each, found[0])
         }

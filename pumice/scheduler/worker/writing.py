@@ -58,7 +58,7 @@ class WriteQueue:
         try:
             await self._write(key)
         except ApiError as error:
-            # A conflict is no fault: the watch is about to show what changed, and the next turn decides on that.
+            # A conflict is not an error: the watch will show the change, and the next turn uses it.
             level, result = logging.WARNING, "failed"
             if isinstance(error, Conflict):
                 level, result = logging.DEBUG, "conflict"

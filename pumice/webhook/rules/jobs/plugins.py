@@ -137,7 +137,7 @@ def job_plugins(case: Case, job: Job) -> None:
     errors, warnings = plugins.problems(job, case.plugins, strict_upstream=strict)
     for found in (*errors, *warnings):
         if found.code == JOB_PLUGIN_SIZE.code:
-            # What is too large is measured in pods, though the message counts bytes.
+            # The excess is measured in pods, although the message has bytes.
             case.excesses[found.code, found.path] = job.replicas
     for error in errors:
         # Values far above the limits are refused; Volcano has no limits.
