@@ -1,15 +1,17 @@
 """The runs of `benchmarks.end_to_end`: a bare loop, many Jobs, one Job from its submission to its end, one huge Job."""
 
 import asyncio
-import json
 import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+import msgspec
+
 from benchmarks.counters import Counters, count
+from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
@@ -20,6 +22,9 @@ __all__ = ["Round", "Runs"]
 
 AT_ONCE = 64
 """Requests under way at once, in the bare loop and when Jobs are submitted."""
+
+UNDER_WAY = 128
+"""Last pods of a Job that are waited for; more than the requests that the controller has under way."""
 
 CALM_SECONDS = 6.0
 """A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
@@ -181,11 +186,9 @@ class Runs:
     async def creation(self) -> None:
         """One Job of as many pods that no node suits, so that nothing else is under way."""
         async with self._namespace("huge"):
+            seconds = await self._follow("huge")
             await self._client.create(JOB, job("huge", self._pods, fits=False), "huge")
-            earlier = await self._exist("huge", 1)
-            start = time.monotonic()
-            found = await self._exist("huge", self._pods)
-            self._found.creation = (found - earlier) / (time.monotonic() - start)
+            self._found.creation = self._pods / await seconds
 
     async def creation_without_scheduler(self) -> None:
         """The controller and a loop create the same pods in turns, with the same processes beside both.
@@ -195,21 +198,18 @@ class Runs:
         assert self._installation is not None
         await asyncio.to_thread(self._installation.stop, "scheduler")
         loop = controller = 0.0
-        created = 0
         for turn in range(TURNS):
             await asyncio.sleep(CALM_SECONDS)
             async with self._namespace(name := f"alone-{turn}"):
+                seconds = await self._follow(name)
                 await self._client.create(JOB, job("huge", self._pods, fits=False), name)
                 await self._admit(name)
-                earlier = await self._exist(name, 1)
-                start = time.monotonic()
-                created += await self._exist(name, self._pods) - earlier
-                controller += time.monotonic() - start
+                controller += await seconds
                 model = await self._client.get(POD, "huge-worker-0", name)
             await asyncio.sleep(CALM_SECONDS)
             loop += await self._loop(f"loop-{turn}", model)
         self._found.bare_creation_beside = TURNS * self._pods / loop
-        self._found.creation_beside = created / controller
+        self._found.creation_beside = TURNS * self._pods / controller
 
     async def _loop(self, namespace: str, model: Object | None = None) -> float:
         """Seconds that a loop of creates takes.
@@ -250,17 +250,38 @@ class Runs:
                     return
                 await asyncio.sleep(0.1)
 
-    async def _exist(self, namespace: str, pods: int) -> int:
-        """Wait until there are so many pods; how many there are. A page of one tells how many do not fit on it."""
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while True:
-                query = {"limit": "1"}
-                answer = await self._client.raw("GET", POD.collection(namespace), query=query)
-                page = json.loads(answer)
-                found = len(page["items"]) + page["metadata"].get("remainingItemCount", 0)
-                if found >= pods:
-                    return int(found)
-                await asyncio.sleep(0.05)
+    async def _follow(self, namespace: str) -> asyncio.Task[float]:
+        """Measure how long the controller creates pods of the one Job that is about to be submitted.
+
+        A watch shows the first pod and the last ones; pods are created in the order of their indexes. Counting pods by lists
+        would take the API server's time, and would see the last pod late: a list waits until the API server's
+        cache is up to date.
+
+        Returns:
+            Seconds from the first pod to the last.
+        """
+        last = range(max(1, self._pods - UNDER_WAY), self._pods)
+        selector = f"{keys.TASK_INDEX} in ({','.join(map(str, (0, *last)))})"
+        version = (await self._client.list(POD, namespace))["metadata"]["resourceVersion"]
+        events = self._client.watch(
+            POD, namespace, resource_version=version, label_selector=selector
+        )
+
+        async def seconds() -> float:
+            start, remaining = 0.0, len(last)
+            async with asyncio.timeout(LIMIT_SECONDS), aclosing(events):
+                async for event, raw in events:
+                    if event != "ADDED":
+                        continue
+                    if msgspec.json.decode(raw)["metadata"]["labels"][keys.TASK_INDEX] == "0":
+                        start = time.monotonic()
+                    else:
+                        remaining -= 1
+                    if start and not remaining:
+                        return time.monotonic() - start
+            raise AssertionError(f"{remaining} pods of {namespace} were not created")
+
+        return asyncio.create_task(seconds())
 
     async def _first(self, namespace: str) -> None:
         """Submit a Job of one pod; it is refused until the API server reaches the webhook and the queues exist."""

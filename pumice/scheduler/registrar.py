@@ -255,7 +255,7 @@ class Registrar:
         Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_gain` only.
 
         Args:
-            build: Makes the filter of a board; None where there is nothing to object to, whatever is placed.
+            build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
         """
         self._add(self._extensions.domain_filters, build, "enablePredicate")
 

@@ -101,11 +101,11 @@ class CycleResult:
         evicted: Pods to delete so that others fit.
         nominations: Pods whose nominated node changed: those for which others are evicted, and the node; empty for pods
             that are not nominated any more.
-        opened: Pods whose gate `scheduling.volcano.sh/queue-allocation-gate` must be removed, sorted by key.
-        pod_groups: Changed statuses to write.
-        urgent: Keys of the statuses to write immediately; others may be delayed (`Pace.counts`).
-        all_pod_groups: Statuses of all PodGroups; valid until the state changes.
-        pending: Reason of each waiting gang; valid until the state changes.
+        opened: Pods whose gate `scheduling.volcano.sh/queue-allocation-gate` is to be taken away, in the order of their keys.
+        pod_groups: Statuses that changed and are to be written.
+        urgent: Keys of those that are to be written at once; the others may wait for a moment (`ReportDelays.counts`).
+        all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
+        pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.
         events: Events for the owners.
         started: Keys of gangs whose minimum of pods is bound since the last cycle.

@@ -33,7 +33,7 @@ class ControllerSettings(ElectionSettings):
 
     controllers: frozenset[str] = frozenset(CONTROLLERS)
     workers: int = 8
-    concurrent_writes: int = 32
+    concurrent_writes: int = 64
     namespace: str | None = None
     secrets: bool = True
     lease_name: str = "pumice-controller"

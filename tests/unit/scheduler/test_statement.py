@@ -65,16 +65,16 @@ def test_discard_restores_every_bit(scenario: Scenario) -> None:
     _, statement = _everything(scenario, session)
     assert dump(scenario.state) != before
     statement.discard()
-    assert dump(scenario.state) == before
-    assert session.outbox.binds == {}
+    assert dump(scene.state) == before
+    assert session.committed.binds == {}
 
 
 def test_commit_is_the_way_out(scenario: Scenario) -> None:
     session = open_session(scenario)
     _, statement = _everything(scenario, session)
     session.commit(statement)
-    assert session.outbox.binds == {"ns/b-0": "n2"}
-    assert session.outbox.evicted == ["ns/a-0", "ns/a-1"]
+    assert session.committed.binds == {"ns/b-0": "n2"}
+    assert session.committed.evicted == ["ns/a-0", "ns/a-1"]
     assert session.pipelined == {"ns/b-1": "n1"}
     assert scenario.state.tasks["ns/b-0"].status is SchedulingStatus.BINDING
 
@@ -132,9 +132,9 @@ def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
         },
         config_text([["drf"]]),
     )
-    session = open_session(scenario)
-    jobs, tasks = scenario.state.jobs, scenario.state.tasks
-    line = session.job_line()
+    session = open_session(scene)
+    jobs, tasks = scene.state.jobs, scene.state.tasks
+    line = session.ordered_jobs()
     statement = session.statement()
     statement.allocate(tasks["ns/b-1"], scenario.state.nodes.order[0])
     line.push(jobs["ns/a"])
