@@ -145,9 +145,9 @@ def test_shares_in_the_tree_equal_a_slow_reference(
 @given(clusters())
 def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> None:
     """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
-    scene = Scene(cluster, config_text(HDRF))
-    session = open_session(scene)
-    line, waiting = session.ordered_queues(), list(scene.state.queues.values())
+    scenario = Scenario(cluster, config_text(HDRF))
+    session = open_session(scenario)
+    line, waiting = session.ordered_queues(), list(scenario.state.queues.values())
     for queue in waiting:
         line.push(queue)
     pending = [

@@ -78,7 +78,7 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
             assert row == _fresh(session, ranking).best(task)
             if row == NOWHERE:
                 break
-            statement.allocate(task, scene.state.nodes.order[row])
+            statement.allocate(task, scenario.state.nodes.order[row])
             ranking.taken(row)
         statements.append(statement)
         if dice.random() < 0.6:
@@ -111,18 +111,18 @@ def test_reasons_are_those_of_the_moment() -> None:
             "pods": [["ns", f"p{i}", "", "Pending", 1, "1Gi", "g"] for i in range(2)],
         }
     )
-    session = open_session(scene)
-    task = scene.state.tasks["ns/p0"]
+    session = open_session(scenario)
+    task = scenario.state.tasks["ns/p0"]
     ranking = session.ranking(task, "default")
     assert ranking.why_not().counts == {"Insufficient memory": 1}
-    session.statement().allocate(task, scene.state.nodes.order[0])
+    session.statement().allocate(task, scenario.state.nodes.order[0])
     assert ranking.why_not().counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
 
 
 def test_a_session_without_nodes_has_no_best_one() -> None:
-    scene = Scene({"pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]]})
-    session = open_session(scene)
-    task = scene.state.tasks["ns/p"]
+    scenario = Scenario({"pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]]})
+    session = open_session(scenario)
+    task = scenario.state.tasks["ns/p"]
     ranking = session.ranking(task, "default")
     assert (ranking.best(task), ranking.best_later(task)) == (NOWHERE, NOWHERE)
     assert np.array_equal(ranking.pods.allowed, [])
@@ -145,9 +145,9 @@ def _queues(**options: Any) -> Scenario:
 
 def test_alike_queues_share_boards_and_those_with_wishes_do_not() -> None:
     terms = {"preferredDuringSchedulingIgnoredDuringExecution": ["g"]}
-    scene = _queues(affinity={"nodeGroupAffinity": terms})
-    session = open_session(scene)
-    tasks = scene.state.tasks
+    scenario = _queues(affinity={"nodeGroupAffinity": terms})
+    session = open_session(scenario)
+    tasks = scenario.state.tasks
     rankings = [session.ranking(tasks[f"ns/{queue}0"], queue) for queue in "abc"]
     assert rankings[1] is rankings[2]
     assert rankings[0] is not rankings[1]
@@ -160,7 +160,7 @@ def test_a_filter_that_does_not_say_which_queues_are_alike_is_asked_for_each() -
     registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
     registrar.node_filter(lambda pods, _: asked.append(pods.queue))
     for queue in "abc":
-        session.ranking(scene.state.tasks[f"ns/{queue}0"], queue)
+        session.ranking(scenario.state.tasks[f"ns/{queue}0"], queue)
     assert asked == ["a", "b", "c"]
 
 
@@ -172,15 +172,15 @@ def test_a_filter_that_does_not_say_that_it_reads_rules_alone_is_asked_for_each_
     registrar.alike_queues()
     registrar.node_filter(lambda pods, _: asked.append(int(pods.shape.vector[0])))
     for name in ("a0", "a1", "b0", "b1"):
-        session.ranking(scene.state.tasks[f"ns/{name}"], name[0])
+        session.ranking(scenario.state.tasks[f"ns/{name}"], name[0])
     assert asked == [1000, 2000]
 
 
 def test_rankings_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _queues().cycle().binds
     monkeypatch.setattr("pumice.scheduler.node_rankings._KEPT", 1)
-    scene = _queues()
-    assert scene.cycle().binds == expected
+    scenario = _queues()
+    assert scenario.cycle().binds == expected
     session = open_session(_queues())
     for task in list(session.state.tasks.values()):
         session.ranking(task, "b")

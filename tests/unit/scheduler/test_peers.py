@@ -308,10 +308,10 @@ def test_a_node_that_comes_back_with_its_pods_is_counted_while_an_earlier_sessio
             ["ns", "g-0", "", "Pending", "1", "1Gi", "g", options],
         ],
     }
-    scene = Scene(cluster, FILTERS)
-    scene.state.remove_node("n2")
-    session = open_session(scene)
-    ranking = session.ranking(scene.state.tasks["ns/g-0"], "default")
-    scene.state.set_node(node(nodes[1]))
-    assert dump(scene.state) == dump(Scene(cluster, FILTERS).state)
+    scenario = Scenario(cluster, FILTERS)
+    scenario.state.remove_node("n2")
+    session = open_session(scenario)
+    ranking = session.ranking(scenario.state.tasks["ns/g-0"], "default")
+    scenario.state.set_node(node(nodes[1]))
+    assert dump(scenario.state) == dump(Scenario(cluster, FILTERS).state)
     assert ranking is not None

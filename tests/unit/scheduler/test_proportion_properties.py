@@ -119,7 +119,7 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
 ) -> None:
     """A gang that its queue refused is placed as soon as when it is tried in each cycle."""
     never = ReportDelays(numbers=1e9)
-    thrifty, eager = Scene(first, PLUGINS, delays=never), Scene(first, PLUGINS)
+    thrifty, eager = Scenario(first, PLUGINS, delays=never), Scenario(first, PLUGINS)
     events: list[Any] = [
         *(lambda state, row=row: state.set_node(node(row)) for row in second["nodes"]),
         *(lambda state, row=row: state.set_queue(queue(row)) for row in second["queues"]),

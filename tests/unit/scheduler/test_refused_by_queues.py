@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod, queue
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, queue
 
 EVERY = 30.0
 SHARING = pytest.mark.parametrize("plugin", ["proportion", "capacity"])

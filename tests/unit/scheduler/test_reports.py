@@ -3,7 +3,7 @@
 from typing import Any
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenes import NOW, Scene, node, pod_group
+from tests.unit.scheduler.scenarios import NOW, Scenario, node, pod_group
 
 DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
 CASE: dict[str, Any] = {
@@ -13,8 +13,8 @@ CASE: dict[str, Any] = {
 }
 
 
-def _scene(case: dict[str, Any] = CASE) -> Scene:
-    return Scene(case, delays=DELAYS)
+def _scenario(case: dict[str, Any] = CASE) -> Scenario:
+    return Scenario(case, delays=DELAYS)
 
 
 def _message(scenario: Scenario) -> str | None:

@@ -65,7 +65,7 @@ def test_discard_restores_every_bit(scenario: Scenario) -> None:
     _, statement = _everything(scenario, session)
     assert dump(scenario.state) != before
     statement.discard()
-    assert dump(scene.state) == before
+    assert dump(scenario.state) == before
     assert session.committed.binds == {}
 
 
@@ -132,8 +132,8 @@ def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
         },
         config_text([["drf"]]),
     )
-    session = open_session(scene)
-    jobs, tasks = scene.state.jobs, scene.state.tasks
+    session = open_session(scenario)
+    jobs, tasks = scenario.state.jobs, scenario.state.tasks
     line = session.ordered_jobs()
     statement = session.statement()
     statement.allocate(tasks["ns/b-1"], scenario.state.nodes.order[0])

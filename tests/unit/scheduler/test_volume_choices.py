@@ -292,10 +292,10 @@ def test_a_claim_that_cannot_be_bound_takes_nothing_of_its_queue() -> None:
 
 
 def test_pods_with_claims_of_their_own_share_what_is_found_out_about_nodes() -> None:
-    scene = scene_of(_gang(12))
-    scene.state.settle()
-    session = open_session(scene.state, scene.config, 0.0)
-    tasks = list(scene.state.tasks.values())
+    scenario = scenario_of(_gang(12))
+    scenario.state.settle()
+    session = open_session(scenario.state, scenario.config, 0.0)
+    tasks = list(scenario.state.tasks.values())
     assert len({id(session.ranking(task, "default")) for task in tasks}) == 1
     session.close()
 

@@ -249,12 +249,12 @@ def test_what_is_read(case: Raw) -> None:
 
 def _assert_reported(found: Discovery) -> None:
     """Problems are events, and nothing is deleted for a type that is not known."""
-    world = World()
-    world.sync(fixture_nodes())
-    before = set(world.objects)
-    plan = world.sync({}, found)
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes())
+    before = set(cluster.objects)
+    plan = cluster.sync({}, found)
     goes = found.delete_when_disabled or (found.complete and not found.keep_when_empty)
-    assert (set(world.objects) == before) is not goes
+    assert (set(cluster.objects) == before) is not goes
     events = [(step.reason, step.message) for step in plan.steps if isinstance(step, RecordEvent)]
     assert [text for reason, text in events if reason == "DiscoverySourceNotBuilt"] == list(
         found.not_built
@@ -322,31 +322,31 @@ def test_a_type_that_becomes_empty_can_be_kept() -> None:
     """Only as a whole: what is empty in it goes, and so does all that another type no longer has."""
     types = (TopologyType("a", (RACK,)), TopologyType("b", (CLUSTER,)))
     found = Discovery(enabled=True, types=types, complete=True, keep_when_empty=True)
-    world = World()
-    world.sync(fixture_nodes(), found)
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes(), found)
     without: dict[str, dict[str, str | None]] = {name: {RACK: None} for name in fixture_nodes()}
-    world.sync(changed(fixture_nodes(), without), found)
-    assert world.writes == [0, 0, 0]
+    cluster.sync(changed(fixture_nodes(), without), found)
+    assert cluster.writes == [0, 0, 0]
     nodes = {name: each for name, each in changed(fixture_nodes(), without).items() if name < "n4"}
-    plan = world.sync(nodes, found)
-    assert sorted(name.split("-")[1] for name in world.objects) == ["a"] * 4 + ["b"]
+    plan = cluster.sync(nodes, found)
+    assert sorted(name.split("-")[1] for name in cluster.objects) == ["a"] * 4 + ["b"]
     [event] = [step for step in plan.steps if isinstance(step, RecordEvent)]
     assert event.reason == "TopologyEmpty"
     assert "its 4 HyperNodes stay" in event.message
-    world.sync(nodes, replace(found, keep_when_empty=False))
-    assert sorted(name.split("-")[1] for name in world.objects) == ["b"]
+    cluster.sync(nodes, replace(found, keep_when_empty=False))
+    assert sorted(name.split("-")[1] for name in cluster.objects) == ["b"]
 
 
 def test_what_was_discovered_goes_with_its_source_if_asked() -> None:
-    world = World()
-    world.sync(fixture_nodes())
-    world.add({"metadata": {"name": "by-hand"}, "spec": {"tier": 1}})
-    world.sync(fixture_nodes(), OFF)
-    assert len(world.objects) == 7
-    world.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
-    assert list(world.objects) == ["by-hand"]
-    world.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
-    assert world.writes == [0, 0, 0]
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes())
+    cluster.add({"metadata": {"name": "by-hand"}, "spec": {"tier": 1}})
+    cluster.sync(fixture_nodes(), OFF)
+    assert len(cluster.objects) == 7
+    cluster.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
+    assert list(cluster.objects) == ["by-hand"]
+    cluster.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
+    assert cluster.writes == [0, 0, 0]
 
 
 def test_names_differ_where_their_hashes_collide() -> None:

@@ -129,8 +129,8 @@ def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first
         "podgroups": [["ns", name, name, 1, "Running"] for name in queues],
         "pods": pods,
     }
-    scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
-    session = open_session(scene)
+    scenario = Scenario(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
+    session = open_session(scenario)
     line = session.ordered_queues()
     for name in queues:
         line.push(scenario.state.queues[name])

@@ -50,9 +50,9 @@ def _scenario(case: Raw, nodes: list[Any], pods: list[Any]) -> Scenario:
 def _check(case: Raw, nodes: list[Any], pods: list[Any]) -> None:
     """What the ranking says, what the rules of the documentation say, and what a cycle does, are all what the case says."""
     wanted = {name: REASONS[word] for name, word in case["refused"].items()}
-    scene = _scene(case, nodes, pods)
-    session = open_session(scene)
-    ranking = session.ranking(scene.state.tasks["ns/p"], "default")
+    scenario = _scenario(case, nodes, pods)
+    session = open_session(scenario)
+    ranking = session.ranking(scenario.state.tasks["ns/p"], "default")
     assert dict(ranking.why_not().counts) == dict(Counter(wanted.values()))
     if "disabled" not in case:
         facts = {row[0]: row[3] for row in nodes}
