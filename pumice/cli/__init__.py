@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def kubectl_plugin(arguments: Sequence[str] | None = None) -> int:
-    """Run the command as kubectl's plugin `kubectl pumice`, whose file is named `kubectl-pumice`; see `main`."""
+    """Run the command as the kubectl plugin `kubectl pumice` (executable `kubectl-pumice`); see `main`."""
     return _run(arguments, "kubectl pumice")
 
 

@@ -51,7 +51,7 @@ class FitFailure:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """The values ready for JSON."""
         return {
             "nodes": self.nodes,
             "reasons": [

@@ -45,7 +45,7 @@ _FEW = 8
 
 
 class RoomGains:
-    """What has changed since a cycle began that may help gangs which found no node.
+    """Changes since a cycle began that may help gangs which found no node.
 
     Attributes:
         any_gang: Whether something changed that may help any gang.

@@ -57,7 +57,7 @@ class EvictionFailure:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """The values ready for JSON."""
         refused = {"refused": self.refused} if self.refused else {}
         return refused | {
             "action": self.action,
@@ -112,7 +112,7 @@ def allowed(
 def judge(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
 ) -> VictimAnswers:
-    """What plugins say about candidates.
+    """The plugins' answers about candidates.
 
     Plugins of a tier must agree. Tiers are alternatives, node by node: the first one that allows anyone on a node
     decides about that node.

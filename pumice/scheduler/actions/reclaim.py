@@ -16,7 +16,7 @@ __all__ = ["SPEC", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
+    """Handle every queue that is below its share, with all its gangs that lack pods."""
     queues = session.ordered_queues()
     search = Search(session)
     lines = starving_jobs(

@@ -110,9 +110,9 @@ class Search:
     # -- searching -----------------------------------------------------------------------------
 
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
-        """Whether any pod may go from a node that a pod may use; not asked again for a class that was looked for before.
+        """True if any pod may be evicted from a node that a pod may use; not computed again for a class that was searched before.
 
-        Since then all of them may have gone. What is found then has no victims, and is undone like what finds no place.
+        All of them may have been evicted since. A plan without victims is then undone like a search without a result.
         """
         if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
             return True

@@ -32,7 +32,7 @@ def starving_jobs(
     action: str,
     rules_for: Callable[[JobInfo, Queue], EvictionRules],
 ) -> dict[str, PriorityQueue[JobInfo]]:
-    """Gangs with fewer pods than their minimum, by open queue.
+    """Gangs below their minimum, by open queue.
 
     Args:
         session: The session.
@@ -211,7 +211,7 @@ def _may_help(
 def explain(
     session: Session, search: Search, rules: EvictionRules, job: JobInfo, action: str
 ) -> None:
-    """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    """Record why evictions did not help a gang, for a pod like the one in its reason."""
     if not session.is_explained(job):
         return
     tasks = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]

@@ -80,7 +80,7 @@ class Guarantees:
             self._seen[top, column] = holds
 
     def against(self, row: int, vector: Ints) -> GuaranteeConflict | None:
-        """What is kept for others and keeps a queue from taking an amount."""
+        """Amounts that are kept for others and keep a queue from taking an amount."""
         guarantee, held = self._rights.guarantee, self._held
         for each in self._rights.paths[row]:
             for column in self._columns.get(self._rights.parents[each], ()):

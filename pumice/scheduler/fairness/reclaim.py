@@ -22,7 +22,7 @@ _NONE = np.iinfo(np.int64).max
 
 
 class ReclaimRequest(NamedTuple):
-    """What decides which pods may go for a pod of a queue.
+    """Properties of a preemptor that decide which pods may be evicted.
 
     Attributes:
         wanted: Columns of the resources that it asks for.
@@ -34,7 +34,7 @@ class ReclaimRequest(NamedTuple):
 
 
 def asked_by(preemptor: Preemptor, rights: Entitlements, held: Ints) -> ReclaimRequest:
-    """What a pod asks for; arguments as for `over_deserved`."""
+    """The properties of a preemptor; arguments as for `over_deserved`."""
     row, shape = preemptor.job.row, preemptor.task.shape
     wanted = tuple(need.column for need in shape.needs if need.column != PODS)
     if row < 0:

@@ -91,7 +91,7 @@ class ClaimUses(ClaimObjects):
         return self.attachments.set_limits(node)
 
     def remove_limits(self, node: str) -> bool:
-        """Forget how many volumes a node can attach."""
+        """Remove the limits of volumes of a node."""
         return self.attachments.remove_limits(node)
 
     def _claim_changed(self, key: str) -> None:

@@ -139,7 +139,7 @@ class _VolumeGroup:
 
 
 class VolumePool:
-    """The volumes that suit claims which ask for the same.
+    """The volumes for claims with equal requests.
 
     Attributes:
         counts: How many that are free each node reaches, by row; volumes that every node reaches are not among them.

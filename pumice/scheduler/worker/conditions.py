@@ -28,7 +28,7 @@ class PodConditions:
     """Writes `PodScheduled=False` to pods that wait, and tells their users."""
 
     def __init__(self, context: TermContext, is_binding: Callable[[str, str], bool]) -> None:
-        """Make a writer; `run` must run.
+        """Create a writer; `run` must run.
 
         Args:
             context: What the term works with.

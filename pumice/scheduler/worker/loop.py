@@ -60,7 +60,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         clock: Clock | None = None,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
-        """Make a worker; its `tasks` must run.
+        """Create a worker; its `tasks` must run.
 
         Args:
             client: Session with the API server.
@@ -89,7 +89,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         return {"configuration": lambda: self.config.problem}
 
     def tasks(self) -> tuple[SupervisedTask, ...]:
-        """Everything that must run, for `run_until_stopped`."""
+        """All tasks that must run, for `run_until_stopped`."""
         file = self.config.file
         follows = (SupervisedTask("configuration", file.run),) if file is not None else ()
         return (*follows, *super().tasks())

@@ -9,7 +9,7 @@ from pumice.scheduler.reports import ReportDelays
 __all__ = ["DELAYS", "WorkerSettings"]
 
 DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=5.0)
-"""In a cluster: what passes within a moment is not worth a write."""
+"""Delays in a cluster: short-lived states are not written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
