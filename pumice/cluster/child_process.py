@@ -1,23 +1,16 @@
 """Functions that run in a child process, so that modules which only they import take no memory of this process.
 
-pydantic takes 8 MiB for as long as a process lives, but reads settings once, and a file only when it changes.
+pydantic takes 8 MiB for as long as a process lives, but the settings are read once, at start.
 """
 
 import gc
-import logging
 import os
 import pickle
-import select
-import signal
+import threading
 from collections.abc import Callable
 from typing import IO, Any, NoReturn, TypeVar
 
 __all__ = ["in_child_process"]
-
-logger = logging.getLogger(__name__)
-
-_TIMEOUT_SECONDS = 10
-"""A fork copies the locks of other threads, which no thread of the child would release. A child that waits for one is killed."""
 
 _T = TypeVar("_T")
 
@@ -25,7 +18,8 @@ _T = TypeVar("_T")
 def in_child_process(function: Callable[..., _T], *arguments: object) -> _T:
     """The result of a function that a child process calls.
 
-    If no child can be started, or if it ends without a result, this process calls the function.
+    This process calls the function itself if it has other threads, whose locks no thread of the child would release; if no
+    child can be started; and if the child ends without a result.
 
     Args:
         function: A function whose result and exceptions can be pickled. It must have no side effects.
@@ -34,6 +28,8 @@ def in_child_process(function: Callable[..., _T], *arguments: object) -> _T:
     Raises:
         Exception: What the function raises.
     """
+    if threading.active_count() > 1:
+        return function(*arguments)
     try:
         answer = _answer_of_child(function, arguments)
         result, error = pickle.loads(answer)
@@ -53,10 +49,6 @@ def _answer_of_child(function: Callable[..., Any], arguments: tuple[object, ...]
             _answer(function, arguments, writing)
         writing.close()
         try:
-            is_answered, _, _ = select.select([reading], [], [], _TIMEOUT_SECONDS)
-            if not is_answered:
-                logger.warning("a child process did not answer in %s s", _TIMEOUT_SECONDS)
-                os.kill(child, signal.SIGKILL)
             return reading.read()
         finally:
             os.waitpid(child, 0)

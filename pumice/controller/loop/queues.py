@@ -34,6 +34,9 @@ from pumice.controller.queues import (
 
 __all__ = ["QueueCaches", "QueueTerm"]
 
+CHANGE_SECONDS = 5.0
+"""How long a change of the counts waits for others; so long the scheduler waits with the amounts."""
+
 _BELOW = "parent"
 _BY_QUEUE = "queue"
 _UNSEEN_SECONDS = 1.0
@@ -150,7 +153,7 @@ class QueueTerm(PlannedTerm[str]):
         del change
         for name in self._counts.change(old, new):
             if self._counts.of(name):
-                self.queue.add_after(name, COUNT_SECONDS)
+                self.queue.add_after(name, CHANGE_SECONDS)
             else:
                 self.queue.add(name)  # a queue that is Closing is Closed now
 

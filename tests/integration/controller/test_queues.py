@@ -265,6 +265,23 @@ async def test_counts_follow_and_are_written_once_a_second(
     )
 
 
+async def test_a_podgroup_of_a_few_seconds_leaves_the_status_of_its_queue_as_it_is(
+    stage: QueueStage, worker: ControllerWorker
+) -> None:
+    """That it came and went is shown by the metrics alone."""
+    await stage.become(default="Open")
+    await stage.calm()
+    written = worker.metrics.writes.labels("status", "Queue", "done")._value
+    before = written.get()
+    await stage.group("short", "default", "Inqueue")
+    await asyncio.sleep(1.5)
+    stage.admit(stage.find(POD_GROUP, "short"), "Running")
+    await asyncio.sleep(1.5)
+    await stage.client.delete(POD_GROUP, "short", "default")
+    await asyncio.sleep(10)
+    assert written.get() == before
+
+
 async def test_metrics_are_those_of_the_queues_that_exist(
     stage: QueueStage, worker: ControllerWorker
 ) -> None:
