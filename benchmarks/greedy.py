@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.unit.scheduler.peer_reference import refusals
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 Raw = dict[str, Any]
 CONFIG = config_text([["priority", "gang"], ["predicates", "nodeorder"]], ["enqueue", "allocate"])
@@ -114,10 +114,10 @@ def main() -> None:
             fit = placed = 0
             for _ in range(options.gangs):
                 case = cluster(dice, rules, equal=equal)
-                scene = Scene(case, CONFIG)
-                is_placed = bool(scene.cycle().binds)
+                scenario = Scenario(case, CONFIG)
+                is_placed = bool(scenario.cycle().binds)
                 placed += is_placed
-                fit += is_placed or fits(case, list(scene.pods.values()))
+                fit += is_placed or fits(case, list(scenario.pods.values()))
             print(f"{name:<46} {words:>9} {fit:>6} {placed:>7} {fit - placed:>5}")
 
 

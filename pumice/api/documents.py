@@ -95,7 +95,7 @@ def _documents(text: str) -> Iterator[tuple[int, int, Any]]:
             if problem is not None:
                 raise problem
             return
-        # A flow mapping, JSON with comments, or a slip that the YAML reader tells with its line.
+        # A flow mapping, JSON with comments, or a mistake that the YAML reader reports with its line.
     yield from _yaml(text)
 
 
@@ -181,7 +181,7 @@ def _check_flow(text: str, start: Any) -> None:
         if (problem := _trailing_comma(error)) is not None:
             raise problem from None
     except (ValueError, RecursionError):
-        pass  # the YAML reader tells
+        pass  # the YAML reader reports it
 
 
 def _yaml(text: str, *, written: bool = False) -> Iterator[tuple[int, int, Any]]:

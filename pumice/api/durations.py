@@ -1,4 +1,4 @@
-"""Durations as Kubernetes writes them, which is as Go does: `1h30m`, `10s`, `1.5s`.
+"""Durations in the form of Go, which Kubernetes uses: `1h30m`, `10s`, `1.5s`.
 
 Exact, in whole nanoseconds, so that two spellings of one duration compare equal.
 """

@@ -114,7 +114,7 @@ def env_name_problem(name: str) -> str | None:
 
     Since version 1.34 Kubernetes takes all printable ASCII but `=`.
     """
-    # Admission asks this of all names of a container together; to delete what is good is the quickest look at so many.
+    # Admission checks all names of a container together; deleting the valid characters is the fastest check of many names.
     if name and name.isascii() and not name.encode().translate(None, _ENV_NAME):
         return None
     return f"a valid environment variable name must consist of printable ASCII characters other than '=', found \"{name}\""

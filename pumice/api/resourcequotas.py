@@ -25,7 +25,7 @@ class ResourceQuotaStatus(ApiStruct, frozen=True):
     """What the API server counts.
 
     Attributes:
-        hard: Limits that are in force.
+        hard: Limits that are in effect.
         used: What is used of them.
     """
 

@@ -73,7 +73,7 @@ def plain(text: str) -> Scalar:
     if text[0] not in NUMERIC:
         return text
     try:
-        # Integers come first, because what kubectl takes for a float includes them.
+        # Integers are checked first, because kubectl's pattern for floats matches them, too.
         if INTEGER.match(text):
             return _integer(text)
         if FLOAT.match(text):

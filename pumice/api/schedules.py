@@ -2,7 +2,7 @@
 
 The syntax is that of robfig/cron v3's standard parser, which Volcano and Kubernetes use: no seconds, no years, weekdays
 0 to 6, names in any case, `?` for `*`. That parser silently ignores parts of some texts (it reads `*-5` as `*`). These
-are read in the same way and reported in `oddities`.
+are read in the same way and reported in `ignored_parts`.
 """
 
 import re
@@ -29,7 +29,7 @@ class Calendar:
         months: 1 to 12.
         weekdays: 0 for Sunday to 6 for Saturday.
         either_day: Whether a day matches if one of day and weekday does: neither begins with `*`.
-        oddities: Parts of the text that have no effect.
+        ignored_parts: Parts of the text that have no effect.
     """
 
     minutes: frozenset[int]
@@ -38,7 +38,7 @@ class Calendar:
     months: frozenset[int]
     weekdays: frozenset[int]
     either_day: bool = False
-    oddities: tuple[str, ...] = ()
+    ignored_parts: tuple[str, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -57,11 +57,11 @@ class Interval:
 
     Attributes:
         seconds: 1 or more.
-        oddities: Parts of the text that have no effect.
+        ignored_parts: Parts of the text that have no effect.
     """
 
     seconds: int
-    oddities: tuple[str, ...] = ()
+    ignored_parts: tuple[str, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -127,8 +127,8 @@ def parse_schedule(text: str) -> Calendar | Interval:
     if len(parts) != len(_FIELDS):
         names = ", ".join(field.name for field in _FIELDS)
         raise ScheduleError(f"must have 5 fields ({names}) or be a descriptor, found {len(parts)}")
-    oddities: list[str] = []
-    read = [_field(part, field, oddities) for part, field in zip(parts, _FIELDS, strict=True)]
+    ignored_parts: list[str] = []
+    read = [_field(part, field, ignored_parts) for part, field in zip(parts, _FIELDS, strict=True)]
     (minutes, _), (hours, _), (days, any_day), (months, _), (weekdays, any_weekday) = read
     return Calendar(
         minutes,
@@ -137,11 +137,11 @@ def parse_schedule(text: str) -> Calendar | Interval:
         months,
         weekdays,
         not (any_day or any_weekday),
-        tuple(oddities),
+        tuple(ignored_parts),
     )
 
 
-def _field(text: str, field: _Field, oddities: list[str]) -> tuple[frozenset[int], bool]:
+def _field(text: str, field: _Field, ignored_parts: list[str]) -> tuple[frozenset[int], bool]:
     """The values of a field, and whether it allows any value.
 
     Repeated items are read and reported once.
@@ -150,15 +150,15 @@ def _field(text: str, field: _Field, oddities: list[str]) -> tuple[frozenset[int
     anything = False
     for item in dict.fromkeys(text.split(",")):
         if not item:
-            oddities.append(f'nothing stands beside a comma of "{text}"')
+            ignored_parts.append(f'nothing stands beside a comma of "{text}"')
             continue
-        found, any_value = _item(item, field, oddities)
+        found, any_value = _item(item, field, ignored_parts)
         values.update(found)
         anything |= any_value
     return frozenset(values), anything
 
 
-def _item(text: str, field: _Field, oddities: list[str]) -> tuple[range, bool]:
+def _item(text: str, field: _Field, ignored_parts: list[str]) -> tuple[range, bool]:
     """One of a field's values, ranges or steps."""
     span, *steps = text.split("/")
     ends = span.split("-")
@@ -167,7 +167,7 @@ def _item(text: str, field: _Field, oddities: list[str]) -> tuple[range, bool]:
     anything = ends[0] in ("*", "?")
     if anything:
         if len(ends) > 1:
-            oddities.append(f'"{span}" counts as "{ends[0]}"')
+            ignored_parts.append(f'"{span}" counts as "{ends[0]}"')
         low, high = field.low, field.high
     elif len(ends) > 2:
         raise ScheduleError(f'{field.name} "{text}" has more than one -')

@@ -127,7 +127,7 @@ class Structural:
         self.open_map = additional is True
         self.items = Structural(items) if isinstance(items, dict) else None
         self.rules = tuple(rules_of(schema, Structural))
-        # A scalar of which the type is all there is to check: most values are.
+        # A scalar whose only check is its type, as most values are.
         self.plain = not self.rules and self.type_name not in {"object", "array"}
         children = tuple(self._children())
         self.has_defaults_below: bool = any(
@@ -318,7 +318,7 @@ class Structural:
         if isinstance(value, list) and self.items is not None:
             for index, item in enumerate(value):
                 self.items.drop(item, (index, path), dropped)
-        # An object where a list should be stays as it is, and is told as such.
+        # An object in place of a list is kept, and reported as a wrong type.
         elif self.items is None and isinstance(value, dict):
             self._prune_object(value, path, dropped)
 

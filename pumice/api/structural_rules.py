@@ -160,7 +160,7 @@ def _pattern(pattern: str) -> Rule:
     try:
         search = re.compile(source, re.ASCII).search
     except re.error:
-        # A pattern of Go's that Python does not know: it cannot be judged here.
+        # A pattern that Go supports and Python does not: it cannot be checked here.
         return lambda _value, _path, _errors: None
 
     def check(value: Json, path: Path, errors: list[FieldError]) -> None:

@@ -60,7 +60,7 @@ class Suggestions:
     def closest(self, found: str, candidates: Iterable[str]) -> str | None:
         """The closest candidate, or None when none is close or the budget is spent."""
         if self.left <= 0 or len(found) > _LONGEST_NAME:
-            return None  # what is longer is no misspelt name
+            return None  # a longer text is not a misspelt name
         self.left -= _CALL
         originals: dict[str, str] = {}
         for candidate in candidates:
@@ -87,7 +87,7 @@ class Suggestions:
             matcher.set_seq1(name)
             if matcher.quick_ratio() >= least:
                 ratio = matcher.ratio()
-                # The search is repeated for what is left and right of every part that is equal.
+                # The search is repeated on the left and on the right of every equal part.
                 parts = len(matcher.get_matching_blocks())
                 self.left -= _RATIO + len(name) * length * parts // 2
                 if ratio > least or (ratio == least and (best is None or name > best)):

@@ -116,7 +116,7 @@ def read(data: Mapping[str, Any] | None) -> BundleReading:
     past = [each for each in certificates_in(parts.get("previous.crt", b"")) if is_authority(each)]
     current, following = authorities
     if current is None:
-        current, following = following, None  # what was to sign next is trusted; let it sign now
+        current, following = following, None  # the next CA is trusted already; let it sign now
     trusted += past
     if current is None:
         return BundleReading(None, tuple(trusted), tuple(problems))

@@ -136,7 +136,7 @@ class Injector:
         """The injector that settings describe."""
         return cls(client, settings.mutating, settings.validating, clock=clock)
 
-    # What is in force
+    # What is in effect
 
     @property
     def synced(self) -> bool:
@@ -161,7 +161,7 @@ class Injector:
             for bundle in self.bundles
         )
 
-    # Putting it in force
+    # Putting it into effect
 
     async def inject(self, trust: bytes | None) -> None:
         """Read all configurations, and patch those that have another bundle.

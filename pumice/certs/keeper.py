@@ -126,7 +126,9 @@ class CertificateManager:
             self.bundle = await self._up_to_date(self._clock.wall())
             await self.injector.inject(self.bundle.trust)
         finally:
-            moment = self._clock.wall()  # again: the process may have been stopped meanwhile
+            moment = (
+                self._clock.wall()
+            )  # checked again: the process may have been stopped meanwhile
             if self.bundle is not None and self.bundle.current.valid_at(moment):
                 self._serve(self.bundle, moment)
                 self.started.set()
@@ -214,7 +216,7 @@ class CertificateManager:
         if reading.problems or self._replaced(found, moment):
             trusted = (*trusted, *await self._in_use(moment))
         if self.bundle is None:
-            self.bundle = found  # something to serve, should writing fail
+            self.bundle = found  # a certificate to serve if writing fails
         restored = found is None and self.bundle is not None
         if restored:
             found = self.bundle

@@ -53,7 +53,7 @@ def next_step(bundle: Bundle | None, settings: CertSettings, moment: float) -> S
     if following is None:
         return Step.PREPARE
     if due(current.end, settings.ca_duration, settings, moment) or not _usable(current, moment):
-        # Nothing is won by promoting a CA that is no better; it is replaced in its place.
+        # Promoting a CA that is due as well has no advantage; it is replaced.
         return Step.PROMOTE if _usable(following, moment) else Step.PREPARE
     if following.end <= current.end and following.end < END_OF_TIME:
         return Step.PREPARE
@@ -121,7 +121,7 @@ def up_to_date(
 def _with_next(
     bundle: Bundle, settings: CertSettings, moment: float, new_key: KeyFactory
 ) -> Bundle:
-    # Counted from the current CA's end or from now, whichever is later: see the picture above.
+    # Counted from the current CA's end or from now, whichever is later: see the diagram above.
     signing = settings.ca_duration * settings.renew_at
     end = max(bundle.current.end, moment + settings.ca_duration) + signing
     following = Authority.create(new_key(), moment - settings.backdate, end)

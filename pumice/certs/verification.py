@@ -57,7 +57,7 @@ def problem_with(chain: bytes, trust: bytes, host: str, moment: float) -> str | 
     presented = certificates_in(chain)
     if not presented:
         return "no certificate is served"
-    # An anchor that has run out must not stand in the way of the others.
+    # An expired anchor must not prevent the use of the others.
     anchors = [
         each
         for each in certificates_in(trust)

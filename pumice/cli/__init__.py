@@ -39,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def kubectl_plugin(arguments: Sequence[str] | None = None) -> int:
-    """Run the command as kubectl's plugin `kubectl pumice`, whose file is named `kubectl-pumice`; see `main`."""
+    """Run the command as the kubectl plugin `kubectl pumice` (executable `kubectl-pumice`); see `main`."""
     return _run(arguments, "kubectl pumice")
 
 
 def _run(arguments: Sequence[str] | None, program: str) -> int:
     collecting = gc.isenabled()
-    gc.disable()  # there is no garbage in what is imported, and looking for it takes its time
+    gc.disable()  # imports leave no garbage, and collecting takes time
     try:
         from pumice.cli.app import run
     finally:

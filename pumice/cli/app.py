@@ -267,7 +267,7 @@ def _message(error: typer.TyperException) -> str:
     """What the parser of options says, with what does the same if the user took a word of another tool."""
     message = error.format_message().replace(
         ": Value error, ", ": "
-    )  # words of pydantic, which typer asks
+    )  # pydantic's words, which typer uses
     context = getattr(error, "ctx", None)
     unknown = re.match(r"No such (?:command|option):? '?([^' ]+)", message)
     if context is None or unknown is None:
@@ -283,6 +283,6 @@ def _one_line(message: str) -> str:
 
 
 def _written_no_more(code: int) -> int:
-    # The interpreter flushes stdout once more on its way out and would complain again.
+    # The interpreter flushes stdout again at exit and would report the error again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -41,15 +41,19 @@ _NamespaceOption = Annotated[
         "-n",
         "--namespace",
         "--webhook-namespace",
-        help="Its namespace, where the Secret lives, too; the pod's otherwise.",
+        help="Namespace of the Service and of the Secret; by default that of the pod.",
         show_default=False,
     ),
 ]
 _SecretOption = Annotated[
     str,
-    typer.Option("--secret", "--webhook-secret-name", help="Secret that holds the authorities."),
+    typer.Option(
+        "--secret", "--webhook-secret-name", help="Secret with the certificate authorities."
+    ),
 ]
-_OnceOption = Annotated[bool, typer.Option("--once", help="Bring everything up to date and end.")]
+_OnceOption = Annotated[
+    bool, typer.Option("--once", help="Check and update everything once, then exit.")
+]
 
 
 def certs(

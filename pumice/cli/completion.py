@@ -41,7 +41,7 @@ def completion(
 
 
 def prepare() -> None:
-    """Make the command answer such scripts."""
+    """Let the command answer completion scripts."""
     from typer.completion import completion_init  # type: ignore[attr-defined]
 
     completion_init()

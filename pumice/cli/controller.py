@@ -42,7 +42,7 @@ Namespace = Annotated[
     typer.Option(
         "-n",
         "--namespace",
-        help="Look after the Jobs of this namespace only.",
+        help="Watch only this namespace.",
         show_default=False,
     ),
 ]
@@ -50,11 +50,14 @@ Secrets = Annotated[
     bool,
     typer.Option(
         "--secrets/--no-secrets",
-        help="Read and write Secrets; without that right, Jobs with plugin ssh or mpi do not start.",
+        help="Read and write Secrets. Without it Jobs with plugin ssh or mpi do not start.",
     ),
 ]
 Workers = Annotated[
-    int, typer.Option("--worker-threads", min=1, help="Objects that a controller works on at once.")
+    int,
+    typer.Option(
+        "--worker-threads", min=1, help="Number of objects that a controller handles concurrently."
+    ),
 ]
 MaxPodsPerJob = Annotated[
     int,
@@ -67,7 +70,7 @@ MaxPodsPerJob = Annotated[
 Controllers = Annotated[
     str,
     typer.Option(
-        help="Controllers that run, separated by commas: a name, -name for all but this one, * for all.",
+        help="Controllers to run, separated by commas: NAME, -NAME to exclude one, * for all.",
     ),
 ]
 SchedulerName = Annotated[
@@ -82,7 +85,7 @@ Inherit = Annotated[
     bool,
     typer.Option(
         "--inherit-owner-annotations/--no-inherit-owner-annotations",
-        help="Let these PodGroups follow annotations of the pods' owners, too.",
+        help="Apply annotations of the pods' owners to these PodGroups, too.",
     ),
 ]
 CheckJobs = Annotated[

@@ -29,7 +29,8 @@ EXAMPLES = (
 
 _NODES = "3x8/32Gi"
 _PortOption = Annotated[
-    int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free port.")
+    int,
+    typer.Option("--port", min=0, max=65535, help="Port of the API server; 0 takes a free port."),
 ]
 _NodesOption = Annotated[
     str | None,
@@ -42,7 +43,7 @@ _NodesOption = Annotated[
     ),
 ]
 _RunDelayOption = Annotated[
-    str, typer.Option("--run-delay", help="Time from a pod's binding until it runs.")
+    str, typer.Option("--run-delay", help="Time from the binding of a pod until it runs.")
 ]
 _ConfigOption = Annotated[
     Path | None,
@@ -68,12 +69,12 @@ _StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Objects to begin with, as `kubectl get -o yaml` writes them; may be given several times.",
+        help="Initial objects, as `kubectl get -o yaml` writes them; may be given several times.",
         show_default=False,
     ),
 ]
 _VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Show the life of Jobs and pods.")
+    bool, typer.Option("-v", "--verbose", help="Log phase changes of Jobs and pods.")
 ]
 
 

@@ -68,7 +68,7 @@ def explain(
         list[str] | None,
         typer.Argument(
             metavar="[job|queue|pod|jobflow|cronjob NAME]",
-            help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all gangs that wait.",
+            help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all waiting gangs.",
             show_default=False,
         ),
     ] = None,

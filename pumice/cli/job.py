@@ -226,7 +226,7 @@ class _Listing:
             _remark(forbidden),
         )
         versions: list[tuple[Kind, str | None, str]] = [(JOB, where, version)]
-        # What PodGroups say changes with every scheduling cycle that matters; nodes and pods would change all the time.
+        # PodGroups change with every relevant scheduling cycle; nodes and pods would change continuously.
         versions += [each for each in (seen.versions if seen else ()) if each[0] is POD_GROUP]
         return versions
 

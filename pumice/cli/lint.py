@@ -52,7 +52,7 @@ _Output = Annotated[
     ),
 ]
 _Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print errors and warnings only, a line each.")
+    bool, typer.Option("--quiet", "-q", help="Print only errors and warnings, one line each.")
 ]
 _Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 1 for warnings, too.")]
 _Changes = Annotated[
@@ -248,7 +248,7 @@ def _wants_plugins(manifest: Manifest) -> bool:
     try:
         return msgspec.convert(manifest.object, OWNERS[kind]).wants_plugins
     except msgspec.ValidationError:
-        return True  # which is told when it is judged
+        return True  # the problem is reported during validation
 
 
 def _with_jobs(

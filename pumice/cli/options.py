@@ -83,7 +83,10 @@ PluginSettings = Annotated[
 Namespace = Annotated[
     str | None,
     typer.Option(
-        "-n", "--namespace", help="Its namespace; the kubeconfig's otherwise.", show_default=False
+        "-n",
+        "--namespace",
+        help="Namespace of the object; by default that of the kubeconfig.",
+        show_default=False,
     ),
 ]
 SchedulerConfig = Annotated[
@@ -91,7 +94,7 @@ SchedulerConfig = Annotated[
     typer.Option(
         "--config",
         metavar="SCHED",
-        help="The scheduler's configuration; numbers are computed with Pumice's defaults otherwise.",
+        help="The scheduler's configuration file; by default Pumice's defaults.",
         show_default=False,
     ),
 ]
@@ -115,16 +118,13 @@ Timeout = Annotated[
         help="How long to wait for the controller, and with --wait until it is done; 0 only creates the Command.",
     ),
 ]
-Watch = Annotated[
-    bool, typer.Option("-w", "--watch", help="Print again whenever something changed.")
-]
+Watch = Annotated[bool, typer.Option("-w", "--watch", help="Print again after each change.")]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="How to reach the API server; otherwise $KUBECONFIG, the pod's service account, or "
-        "~/.kube/config.",
+        help="Path of a kubeconfig file; by default $KUBECONFIG, the pod's service account, or ~/.kube/config.",
         show_default=False,
     ),
 ]
@@ -133,7 +133,7 @@ Context = Annotated[
     typer.Option(
         "--context",
         metavar="NAME",
-        help="Context of the kubeconfig; its current one otherwise.",
+        help="Context of the kubeconfig; by default its current one.",
         show_default=False,
     ),
 ]
@@ -154,7 +154,7 @@ LeaseNamespace = Annotated[
         "--leader-elect-resource-namespace",
         "--lock-object-namespace",
         metavar="NAMESPACE",
-        help="Where the Lease lives; the pod's namespace otherwise.",
+        help="Namespace of the Lease; by default that of the pod.",
         show_default=False,
     ),
 ]
@@ -187,7 +187,7 @@ LogLevel = Annotated[
     Level,
     typer.Option(
         "--log-level",
-        help="What is logged, and what is worse; debug names every review that is admitted. "
+        help="Minimum level of log messages; debug names every review that is admitted. "
         "Volcano's --v=4 and above count as debug.",
     ),
 ]

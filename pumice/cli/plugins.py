@@ -39,7 +39,7 @@ def plugins(
         str | None,
         typer.Argument(
             metavar="NAME|check",
-            help="Show this plugin alone; check tries the contract on a plugin of your own.",
+            help="Show only this plugin; `check` tests the contract of job plugins on your own plugin.",
             show_default=False,
         ),
     ] = None,
@@ -47,7 +47,7 @@ def plugins(
         str | None,
         typer.Argument(
             metavar="MODULE",
-            help="The plugin to check: package.module or file.py, with :Class where there are several.",
+            help="The plugin to check: package.module or file.py, with :Class if there are several.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,10 @@ def plugins(
     examples: Annotated[
         int,
         typer.Option(
-            "--examples", metavar="N", min=1, help="Jobs that `check` tries for each sentence."
+            "--examples",
+            metavar="N",
+            min=1,
+            help="Number of Jobs that `check` tries for each promise of the contract.",
         ),
     ] = 100,
 ) -> None:
@@ -176,7 +179,7 @@ def _called(found: Any) -> str:
 def _need_hypothesis(folder: str) -> None:
     if sys.modules.get("hypothesis"):
         return
-    # It would otherwise leave a folder with what it has learnt behind, wherever one stands.
+    # Otherwise it would leave a directory with its database in the current directory.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)
     try:
         import hypothesis  # noqa: F401

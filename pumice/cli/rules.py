@@ -30,8 +30,7 @@ def rules(
         str | None,
         typer.Argument(
             metavar="CODE|WORD",
-            help="A rule's code, as messages end with it, or how codes begin; otherwise words that are looked for in rules, "
-            "their examples and messages, Volcano's included.",
+            help="A rule's code (the last word of its messages), the first part of codes, or words to search in rules, examples and messages, including Volcano's.",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +41,7 @@ def rules(
     Set the level of a rule with --set rule.CODE=enforce, warn or off; for one namespace use --set
     namespace.NAME.rule.CODE=….
     """
-    wanted = (code or "").upper().strip("[]")  # as it stands at the end of a message
+    wanted = (code or "").upper().strip("[]")  # the form at the end of a message
     found = _found(wanted, code or "")
     if output is Format.JSON:
         write_json([_as_json(rule) for rule in found])

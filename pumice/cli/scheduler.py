@@ -52,16 +52,16 @@ _ConfigOption = Annotated[
 ]
 _CheckConfigOption = Annotated[
     bool,
-    typer.Option("--check-config", help="Say whether the configuration can be used, and end."),
+    typer.Option("--check-config", help="Check the configuration, then exit."),
 ]
 _OutputOption = Annotated[
-    Format, typer.Option("--output", "-o", help="Form of what --check-config says.")
+    Format, typer.Option("--output", "-o", help="Form of the result of --check-config.")
 ]
 _SchedulerNameOption = Annotated[
     list[str] | None,
     typer.Option(
         "--scheduler-name",
-        help="Whose pods are placed (volcano). Repeat it for several.",
+        help="Schedulers whose pods are placed (volcano). Repeat it for several.",
         show_default=False,
     ),
 ]
@@ -73,7 +73,7 @@ _FeatureGatesOption = Annotated[
     typer.Option(
         "--feature-gates",
         metavar="NAME=true,…",
-        help="Volcano's feature gates; SchedulingGatesQueueAdmission takes the gate of pods away that wait for room in their queue.",
+        help="Volcano's feature gates; SchedulingGatesQueueAdmission removes the gate of pods that wait for room in their queue.",
         show_default=False,
     ),
 ]

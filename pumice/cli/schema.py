@@ -26,7 +26,7 @@ def schema(
         list[str] | None,
         typer.Argument(
             metavar="KIND",
-            help="A kind, its plural or a short name of it, as kubectl takes it: job, queues, pg.",
+            help="A kind, its plural or its short name, as in kubectl: job, queues, pg.",
             show_default=False,
         ),
     ] = None,

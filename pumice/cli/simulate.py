@@ -58,14 +58,15 @@ _CyclesOption = Annotated[int, typer.Option("--cycles", min=1, help="How many cy
 _ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Show the data behind each reason.")
 ]
-_TimingsOption = Annotated[bool, typer.Option("--timings", help="A JSON line a cycle on stderr.")]
+_TimingsOption = Annotated[
+    bool, typer.Option("--timings", help="Write one line of JSON for each cycle to stderr.")
+]
 _AtOption = Annotated[
     str | None,
     typer.Option(
         "--at",
         metavar="TIME",
-        help="Moment of the first cycle, RFC 3339 or UNIX seconds; the newest timestamp in the "
-        "state otherwise. Each further cycle is a second later.",
+        help="Time of the first cycle, RFC 3339 or UNIX seconds; by default the newest timestamp in the state. Each further cycle is a second later.",
         show_default=False,
     ),
 ]
@@ -73,7 +74,7 @@ _SchedulerNameOption = Annotated[
     list[str] | None,
     typer.Option(
         "--scheduler-name",
-        help="Whose pods are placed (volcano); others only take room.",
+        help="Schedulers whose pods are placed (volcano); other pods only use resources.",
         show_default=False,
     ),
 ]

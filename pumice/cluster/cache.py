@@ -172,7 +172,7 @@ class WatchCache(ObjectStore[T]):
                     level = logging.DEBUG if expected else logging.WARNING
                     logger.log(level, "watching %s: %s; trying again", self._what, error)
                 if isinstance(error, NotFound):
-                    self._version = ""  # the kind went away; what comes back is another one
+                    self._version = ""  # the kind was removed; a later one is another kind
             if self._clock.monotonic() - started >= LASTING_SECONDS:
                 attempt = 0  # a watch that lasted did its work, however it ended
             else:
@@ -237,7 +237,7 @@ class WatchCache(ObjectStore[T]):
         try:
             version, found = await self._read_list(self._page_size)
         except Gone:
-            # It changes faster than we turn its pages; all of it at once cannot be outrun.
+            # It changes faster than pages are read; a request for everything cannot expire.
             version, found = await self._read_list(0)
         self.settled.clear()
         try:

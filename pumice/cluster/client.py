@@ -30,7 +30,7 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 METADATA_ONLY = {
-    # The second form is for servers, and answers, that do not know the first.
+    # The second form is for servers and responses without the first.
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 }
 """Header of a request whose response may contain only the metadata."""

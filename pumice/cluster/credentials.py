@@ -106,6 +106,6 @@ class TokenFile:
         try:
             self._read()
         except OSError:
-            # A volume being swapped; the old token is usually still good.
+            # The volume is being replaced; the old token is usually still valid.
             self._read_at = self._clock.monotonic()
         return self._headers != before

@@ -198,7 +198,7 @@ class ElectedWorker(ABC, Generic[S, M]):
 
     async def _lead(self) -> None:
         may_write.set(self.leads)
-        # What the last leader wrote must be seen before anything is decided.
+        # The writes of the last leader must be visible before the first decision.
         await asyncio.gather(*(cache.catch_up() for cache in self._caches))
         self.metrics.leading.set(1)
         self.started.set()

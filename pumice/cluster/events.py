@@ -175,7 +175,7 @@ class EventRecorder:
                 series.attempts = 0
 
     def _lost(self, series: _Series, error: ApiError) -> None:
-        # The count is absolute, so that the next repetition makes good for this.
+        # The count is absolute, so that the next repetition corrects it.
         series.attempts = 0
         self.dropped += 1
         logger.info("event %s of %s lost: %s", series.reason, series.about.name, error)
@@ -198,7 +198,7 @@ class EventRecorder:
             try:
                 await self._count(series)
             except NotFound:
-                series.created = False  # the server has thrown the old one away
+                series.created = False  # the server has dropped the old one
             else:
                 return
         try:
@@ -227,7 +227,7 @@ class EventRecorder:
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
-            # Events of cluster-wide objects live in the default namespace.
+            # Events of cluster-scoped objects are in the default namespace.
             "metadata": {"name": series.name, "namespace": about.namespace or "default"},
             "involvedObject": {key: value for key, value in involved.items() if value},
             "type": series.type,

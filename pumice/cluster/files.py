@@ -64,7 +64,7 @@ class FollowedFile(ABC):
 
     def changed(self) -> None:
         """Called in the event loop when another content is in effect, or when the problem has changed."""
-        logger.debug("%s: %s", self.path, self.problem or "in force")
+        logger.debug("%s: %s", self.path, self.problem or "in effect")
 
     def hold(self, why: str) -> None:
         """Record that the content of the file is not in effect."""
@@ -86,7 +86,7 @@ class FollowedFile(ABC):
         except UnusableFileError as error:
             self.hold(f"{self.path}: {error}")
             return False
-        except Exception as error:  # whatever a file says, what is in force stays
+        except Exception as error:  # an invalid file must not change what is in effect
             logger.exception("%s: cannot be used", self.path)
             self.hold(f"{self.path}: cannot be used: {type(error).__name__}: {error}")
             return False

@@ -218,7 +218,7 @@ class LeaderElection:
 
     async def _try(self, patience: float | None = None) -> bool:
         """Take or renew the Lease once; True when this process holds it afterwards."""
-        # Counted from before the request, so that we never believe longer in it than others do.
+        # Counted from before the request, so that this process never assumes the lease for longer than others.
         begun = self._clock.monotonic()
         try:
             async with asyncio.timeout(
@@ -226,7 +226,7 @@ class LeaderElection:
             ):
                 held = await self._take_or_renew()
         except (Conflict, AlreadyExists):
-            return False  # another candidate was faster; the next look shows it
+            return False  # another candidate was faster; the next read shows it
         except (ApiError, TimeoutError) as error:
             logger.warning("lease %s: %s", self._name, str(error) or "no answer in time")
             return False
@@ -239,7 +239,7 @@ class LeaderElection:
             try:
                 self._observe(await self._write(self._lease))
             except Conflict:
-                pass  # our picture is old; look again
+                pass  # the observed state is outdated; run another pass
             else:
                 return True
         try:

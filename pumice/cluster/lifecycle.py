@@ -122,7 +122,7 @@ def _fault(each: SupervisedTask, task: asyncio.Task[None]) -> Exception | None:
         return TaskEndedError(f"{each.name} ended, which it never should")
     logger.error("%s failed; stopping", each.name, exc_info=error)
     if not isinstance(error, Exception):
-        raise error  # SystemExit, KeyboardInterrupt: not ours to turn into anything else
+        raise error  # SystemExit, KeyboardInterrupt: must not be converted
     return error
 
 

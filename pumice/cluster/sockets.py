@@ -57,7 +57,7 @@ class Sockets:
     async def close(self) -> None:
         """Shut down the open sockets, and wait until their transports have closed them."""
         for each in self._open():
-            with suppress(OSError):  # it was never connected, or is not any more
+            with suppress(OSError):  # it was never connected, or is closed
                 each.shutdown(socket.SHUT_RDWR)
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):

@@ -113,7 +113,7 @@ class ObjectStore(Generic[T]):
         return [self._objects[each] for each in self._indexes[name].find(key)]
 
     def index_keys(self, name: str) -> list[Any]:
-        """The keys under which an index files something."""
+        """The keys of an object in an index."""
         return self._indexes[name].keys()
 
     def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:

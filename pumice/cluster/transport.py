@@ -95,7 +95,7 @@ class Transport:
             timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS),
             headers={
                 "Accept": "application/json",
-                # Compressing a list takes the server longer than a cluster's network saves.
+                # Compressing a list takes the server longer than the network would save.
                 "Accept-Encoding": "identity",
                 "User-Agent": f"pumice/{pumice.__version__}",
             },

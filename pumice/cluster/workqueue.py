@@ -113,7 +113,7 @@ class WorkQueue(Generic[K]):
             try:
                 await waiter
             except asyncio.CancelledError:
-                # Woken and cancelled at once: another worker must take what we were woken for.
+                # Woken and cancelled at the same time: another worker must take the key.
                 if waiter.done() and not waiter.cancelled() and self._ready:
                     self._wake()
                 raise

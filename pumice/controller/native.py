@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pumice.api import keys
 from pumice.api.kinds import of_object
 from pumice.api.meta import ObjectMeta, Raw
-from pumice.controller.jobs.situation import stumbled
+from pumice.controller.jobs.situation import unexpected_error
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.key_secrets import manifests, settle_keys
 from pumice.controller.objects import NameConflict, UnknownKindError, owned, settle
@@ -48,9 +48,9 @@ def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) ->
     except (RequestError, PluginError, UnknownKindError) as error:
         return Plan.of([_warning("PluginError", str(error))])
     except Exception as error:
-        return Plan.of([_warning("PluginError", stumbled(error))])
+        return Plan.of([_warning("PluginError", unexpected_error(error))])
     settled = settle(meta, plain, present)
-    # Pods are not watched here, so a Secret is never taken from under them.
+    # Pods are not watched here, so a Secret that they may use is never replaced.
     made, _ = settle_keys(meta, secrets, present, pods=True, kind=kind)
     creates = [*settled.creates, *made.creates]
     conflicts = (*settled.conflicts, *made.conflicts)

@@ -226,7 +226,7 @@ class Plan:
                 for stage in self.stages
                 if isinstance(stage, tuple)
                 for step in stage
-                if isinstance(step, RequeueAfter) and step.seconds > 0  # 0 goes on with this plan
+                if isinstance(step, RequeueAfter) and step.seconds > 0  # 0 continues with this plan
             ),
             default=None,
         )

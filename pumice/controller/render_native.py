@@ -59,7 +59,7 @@ def _pods(wired: Wired) -> Iterator[Raw]:
                     pod = _pod(job.metadata.namespace, task, index, job.labels or {})
                     if job.has_service:
                         pod["spec"]["subdomain"] = job.subdomain
-                    # As admission does: a pod that says so has been wired.
+                    # As in admission: a pod with this mark has been wired.
                     yield pod if is_wired(pod) else wired.wiring.pod(task, index, pod)
 
 

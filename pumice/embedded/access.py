@@ -1,4 +1,4 @@
-"""Who may ask the embedded API server: clients that have the token, by the address at which it listens.
+"""Access to the embedded API server: by token, and by the address at which it listens.
 
 Loopback keeps other machines out, but neither other users of this one nor the pages of a browser: a page may give its own
 host name this machine's address (DNS rebinding) and then ask as if it came from here. Its requests name that
@@ -19,7 +19,7 @@ _SCHEME = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request must show.
+    """The credentials that a request must have.
 
     Attributes:
         token: The bearer token.
@@ -28,7 +28,7 @@ class Access:
     token: str
 
     def check(self, headers: Mapping[str, str]) -> None:
-        """Refuse a request that may not ask.
+        """Refuse a request without access.
 
         Raises:
             ApiStatusError: It names another host (403), or has no token or another one (401).

@@ -1,4 +1,4 @@
-"""Admission by a function of this process, in the order and the words of a real API server.
+"""Admission by a function of this process, in the order and with the messages of a real API server.
 
 The webhook's own review function is called with the review that kube-apiserver would have sent and
 its answer is treated as kube-apiserver treats it, so that what is admitted here is admitted there.
@@ -84,7 +84,7 @@ class AdmissionChain:
             The object as they want it; the one given when none changes it.
 
         Raises:
-            ApiStatusError: When one denies the request or answers nonsense.
+            ApiStatusError: When one denies the request or returns an invalid answer.
         """
         for registration in self._wanted(call, operation, mutating=True):
             response = self._ask(registration, call, operation, obj, old)
@@ -96,7 +96,7 @@ class AdmissionChain:
         """Ask the validating endpoints.
 
         Raises:
-            ApiStatusError: When one denies the request or answers nonsense.
+            ApiStatusError: When one denies the request or returns an invalid answer.
         """
         for registration in self._wanted(call, operation, mutating=False):
             self._ask(registration, call, operation, obj, old)

@@ -1,4 +1,4 @@
-"""Server-side apply: merge a configuration, keep to what one owns, say whom one would overrule.
+"""Server-side apply: merge a configuration, update field ownership, detect conflicts.
 
 Source: Kubernetes documentation, "Server-Side Apply", sections on conflicts, merge strategy and
 transferring ownership.
@@ -116,7 +116,7 @@ def _prune(
 ) -> None:
     """Remove what the manager has owned and no longer mentions, unless another manager owns it."""
     others = {path for other, owned in managers.items() if other != key for path in owned.fields}
-    # An item goes before its fields: without its keys it could not be found any more.
+    # An item is removed before its fields: without its keys it could not be found.
     for path in sorted(dropped):
         if not any(other[: len(path)] == path for other in others):
             fieldsets.remove(obj, type_, path, kept)

@@ -1,8 +1,8 @@
 """The kinds that the server knows without a CRD, one row each.
 
-Pods, nodes, namespaces, services, CRDs and a few more have rules of their own; the rest keeps what
-it is sent. Kinds of controllers that do not exist here (Deployment and so on) are kept too, so that
-a chart or a manifest which names them can be applied.
+Pods, nodes, namespaces, services, CRDs and a few more have rules of their own; objects of other kinds are stored
+unchanged. Kinds without a controller here (Deployment and so on) are included, so that charts and manifests with them
+can be applied.
 """
 
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def _plain(
 
 
 def builtin_resources() -> list[Resource]:
-    """All rows; made again for each server."""
+    """All rows, created for each server."""
     return [*_ruled(), *_kept(), *_access()]
 
 
@@ -158,7 +158,7 @@ def _ruled() -> list[Resource]:
 
 
 def _kept() -> list[Resource]:
-    """Kinds that are kept as they are sent."""
+    """Kinds whose objects are stored unchanged."""
     return [
         _plain("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
         _plain(

@@ -1,4 +1,4 @@
-"""The parts of Kubernetes' own admission without which objects would look different here."""
+"""The parts of Kubernetes' own admission that change objects."""
 
 from collections.abc import Callable
 
@@ -65,7 +65,7 @@ def pod_priority(storage: Storage) -> AdmissionPlugin:
 
 
 def runtime_class(storage: Storage) -> AdmissionPlugin:
-    """A pod's `runtimeClassName` brings the overhead, node selector and tolerations of the class."""
+    """A pod's `runtimeClassName` adds the overhead, node selector and tolerations of the class."""
 
     def resolve(call: Call, obj: Obj) -> None:
         if call.resource.kind != kinds.POD:

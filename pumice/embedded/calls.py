@@ -14,19 +14,19 @@ DEFAULT_USER = "kubernetes-admin"
 
 @dataclass(slots=True)
 class Call:
-    """Who does what to which object.
+    """A request: operation, object and options.
 
     Attributes:
         resource: The resource.
         namespace: Its namespace, empty for cluster-scoped resources and for all namespaces.
         name: Its name, empty for a collection.
-        subresource: What below the object is meant, empty for the object itself.
+        subresource: The subresource; empty for the object itself.
         dry_run: Whether nothing may be written.
         manager: Name under which server-side apply records who set a field.
         force: Whether an apply takes fields over from other managers.
         validation: What happens about fields that the kind does not have.
         warnings: Warnings for the client; filled while the request is handled.
-        admit: Whether admission is asked. Direct writes of a test leave it out.
+        admit: Whether admission is called. Direct writes of tests skip it.
     """
 
     resource: Resource

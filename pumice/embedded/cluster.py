@@ -1,4 +1,4 @@
-"""The embedded cluster: the server with everything around it, started and stopped as one."""
+"""The embedded cluster: the server and its controllers, started and stopped together."""
 
 import asyncio
 import base64
@@ -50,7 +50,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How server and clients know each other.
+    """Authentication of server and clients.
 
     kubectl sends a token over TLS only.
 

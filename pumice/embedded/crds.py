@@ -1,4 +1,4 @@
-"""From a CustomResourceDefinition to the resource that it defines."""
+"""The resource that a CustomResourceDefinition defines."""
 
 import copy
 from functools import lru_cache

@@ -1,7 +1,7 @@
 """Deletion: preconditions, grace, propagation, finalizers.
 
-An object without finalizers and grace period goes at once. Otherwise it gets a `deletionTimestamp` and stays
-until its finalizers are taken off and, for a pod on a node, until the node has wound it up.
+An object without finalizers and grace period is removed immediately. Otherwise it gets a `deletionTimestamp` and stays
+until its finalizers are removed and, for a pod on a node, until the node has stopped it.
 """
 
 from dataclasses import dataclass
@@ -137,7 +137,7 @@ class Deletion:
             raise statuses.forbidden(kind, call.name, "this namespace may not be deleted")
 
     def _marked(self, call: Call, old: Obj, options: DeleteOptions) -> Obj:
-        """The object as deleted: when, how long it may take, and whom it waits for."""
+        """The object with deletion timestamp, grace period and finalizers."""
         metadata = dict(old["metadata"])
         strategy = call.resource.strategy
         grace = strategy.grace(old)

@@ -1,4 +1,4 @@
-"""What the server tells clients about itself: version, groups, resources."""
+"""Discovery: version, groups and resources of the server."""
 
 import platform
 from typing import Any

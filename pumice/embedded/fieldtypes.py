@@ -1,4 +1,4 @@
-"""What server-side apply must know of a field: is this list keyed, is this map one value."""
+"""Field types for server-side apply: keyed lists and atomic maps."""
 
 import json
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Garbage collection: dependents follow their owners, namespaces take their content along.
+"""Garbage collection: dependents are deleted after their owners, and content with its namespace.
 
-Every write is noted synchronously; the work is done afterwards, in the order of the notes, by
-`run_pending`, which the server calls from a task of its own and a test may call directly.
+Every write is recorded synchronously. The work is done later, in that order, by `run_pending`, which the server calls
+in a task and tests may call directly.
 """
 
 import contextlib
@@ -165,7 +165,7 @@ class GarbageCollector:
             self._try_delete(call, options)
 
     def _try_delete(self, call: Call, options: DeleteOptions) -> None:
-        # What admission refuses to let go stays, as it would in a cluster.
+        # Objects whose deletion admission refuses stay, as in a cluster.
         with contextlib.suppress(ApiStatusError):
             self._deletion.delete(call, options)
 

@@ -1,4 +1,4 @@
-"""Requests for objects: from a method, a path, a query and a body to an answer."""
+"""Requests for objects: from method, path, query and body to a response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,8 @@
 """How lists and maps of the built-in kinds are merged.
 
-CRDs say it in their schemas (`x-kubernetes-list-type`); for built-in kinds the facts below are those
-of the Kubernetes API reference ("patch strategy", "map: unique values on key ... will be kept during
-a merge"). Strategic merge patches and server-side apply disagree on a few lists, hence two tables.
+CRDs define it in their schemas (`x-kubernetes-list-type`); for built-in kinds the tables below follow the Kubernetes
+API reference ("patch strategy", "map: unique values on key ... will be kept during a merge"). Strategic merge patches
+and server-side apply disagree on a few lists, hence two tables.
 """
 
 from dataclasses import dataclass

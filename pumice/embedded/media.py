@@ -1,4 +1,4 @@
-"""Media types: what bodies are written in, and what form of answer is wanted."""
+"""Media types: formats of bodies and of responses."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

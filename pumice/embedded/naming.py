@@ -1,7 +1,6 @@
-"""Checks of names in the words of kube-apiserver.
+"""Checks of names with the messages of kube-apiserver.
 
-The rules are those of `pumice.api.names`; only the messages differ, because here they stand for the
-API server's own.
+The rules are those of `pumice.api.names`; only the messages differ: they are the API server's own.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
-"""Simulated nodes: the life of a pod after it is bound.
+"""Simulated nodes: pods run and end after they are bound.
 
-A bound pod runs after a delay, ends after the duration in its annotation, and is gone a little
-after it, or its node, has been deleted. Each pod goes its way on a timer of the event loop; all that is written
-goes through the store, as a kubelet's writes go through the API.
+A bound pod runs after a delay, ends after the duration in its annotation, and is gone a little after it, or its node,
+has been deleted. Each pod has a timer of the event loop. All writes use the store, as a kubelet's writes use the API.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ class NodeTimings:
 
 
 def parse_duration(text: str) -> float | None:
-    """Read a duration such as `2s`, `500ms` or `1m30s` as seconds; None when it is none."""
+    """Read a duration such as `2s`, `500ms` or `1m30s` as seconds; None if it is not a duration."""
     if not _DURATION.fullmatch(text):
         return None
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
@@ -248,7 +247,7 @@ class SimulatedNodes:
     def _kill(self, pod: Obj) -> None:
         metadata = pod["metadata"]
         if not is_terminal(pod) and metadata.get("finalizers"):
-            # It stays for its finalizers; it must not look as if it still ran.
+            # It stays because of its finalizers; it must not seem to run.
             self._end(pod)
             pod = self._store.get(kinds.POD, metadata["name"], metadata["namespace"]) or pod
         self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)

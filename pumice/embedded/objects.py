@@ -1,8 +1,8 @@
-"""The life of an object: created, read, changed; the order of steps is Kubernetes'.
+"""Creating, reading and changing objects, with Kubernetes' order of steps.
 
-Creation: prune and default, mutating admission, what only the server gives, checks, validating
-admission, the write. A change goes the same way, with the old object at its side. All of it is
-synchronous, so that every request is atomic without a lock. Deletion stands in `deletion`.
+A creation consists of pruning and defaulting, mutating admission, fields that the server sets, checks, validating
+admission, and the write. A change has the same steps, with the old object as a further input. All steps are
+synchronous, so that every request is atomic without a lock. Deletion is in `deletion`.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """OpenAPI v3 documents: what kubectl reads before it validates, applies and explains.
 
-A document a group version. Kinds of CRDs come with their schema; the built-in ones are described by
-name only, so that kubectl falls back on what it knows of them itself. Each path lists `dryRun` and
-`fieldValidation`, without which kubectl would take the server for one that cannot do either.
+There is one document for each group version. Kinds of CRDs have their schema; built-in ones have only their name, so
+that kubectl uses its own knowledge of them. Each path lists `dryRun` and `fieldValidation`, without which kubectl would
+take the server for one that cannot do either.
 """
 
 import copy

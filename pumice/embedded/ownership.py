@@ -1,4 +1,4 @@
-"""Who set which field: `metadata.managedFields`.
+"""Field ownership: `metadata.managedFields`.
 
 Kubernetes records every write from an object's creation on, and so does a server that is asked to. Otherwise the record
 begins with the first server-side apply to an object: until then there can be no conflict, and Kubernetes itself treats an
@@ -53,7 +53,7 @@ Managers = dict[ManagerKey, Owned]
 
 
 class Ownership:
-    """Keeps the record right.
+    """Maintains the ownership record.
 
     Args:
         now: Gives the moment as Kubernetes writes it.

@@ -1,4 +1,4 @@
-"""What a ReplicaSet or a batch Job wants: pods that are missing, pods that are too many, and its status.
+"""Pods of a ReplicaSet or a batch Job: missing pods, surplus pods, and the owner's status.
 
 Source: Kubernetes documentation, "ReplicaSet" and "Jobs".
 """
@@ -17,7 +17,7 @@ _BACKOFF_LIMIT = 6
 
 @dataclass(slots=True)
 class WantedPods:
-    """What an owner wants.
+    """Pods and status of an owner.
 
     Attributes:
         status: Its status.
@@ -31,7 +31,7 @@ class WantedPods:
 
 
 def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
-    """As many pods as it has replicas; those that have ended are replaced."""
+    """Pods of a ReplicaSet: as many as it has replicas; those that have ended are replaced."""
     del now
     spec, meta = owner["spec"], owner["metadata"]
     wanted = spec.get("replicas", 1)
@@ -46,7 +46,7 @@ def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
 
 
 def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
-    """As many pods at once as `parallelism` says, until `completions` of them have succeeded."""
+    """Pods of a Job: `parallelism` at a time, until `completions` of them have succeeded."""
     spec, before = owner["spec"], owner.get("status") or {}
     if any(each["type"] in ("Complete", "Failed") for each in before.get("conditions") or ()):
         return WantedPods(before | {"active": 0, "ready": 0}, surplus=_active(pods))

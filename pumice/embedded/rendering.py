@@ -1,4 +1,4 @@
-"""Objects as answers: alone, in lists, as tables, as bare metadata."""
+"""Objects in responses: single, in lists, as tables, as metadata only."""
 
 import base64
 from collections.abc import Sequence

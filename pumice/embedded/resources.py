@@ -1,8 +1,7 @@
 """Which resources the server has: the built-in ones and those that CRDs define.
 
-A resource is its kind plus what the request handlers ask about it: verbs, subresources, strategy
-(what happens to an object on its way in) and how it is shown in tables. The registry is a value of
-one server; nothing registers itself by being imported.
+A resource is a kind with verbs, subresources, strategy (processing of new and changed objects) and table columns. The
+registry is a value of one server; imports register nothing.
 """
 
 from collections.abc import Iterable

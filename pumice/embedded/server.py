@@ -1,4 +1,4 @@
-"""The HTTP server: paths to answers, errors to Statuses, watches to streams."""
+"""The HTTP server: paths to responses, errors to Statuses, watches to streams."""
 
 import asyncio
 import contextlib
@@ -103,7 +103,7 @@ class ApiServer:
         response.enable_chunked_encoding()
         await response.prepare(request)
         events = watch(self._storage, self._renderer, asked, self._bookmark_interval)
-        # A client that leaves is how most watches end.
+        # Most watches end because the client closes the connection.
         with contextlib.suppress(ConnectionError):
             async with contextlib.aclosing(events):
                 async for part in events:

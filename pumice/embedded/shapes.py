@@ -1,6 +1,6 @@
-"""The types of what the server reads in built-in kinds, so that nonsense is refused at the door.
+"""Types of the fields of built-in kinds that the server reads, so that invalid objects are refused.
 
-Not their whole schemas: fields that are not named are kept as they are. A shape is written as nested
+These are not whole schemas: other fields are stored unchanged. A shape is written as nested
 literals: `{}` is an object, `{"*": x}` a map, `[x]` a list, a word a type.
 """
 
@@ -82,7 +82,7 @@ METADATA = Structural(
 """`metadata` of any object."""
 
 PLAIN = _whole()
-"""A kind of which nothing in particular is read."""
+"""A kind without fields that the server reads."""
 
 _CONDITIONS = [_texts("type", "status", "reason")]
 _CONTAINERS = [
@@ -242,7 +242,7 @@ EVICTION = Structural(_schema({"deleteOptions": {}}))
 
 
 def check(shape: Structural, value: Any, kind: str, version: str, path: str = "") -> None:
-    """Refuse what has the wrong types; null counts as left out.
+    """Refuse values of wrong types; null counts as missing.
 
     Raises:
         ApiStatusError: 400.

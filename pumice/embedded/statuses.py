@@ -1,4 +1,4 @@
-"""What goes wrong, in exactly the form in which Kubernetes says it.
+"""Errors in the form of Kubernetes' Statuses.
 
 Clients branch on `reason` and `code`, kubectl prints `message`, and tools read `details.causes`;
 all three come from the constructors below and from nowhere else.
@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 class ApiStatusError(Exception):
-    """A request that ends with a `metav1.Status`.
+    """A request that fails with a `metav1.Status`.
 
     Attributes:
         code: HTTP status code.
@@ -112,7 +112,7 @@ _MODIFIED = (
 def conflict(
     kind: Kind, name: str, why: str = _MODIFIED, *, subresource: str = ""
 ) -> ApiStatusError:
-    """409: the object is not in the state that the caller counts on."""
+    """409: the object is not in the expected state."""
     resource = f"{kind.resource}/{subresource}" if subresource else kind.resource
     details = _details(kind, name)
     if subresource:
@@ -175,7 +175,7 @@ def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> ApiStatusErr
 
 
 def bad_request(message: str) -> ApiStatusError:
-    """400: the request makes no sense."""
+    """400: the request is invalid."""
     return ApiStatusError(400, "BadRequest", message)
 
 

@@ -1,10 +1,9 @@
-"""Objects, their versions and what happened to them, in memory.
+"""Objects, their versions and their changes, in memory.
 
-One growing integer numbers all writes. Each resource has a table of current objects and a log of
-its latest changes; a watch is a cursor into that log, so that fan-out costs one wake-up a watcher
-and no queue can grow without bound. Who falls behind the log's tail is told so (410) and lists
-again. Stored objects are never edited: a write stores a new object, which may share parts with the
-one before, and the JSON text of a version is made once, when it is first needed.
+One growing integer numbers all writes. Each resource has a table of current objects and a log of its latest changes; a
+watch is a cursor into that log, so that fan-out costs one wake-up a watcher and no queue can grow without bound. A
+watch that is too far behind gets 410 and lists again. Stored objects are never edited: a write stores a new object,
+which may share parts with the previous one. The JSON text of a version is created once, when it is first needed.
 """
 
 from collections.abc import Callable, Iterator

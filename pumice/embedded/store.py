@@ -1,7 +1,7 @@
-"""Direct reads and writes for tests and for the server's own parts: no HTTP, no await.
+"""Direct reads and writes for tests and for parts of the server: no HTTP, no await.
 
-Objects go through the same steps as requests do (defaults, schemas, versions), but for the webhook,
-which is only asked when `admit=True`. What comes back is a private copy.
+Objects get the same processing as in requests (defaults, schemas, versions), except for the webhook, which is called
+only if `admit=True`. Results are private copies.
 """
 
 from typing import Any
@@ -111,7 +111,7 @@ class Store:
         return resource
 
     def call_of(self, obj: Obj, *, named: bool = False, admit: bool = False) -> Call:
-        """The request that a manifest means.
+        """The request for a manifest.
 
         Args:
             obj: The manifest.

@@ -1,4 +1,4 @@
-"""What happens to an object on its way in: defaults, what a client may not set, checks.
+"""Processing of new and changed objects: defaults, fields that clients may not set, checks.
 
 `Strategy` is what all kinds share; a kind with rules of its own overrides what differs. Objects are
 edited in place here: they are private copies until they are stored.

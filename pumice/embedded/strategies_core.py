@@ -103,7 +103,7 @@ class SecretStrategy(Strategy):
 
 
 class EventStrategy(Strategy):
-    """An event stands in the namespace of what it is about."""
+    """An event is in the namespace of its object."""
 
     shape = shapes.EVENT
 
@@ -115,7 +115,7 @@ class EventStrategy(Strategy):
             obj.setdefault(field, "")
 
     def validate(self, obj: Obj, /) -> list[FieldError]:
-        """Events of cluster-scoped objects stand in `default`."""
+        """Events of cluster-scoped objects are in namespace `default`."""
         involved = (obj.get("involvedObject") or {}).get("namespace", "")
         if involved in {obj["metadata"]["namespace"], ""}:
             return []

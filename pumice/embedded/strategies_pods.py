@@ -71,7 +71,7 @@ class PodStrategy(Strategy):
             obj["status"]["conditions"] = [gated]
 
     def prepare_status(self, new: Obj, old: Obj) -> Obj:
-        """Keep the class of service, which is decided at creation."""
+        """Keep the QoS class, which is set at creation."""
         result = super().prepare_status(new, old)
         quality = (old.get("status") or {}).get("qosClass")
         if quality:
@@ -124,7 +124,7 @@ class PodStrategy(Strategy):
         return errors
 
     def grace(self, obj: Obj, /) -> int:
-        """A pod that runs on a node is wound up there first."""
+        """A pod that runs on a node is stopped there first."""
         if not obj["spec"].get("nodeName") or is_terminal(obj):
             return 0
         return int(obj["spec"].get("terminationGracePeriodSeconds") or 0)
@@ -148,7 +148,7 @@ def _default_container(container: Obj, *, host_network: bool) -> None:
 
 
 def _quality(spec: Obj) -> str:
-    """Quality of service class: what eviction under pressure goes by."""
+    """Quality of service class, which decides about eviction under pressure."""
     containers = [
         each for group in ("containers", "initContainers") for each in spec.get(group) or ()
     ]

@@ -1,4 +1,4 @@
-"""Tables: the form in which kubectl asks for objects when it prints them."""
+"""Tables: the form in which kubectl requests objects for printing."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a path means."""
+"""The resources and objects that request paths address."""
 
 from dataclasses import dataclass
 

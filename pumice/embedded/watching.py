@@ -1,4 +1,4 @@
-"""A watch: what has changed since a version, and from then on, line by line.
+"""A watch: changes after a version, streamed line by line.
 
 Source: Kubernetes API concepts, "Efficient detection of changes", "Watch bookmarks" and
 "Streaming lists".
@@ -154,7 +154,7 @@ class _Stream:
             case False, True:
                 return self._line("ADDED", change.new)
             case True, False:
-                # Who selected it sees it go as it was, in the version of the change.
+                # Watches that selected it get its deletion with the old content and the new version.
                 return self._line("DELETED", _as_it_was(change))
             case _:
                 return None

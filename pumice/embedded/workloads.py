@@ -1,8 +1,9 @@
-"""Simulated workloads: the part of the controllers that make pods of ReplicaSets and batch Jobs.
+"""Simulated workloads: pods of ReplicaSets and batch Jobs.
 
-Examples of other owners run with them where no controller manager runs. Each owner is looked at after something about it or its pods has
-changed: what it wants is computed again from what there is (see `pod_makers`), so that no change can be missed. Pods go through admission,
-as in a cluster. What a controller manager does beyond that (adoption, time limits, pod failure policies) is not simulated.
+Examples of other owners run with them where no controller manager runs. Each owner is checked after a change of it or
+its pods: its pods are computed from the present state (see `pod_makers`), so that no change can be missed. Pods go
+through admission, as in a cluster. What a controller manager does beyond that (adoption, time limits, pod failure
+policies) is not simulated.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ _Key = tuple[Kind, str, str]
 
 
 class SimulatedWorkloads:
-    """Makes and removes pods as their owners ask for.
+    """Creates and removes pods for their owners.
 
     Args:
         store: Where they are.
@@ -51,14 +52,14 @@ class SimulatedWorkloads:
         store.storage.listen(self._note)
 
     def start(self) -> None:
-        """Look after owners from now on, those that exist included."""
+        """Handle owners from now on, including existing ones."""
         self._loop = asyncio.get_running_loop()
         for kind in _MAKERS:
             for owner in self._store.list(kind):
                 self._soon((kind, owner["metadata"]["namespace"], owner["metadata"]["name"]))
 
     def stop(self) -> None:
-        """Look after no more of them."""
+        """Stop handling owners."""
         self._loop = None
         for handle in self._due.values():
             handle.cancel()

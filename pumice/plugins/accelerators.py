@@ -28,7 +28,7 @@ _KNOWN = frozenset(
     }
 )
 _PREFIXES = ("nvidia.com/mig-", "huawei.com/ascend", "cambricon.com/mlu")
-# Shares of a device stand beside the devices: `huawei.com/Ascend910-memory`, `cambricon.com/mlu.smlu.vcore`.
+# Resources for shares of a device, in addition to the devices: `huawei.com/Ascend910-memory`, `cambricon.com/mlu.smlu.vcore`.
 _SHARES = ("memory", "vcore", "cores")
 
 

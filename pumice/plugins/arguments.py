@@ -311,7 +311,7 @@ def _outcome(keeps: str, name: str, used: str) -> str:
     return (keeps if used else "--{name} stays empty").format(used=used, name=name)
 
 
-_MOST_FAULTS = 100  # of one plugin; they are told as warnings, of which an answer holds fewer
+_MOST_FAULTS = 100  # of one plugin; a response holds fewer warnings than this
 
 
 class _ArgumentReader:

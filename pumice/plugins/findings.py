@@ -29,7 +29,7 @@ def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> 
                 warnings += _argument_warnings(each.plugin.name, each.problems(job))
             found = each.check(job)
         except PluginError as error:
-            # The Job was not judged then, and its pods could not be wired either.
+            # Then the Job was not checked, and its pods could not be wired either.
             errors.append(FieldError(f"spec.plugins.{each.plugin.name}", str(error), "JOB-PLUGIN"))
             continue
         errors += found.errors

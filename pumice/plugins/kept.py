@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.plugins.arguments import Values
-from pumice.plugins.taken import taken
+from pumice.plugins.used_names import used_names
 
 __all__ = ["kept_warnings"]
 
@@ -27,7 +27,7 @@ def kept_warnings(
     """
     if values.strict_upstream:
         return []
-    if not taken(job).may_set(names):
+    if not used_names(job).may_set(names):
         return []
     wanted = frozenset(names)
     return [

@@ -10,7 +10,7 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
-from pumice.plugins.taken import taken
+from pumice.plugins.used_names import used_names
 
 __all__ = ["kept_volume_warnings"]
 
@@ -45,7 +45,7 @@ def kept_volume_warnings(
         if places.get(_identity(claim.mount_path)) == "":
             where = f"spec.volumes[{number}].mountPath"
             warnings.append(FieldError(where, _stays(claim.mount_path, plugin), _CODE))
-    if not taken(job).may_have(volume, places):
+    if not used_names(job).may_have(volume, places):
         return warnings
     for position, task in enumerate(job.tasks):
         if tasks is not None and task.name not in tasks:

@@ -47,7 +47,7 @@ _FILES = (
 )
 
 # Hydra has its helpers on the workers connect back to the master's bare hostname, which resolves in
-# the master alone, unless it is told an interface whose address to give them. Container runtimes
+# the master alone, unless an interface is configured whose address it gives them. Container runtimes
 # call a pod's own interface so; a pod in the node's network has none of its own.
 _INTERFACE = "eth0"
 _INTERFACES = ("I_MPI_HYDRA_IFACE", "HYDRA_IFACE")

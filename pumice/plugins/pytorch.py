@@ -37,7 +37,7 @@ from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 __all__ = ["PyTorch", "pytorch_ranks"]
 
 _PORT_NAME = "pytorchjob-port"
-# Close enough to tell an image from a slip; the rest is between the node and its registry.
+# Precise enough to detect mistakes; the node and its registry check the rest.
 _IMAGE = re.compile(r"([A-Za-z0-9\[][-\w./:@+\[\]]*)?", re.ASCII)
 _MOST_PROCESSES = 65535
 _RESTARTS = between("number", "a number", 0, 2**31 - 1)

@@ -185,7 +185,7 @@ def _load(entry_point: EntryPoint) -> Registered:
 
 
 def _inspect(entry: Registered) -> None:
-    # What a package brings may be anything, whatever the annotation says.
+    # The object of an entry point may have any type.
     plugin: Any = entry.plugin
     if not isinstance(plugin, JobPlugin):
         raise PluginError(

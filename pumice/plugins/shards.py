@@ -83,7 +83,7 @@ def _parts(key: str, text: str) -> dict[str, str]:
     while begin < len(text):
         end = begin + most
         if end < len(text):
-            # A line longer than a ConfigMap has no end to cut at; none of ours comes near.
+            # A line longer than a ConfigMap cannot be divided; Pumice writes none.
             end = text.rfind("\n", begin, end) + 1 or end
         parts[f"{key}.{len(parts) + 1:04}"] = text[begin:end]
         begin = end

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.plugins.addresses import fixed_hostname
-from pumice.plugins.taken import taken
+from pumice.plugins.used_names import used_names
 
 __all__ = ["shared_hostname_errors"]
 
@@ -22,7 +22,7 @@ def shared_hostname_errors(job: Job, plugin: str, tasks: Collection[str]) -> lis
         plugin: Name of the plugin.
         tasks: Names of the tasks whose addresses it uses.
     """
-    if not taken(job).addresses:
+    if not used_names(job).addresses:
         return []
     return [
         FieldError(

@@ -31,7 +31,7 @@ from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.pod_sizes import pod_size_errors
-from pumice.plugins.taken import taken
+from pumice.plugins.used_names import used_names
 
 __all__ = [
     "CONFIG_MAP_LIMIT",
@@ -103,9 +103,9 @@ class Svc(JobPlugin):
             variables = _variables(job, volume)
             size = sum(2 * len(each.name) + len(volume) + _REFERENCE for each in variables)
             errors += pod_size_errors(job, self.name, size)
-        # Of the Job's own volumes there is a rule that says so (VOL-TAKEN).
+        # For the Job's own volumes rule VOL-TAKEN reports it.
         kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
-        if values["inject-hosts-env"] and taken(job).may_set_any(_PREFIX):
+        if values["inject-hosts-env"] and used_names(job).may_set_any(_PREFIX):
             kept = [*kept_warnings(job, values, _names_of_variables(job)), *kept]
         return Findings(tuple(errors), (*_address_warnings(job, values, small=small), *kept))
 
@@ -311,7 +311,7 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
 
 
 def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldError]:
-    if small and not taken(job).addresses:
+    if small and not used_names(job).addresses:
         return []
     warnings = []
     only_files = frozenset() if small else _only_files(job)

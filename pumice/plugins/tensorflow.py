@@ -50,7 +50,7 @@ FILE_VARIABLE, TYPE_VARIABLE, INDEX_VARIABLE = (
 """Path of that file, and the content of `task` in `TF_CONFIG`."""
 
 # Volcano looks through the roles in one order for the lists and in another for a pod's own role;
-# it shows when two roles are given the same task.
+# the orders differ only if two roles have the same task.
 _CLUSTER_ORDER = ("ps", "worker", "chief", "evaluator")
 _ROLE_ORDER = ("chief", "worker", "ps", "evaluator")
 
@@ -90,7 +90,7 @@ class TensorFlow(JobPlugin):
             if size < VARIABLE_LIMIT:
                 errors += pod_size_errors(job, self.name, size)
         if kept:
-            # Containers with a variable of their own need nothing of it.
+            # Containers that set the variable themselves do not need it.
             return Findings(warnings=(*warnings, *errors))
         return Findings(tuple(errors), tuple(warnings))
 

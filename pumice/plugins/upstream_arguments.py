@@ -79,7 +79,7 @@ def _assign(
         fault = f'bad value "{word}" for --{argument.name}: {error}; {used} is used instead'
         return _stop(position, argument.name, word, used, fault)
     except ValueError as error:
-        # A kind of ours, unknown to Volcano: there is no upstream result to reproduce.
+        # A type that Volcano does not have: there is no upstream result to reproduce.
         used = shown(values.get(argument.name, argument.default))
         fault = f'bad value "{word}" for --{argument.name}: {error}'
         return _stop(position, argument.name, word, used, fault)

@@ -24,7 +24,7 @@ INTERVAL_SECONDS = 2
 _TRY_SECONDS = 2
 _KINDS = ("requests", "limits")
 
-# What shells of 32 bits can count to; about as long as a machine lives.
+# The limit of 32-bit shells; longer than any machine runs.
 _SECONDS = between("seconds", "a number of seconds", 1, 2**31 - 1)
 
 # Volcano's script falls back on the shell's own /dev/tcp, which only bash has, whatever `sh` is.

@@ -1,7 +1,7 @@
 """The scheduling core: cluster state in columns, and cycles that decide about it.
 
-Pure: nothing here knows an API server, a clock or a thread. `worker.py` feeds it events and carries out what
-it says; `pumice simulate` does the same with files.
+Pure: it uses no API server, clock or thread. `worker` passes events to it and carries out its decisions; `pumice
+simulate` does the same with files.
 """
 
 from pumice.scheduler.config import Config, ConfigError, load_config

@@ -1,7 +1,7 @@
-"""What would be enough for a gang that waits: a cycle each on changed copies of a cluster.
+"""Changes that would be enough for a waiting gang: one cycle for each, on a changed copy of the cluster.
 
-A change that is named here has been tried, with the other gangs in line as they are; the number of tries is bounded. Pure:
-the same objects give the same advice.
+Each reported change has been simulated, with all other gangs unchanged; the number of simulations is limited. Pure: the
+same objects give the same advice.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _SCARCE = ("cpu", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a cycle on a copy of the cluster says about a gang.
+    """Result of a cycle on a copy of the cluster for one gang.
 
     Attributes:
         reason: Why it waits; None when it does not.
@@ -54,11 +54,11 @@ def advise(
     names: tuple[str, ...],
     other_queues: bool = True,
 ) -> Advice:
-    """Run a cycle on what was read and, for a gang that waits, one on each changed copy.
+    """Run a cycle on the objects and, if the gang waits, one on each changed copy.
 
     Args:
         objects: The cluster.
-        config: How to schedule.
+        config: Configuration of the scheduler.
         group: The gang, one of `objects`.
         now: The moment, UNIX seconds.
         names: Scheduler names whose pods are placed.
@@ -84,7 +84,7 @@ def advise(
 
 
 def _places(simulation: Simulation, key: str, now: float) -> bool:
-    """Whether a cycle places pods of a gang, or promises them a place."""
+    """True if a cycle places or pipelines pods of a gang."""
     result = simulation.cycle(now)
     placed = result.binds.keys() | result.pipelined.keys()
     return any(simulation.gang_of(pod) == key for pod in sorted(placed))

@@ -1,7 +1,7 @@
-"""What plugins say, combined: who goes first, and what may happen to gangs, queues and pods.
+"""Combination of the plugins' answers: orders, and what may happen to gangs, queues and pods.
 
-How answers are combined is Volcano's: orders are decided by the first plugin that sees a difference, checks must all
-agree, votes count tier by tier.
+Answers are combined as in Volcano: an order is decided by the first plugin that distinguishes two elements, all checks
+must agree, and votes count tier by tier.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _LISTED = 5
 
 
 class PluginAnswers:
-    """The answers of the plugins of one session.
+    """The plugins' answers in one session.
 
     Attributes:
         extensions: What plugins have registered.
@@ -53,7 +53,7 @@ class PluginAnswers:
     # -- orders ------------------------------------------------------------------------------
 
     def queue_key(self, queue: Queue) -> SortKey:
-        """Place of a queue among queues; the older and then the name decide in the end."""
+        """Sort key of a queue; age and name decide last."""
         self.touched.keys_taken += 1
         keys = [each.call(queue) for each in self.extensions.queue_order]
         name = queue.metadata.name
@@ -63,7 +63,7 @@ class PluginAnswers:
         return (*keys, created, name)
 
     def job_key(self, job: JobInfo) -> SortKey:
-        """Place of a job among the jobs of its queue.
+        """Sort key of a job in its queue.
 
         Raises:
             JobError: A plugin failed; orders are also asked for outside of the job's turn.
@@ -71,7 +71,7 @@ class PluginAnswers:
         return (*self.job_rank(job), job.created, job.key)
 
     def job_rank(self, job: JobInfo) -> SortKey:
-        """What plugins say about the place of a job; equal for jobs of which only the older and the name go first.
+        """The plugins' part of a job's sort key, without age and name.
 
         Raises:
             JobError: A plugin failed.
@@ -114,7 +114,7 @@ class PluginAnswers:
         """A priority queue of jobs; a key does not grow while its job waits."""
         return PriorityQueue(self.job_key, lambda: self.touched.job_epoch, moves=False)
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def why_invalid(self, job: JobInfo) -> Reason | None:
         """Why a job cannot be tried at all."""
@@ -145,14 +145,14 @@ class PluginAnswers:
         return None
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Whether what a job has may be committed."""
+        """True if the placements of a job may be committed."""
         for each in self.extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
             if not each.call(job):
                 return False
         return True
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether a job may keep its promises until the end of the session, by votes."""
+        """True if a job may keep its pipelined pods until the end of the session, by votes."""
         for _, tier in _tiers(self.extensions.job_pipelined):
             votes = [each.call(job) for each in tier]
             if Vote.REJECT in votes:
@@ -168,7 +168,7 @@ class PluginAnswers:
         return False
 
     def is_overused(self, queue: Queue) -> bool:
-        """Whether a queue has had enough."""
+        """True if a queue has all that it may have."""
         for each in self.extensions.overused:  # noqa: SIM110 - asked for each gang
             if each.call(queue):
                 return True
@@ -183,7 +183,7 @@ class PluginAnswers:
         return None
 
     def has_room(self, queue: Queue, needs: Ints) -> bool:
-        """Whether a queue may still take this much, as far as is known; of what is not needed it may have too much."""
+        """True if a queue may still take these amounts, as far as known; amounts that are not needed are not checked."""
         asked = needs > 0
         return all(
             bool((needs <= each.call(queue))[asked].all()) for each in self.extensions.queue_room

@@ -1,7 +1,7 @@
-"""Arguments of plugins and actions: declared once, read leniently, complained about by name.
+"""Arguments of plugins and actions: declared, parsed leniently, and reported by name.
 
-A value of the wrong type keeps the default, as in Volcano, but says so with its
-path. The declarations are also what the settings page is made from.
+For a value of the wrong type the default is used, as in Volcano, with a warning that has the path. The settings page is
+generated from the declarations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class SchedulerArgument:
-    """One argument that a plugin or an action understands.
+    """One argument of a plugin or an action.
 
     Attributes:
         name: Key in the configuration file.

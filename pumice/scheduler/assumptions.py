@@ -1,6 +1,6 @@
-"""What cycles decided and the API server does not show yet: of which object, and until when it counts.
+"""Decisions of cycles that the API server does not show yet: for which object, and until when they are assumed.
 
-A cycle does not wait for the API server. Its decisions count at once, and this file alone says for how long:
+A cycle does not wait for the API server. Its decisions are assumed immediately. This file defines for how long:
 
 | assumed | identified by | counts until |
 |---|---|---|
@@ -92,7 +92,7 @@ class Assumptions:
         return [key for key, pod in self._pods.items() if pod.status is SchedulingStatus.RELEASING]
 
     def correct_pod(self, task: TaskInfo, node: str) -> str:
-        """Give a pod that was just read the status that is assumed of it; the node that it counts on."""
+        """Set the assumed status of a pod that was just read; returns the assumed node."""
         assumed = self._pods.get(task.key)
         if assumed is None:
             return node
@@ -107,7 +107,7 @@ class Assumptions:
         self._nominations[task.key] = task.uid, node
 
     def correct_nomination(self, task: TaskInfo) -> None:
-        """Give a pod that was just read the nomination that is assumed of it."""
+        """Set the assumed nomination of a pod that was just read."""
         assumed = self._nominations.get(task.key)
         if assumed is None:
             return
@@ -118,11 +118,11 @@ class Assumptions:
             task.nominated = node
 
     def end_nomination(self, key: str) -> None:
-        """Assume no nomination of a pod any more."""
+        """End the assumed nomination of a pod."""
         self._nominations.pop(key, None)
 
     def end_pod(self, key: str, uid: str | None = None) -> bool:
-        """Assume nothing of a pod any more; False when nothing was assumed of the pod with that uid."""
+        """End the assumptions about a pod; False if there was none for that uid."""
         assumed = self._pods.get(key)
         if assumed is None or (uid is not None and assumed.uid != uid):
             return False
@@ -146,7 +146,7 @@ class Assumptions:
         self._statuses[key] = AssumedStatus(meta.uid, version, status)
 
     def correct_status(self, key: str, meta: ObjectMeta, status: PodGroupStatus) -> PodGroupStatus:
-        """The status that a PodGroup that was just read counts as having."""
+        """The status that a PodGroup that was just read is assumed to have."""
         assumed = self._statuses.get(key)
         if assumed is None:
             return status
@@ -156,11 +156,11 @@ class Assumptions:
         return assumed.status
 
     def end_status(self, key: str) -> None:
-        """Assume nothing of a PodGroup any more."""
+        """End the assumption about a PodGroup."""
         self._statuses.pop(key, None)
 
     def status_to_write(self, key: str) -> AssumedStatus | None:
-        """The status of a PodGroup that has yet to be written, if there is one."""
+        """The assumed status of a PodGroup that is not written yet, if there is one."""
         assumed = self._statuses.get(key)
         return None if assumed is None or assumed.is_written else assumed
 
@@ -174,7 +174,7 @@ class Assumptions:
             and current.uid == written.uid
             and version_number(current.version) < version_number(version)
         ):
-            current.version = version  # computed while the write was under way
+            current.version = version  # computed before the write was finished
 
 
 def is_older(version: str, known: str) -> bool:

@@ -1,6 +1,6 @@
 """The end of a session: the outcome of each gang is recorded, and reports that are due are emitted.
 
-Only gangs that changed, were tried, or have something due are looked at; the others are as they were.
+Only gangs that changed, were tried, or have a report that is due are processed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +32,13 @@ __all__ = ["Closing", "unenforced"]
 
 
 class Closing:
-    """Collects what a session has to say.
+    """Collects the results of a session.
 
     Attributes:
         statuses: PodGroup statuses that changed.
-        urgent: Keys of those that are to be written at once.
-        pods: Verdicts on pods that changed.
-        events: What to tell the owners.
+        urgent: Keys of the statuses to write immediately.
+        pods: Changed conditions of pods.
+        events: Events for the owners.
     """
 
     def __init__(self, session: Session) -> None:
@@ -72,7 +72,7 @@ class Closing:
                 self._conclude(job, is_fresh=is_fresh)
             except Exception as error:
                 self._session.fail(job.key, error)
-                self._conclude(job, is_fresh=True)  # of a job in quarantine no plugin is asked
+                self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
         state.dirty.clear()
 
     def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
@@ -84,7 +84,7 @@ class Closing:
             job.asks = self._asks(job)
 
     def _look(self, job: JobInfo) -> None:
-        """Find out why a gang waits."""
+        """Find the reason why a gang waits."""
         now, (moment, count) = self._session.now, job.arrived
         if len(job.tasks) != count:
             moment = now if len(job.tasks) > count else moment
@@ -114,12 +114,12 @@ class Closing:
         outcome = self._session.outcomes.get(job.key) or JobOutcome()
         waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
         if any(task.is_held for task in waiting):
-            return None  # their gates go as soon as their queue has room, whatever the nodes are
+            return None  # their gates are removed when their queue has room, for any nodes
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
             return None  # nodes are reserved for it alone, or it is still to enter its queue
         queue = self._state.queues.get(job.queue)
         if queue is not None and queue.spec.dequeue_strategy == "fifo":
-            return None  # as long as it does not fit, it holds up the others of its queue
+            return None  # until it fits, the others of its queue wait
         if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
             return None
         if outcome.failed is not None:
@@ -140,7 +140,7 @@ class Closing:
         return NO_SHORTAGE if any(task.gates for task in waiting) else None
 
     def _asks(self, job: JobInfo) -> Ints | None:
-        """What `JobInfo.asks` is to be until the job is looked at again."""
+        """The value of `JobInfo.asks` until the job is processed again."""
         outcome = self._session.outcomes.get(job.key)
         if outcome is None or not outcome.is_over_share:
             return None
@@ -148,7 +148,7 @@ class Closing:
         return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
 
     def _wake(self, job: JobInfo, moment: float) -> None:
-        """Have a job looked at again at a moment, UNIX seconds."""
+        """Schedule a check of a job at a time in UNIX seconds."""
         if moment != NEVER:
             self._state.dues[job.key] = min(moment, self._state.dues.get(job.key, NEVER))
 

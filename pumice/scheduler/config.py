@@ -15,8 +15,8 @@ configurations:
   arguments: {predicateErrorCacheEnable: false}
 ```
 
-Everything that is wrong is reported at once. What Volcano has and this version has not is accepted with a
-warning, and so are unknown fields, which Volcano reads over; unknown names are errors.
+All problems are reported. Plugins and actions of Volcano that this version lacks are accepted with a warning, and so
+are unknown fields, which Volcano ignores; unknown names are errors.
 """
 
 from pumice.api.fields import FieldError, summary
@@ -65,7 +65,7 @@ class ConfigError(ValueError):
     """A configuration that cannot be used.
 
     Attributes:
-        errors: Everything that is wrong, with paths.
+        errors: All problems, with paths.
     """
 
     def __init__(self, errors: list[FieldError]) -> None:

@@ -1,7 +1,7 @@
-"""The scheduler's configuration file as pydantic models, and what is made of one.
+"""The scheduler's configuration file as pydantic models, and its conversion.
 
-Names of plugins and actions, and their arguments, are checked where they stand, so that everything that is wrong is
-reported at once. `config` imports this where there is something to read.
+Names of plugins and actions, and their arguments, are checked by validators, so that all problems are reported.
+`config` imports this module only if there is a file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

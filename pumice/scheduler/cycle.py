@@ -1,10 +1,10 @@
-"""One scheduling cycle: a function of state, configuration and a moment.
+"""One scheduling cycle: a function of state, configuration and time.
 
-The same state and configuration give the same result, to the last tie: nodes go by name, gangs by age and
-then name, pods by index, age and then name.
+Equal state and configuration give equal results. Ties are broken by name for nodes, by age and name for gangs, and by
+index, age and name for pods.
 
-An unexpected exception does not leave a cycle, and nothing tentative stays in the state after it. One that concerns
-a single gang puts that gang into quarantine, and the others are decided about; any other one ends the cycle.
+An unexpected exception is caught, and tentative changes are undone. If it concerns one gang, that gang is put into
+quarantine, and the cycle continues with the others; otherwise the cycle ends.
 """
 
 from collections.abc import Mapping
@@ -25,14 +25,14 @@ __all__ = ["run_cycle"]
 def run_cycle(
     state: ClusterState, config: Config, now: float, measure: Measure = unmeasured
 ) -> CycleResult:
-    """Decide about everything that waits.
+    """Decide about all waiting pods and gangs.
 
-    What is decided is assumed in the state (see `ClusterState`). A cycle after which nothing has changed,
-    with the same configuration, is not run again before something is due to be written.
+    Decisions are assumed in the state (see `ClusterState`). A cycle after which nothing has changed, with the same
+    configuration, is not run again before something is due to be written.
 
     Args:
         state: The cluster; between cycles nothing tentative is left in it.
-        config: What is configured.
+        config: The configuration.
         now: The moment, UNIX seconds; it stamps conditions and says which of them are due.
         measure: Measures how long the steps of a cycle take; nothing by default.
     """

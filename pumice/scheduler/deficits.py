@@ -1,4 +1,4 @@
-"""What is missing below a limit, as a sentence and as data: "6 of 8 cpu used, 2 more allowed, needs 12"."""
+"""Missing amounts below a limit, as a sentence and as data: "6 of 8 cpu used, 2 more allowed, needs 12"."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ _TENTATIVE = (SchedulingStatus.ALLOCATED, SchedulingStatus.PIPELINED)
 
 
 class Deficit(NamedTuple):
-    """One resource of which less is left than is needed; CPU in milli-cores, everything else in whole units.
+    """A resource of which less is left than is needed; CPU in milli-cores, all others in whole units.
 
     Attributes:
         resource: Its name.
@@ -81,7 +81,7 @@ def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
 
     Args:
         shortages: What is missing.
-        used: How what counts against the limit is called.
+        used: Name of the amounts that count against the limit.
     """
     return "; ".join(_sentence(each, used) for each in shortages)
 
@@ -98,7 +98,7 @@ def _sentence(deficit: Deficit, used: str) -> str:
 
 
 def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> list[Deficit]:
-    """What is missing for what a gang needs at least; the number of pods is not limited.
+    """Missing amounts for the minimum of a gang; the number of pods is not limited.
 
     Args:
         session: The session.
@@ -116,12 +116,12 @@ def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> l
 
 
 def insufficient(shortages: Sequence[Deficit]) -> str:
-    """`insufficient cpu, insufficient memory`, as Volcano lists them."""
+    """`insufficient cpu, insufficient memory`, in Volcano's order."""
     return ", ".join(f"insufficient {each.resource}" for each in shortages)
 
 
 def refusal(message: str, shortages: Sequence[Deficit], plain: str = "", **details: Any) -> Reason:
-    """The reason of a gang that a limit keeps waiting.
+    """The reason of a gang that waits because of a limit.
 
     Args:
         message: Its sentence.
@@ -137,7 +137,7 @@ def refusal(message: str, shortages: Sequence[Deficit], plain: str = "", **detai
 
 
 def demand(job: JobInfo, task: TaskInfo) -> tuple[Ints, Ints]:
-    """What the pods of a gang hold tentatively, and what it needs with them to have its minimum.
+    """Amounts that the pods of a gang hold tentatively, and the amounts that it needs for its minimum, including them.
 
     For a gang that has its minimum these are nothing, and what the single pod asks for.
 

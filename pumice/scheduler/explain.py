@@ -30,7 +30,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class FitFailure:
-    """Why no node would do.
+    """Why no node can be used.
 
     Attributes:
         nodes: Nodes there are.
@@ -51,7 +51,7 @@ class FitFailure:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """The values ready for JSON."""
         return {
             "nodes": self.nodes,
             "reasons": [
@@ -77,7 +77,7 @@ def histogram(
 
 
 def counted(counts: Mapping[str, int]) -> list[str]:
-    """`<count> <what>` for everything that occurs, sorted as text with the count in it."""
+    """`<count> <reason>` for each reason, sorted as text including the count."""
     return sorted(f"{count} {what}" for what, count in counts.items() if count)
 
 

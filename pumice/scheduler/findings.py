@@ -1,4 +1,4 @@
-"""Why a gang waits, as a session found out: one reason for the gang, and verdicts on pods with a cause of their own."""
+"""Why a gang waits after a session: one reason for the gang, and conditions of pods with a reason of their own."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup sa
 
 
 def find(session: Session, job: JobInfo) -> Finding | None:
-    """What a session found out about a gang; None when there is nothing to say."""
+    """The finding about a gang; None if there is nothing to report."""
     held = session.state.quarantined.get(job.key)
     if held is not None:
         return Finding(held, is_unschedulable=True)
@@ -32,7 +32,7 @@ def find(session: Session, job: JobInfo) -> Finding | None:
 
 
 def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason, bool] | None:
-    """The reason of a gang, and whether its PodGroup is to say so."""
+    """The reason of a gang, and whether the condition of its PodGroup is set."""
     waiting = job.counts[SchedulingStatus.PENDING]
     if job.group is None:
         message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
@@ -71,7 +71,7 @@ def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Re
 
 
 def _is_arriving(session: Session, job: JobInfo) -> bool:
-    """Whether pods of a gang are still being created, so that it is too early to say that it lacks some."""
+    """True if pods of a gang are still being created, so that it is too early to report missing ones."""
     moment, _ = job.arrived
     return job.valid < job.min_member and session.now < moment + session.state.delays.arrival
 
@@ -164,7 +164,7 @@ def _of_outcome(
 def _promised_to_others(
     session: Session, job: JobInfo, failure: FitFailure
 ) -> tuple[int, list[str]]:
-    """How many nodes have promised room that a pod could use to pods of other gangs, and to which gangs."""
+    """Number of nodes with resources that a pod could use and that are promised to other gangs, and these gangs."""
     nodes = set(failure.nearest.promised) if failure.nearest else set()
     places = [(node, pod) for pod, node in session.pipelined.items() if node in nodes]
     found = [(node, session.state.tasks[pod].job) for node, pod in places]
@@ -173,7 +173,7 @@ def _promised_to_others(
 
 
 def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
-    """Why pods beyond the minimum wait."""
+    """Why pods above the minimum wait."""
     waiting = job.counts[SchedulingStatus.PENDING]
     start = f"{waiting} of {len(job.tasks)} pods wait beyond the minimum of {job.min_member}"
     details: dict[str, object] = {"tasks": len(job.tasks), "waiting": waiting}
@@ -207,7 +207,7 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
 def _pods(
     session: Session, job: JobInfo, outcome: JobOutcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
-    """Verdicts on waiting pods with a cause of their own, or with a condition whose cause has gone."""
+    """Conditions of waiting pods with a reason of their own, or with a condition whose reason has ended."""
     for task in _in_order(job):
         if task.status is not SchedulingStatus.PENDING:
             continue

@@ -1,6 +1,6 @@
-"""How near a pod came to a place: the largest place that was free for it, and nodes that are too small even when empty.
+"""How close a pod was to being placed: the largest free resources, and nodes that are too small even if empty.
 
-Computed from columns at the moment of failure, because the rows change with the next pod.
+It is computed when the pod fails, because the rows change with the next pod.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class NearestNode:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """The values ready for JSON."""
         place = {"node": self.node, "resource": self.resource, "free": self.free}
         return {
             "asked": self.asked,
@@ -56,14 +56,14 @@ class NearestNode:
 
     @property
     def request(self) -> str:
-        """What one pod asks for of the scarcest resource; of all resources when no node is left to compare."""
+        """Request of one pod for the scarcest resource; for all resources if no node is left to compare."""
         if self.resource == "pods":
             return "1 pod slot"
         named = [self.resource] if self.resource else [n for n in self.asked if n != "pods"]
         return ", ".join(f"{self.asked[name]} {name}" for name in named) or "1 pod slot"
 
     def place(self, *, is_left: bool) -> str:
-        """The largest place, for people; empty without one.
+        """The largest free resources as text; empty without a node.
 
         Args:
             is_left: Whether pods of the same gang were placed before.

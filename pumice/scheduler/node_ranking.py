@@ -1,14 +1,15 @@
 """The ranking of a pod class: for every node how good it is, kept current while pods are placed.
 
-What no placement changes (`FixedPart`) is shared by classes that differ in their requests alone. The rest is computed
-once as a whole column. After a placement only the touched row is computed again; because nodes tend to be filled in the same
-way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow each other onto
-a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly more than one.
+Results that no placement changes (`FixedPart`) are shared by classes that differ only in their requests. The rest is
+computed once as a whole column. After a placement only the touched row is computed again; because nodes tend to be
+filled in the same way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow
+each other onto a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly
+more than one.
 
 Answers that a placement changes for a whole domain of nodes, such as those of inter-pod affinity, are columns of their own,
 which follow the counts of pods by domain. They are added when a node is chosen.
 
-The file is long because everything that reads or follows the columns has to agree on what they hold.
+The file is long because all code that reads or updates the columns depends on their content.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +54,7 @@ _WORST = -np.inf
 
 
 class FixedPart:
-    """What no placement changes about the nodes for a class of pods.
+    """Results about nodes for a class of pods that no placement changes.
 
     Attributes:
         verdicts: Objections of filters.
@@ -186,18 +187,18 @@ class NodeRanking:
 
     @property
     def counts_room_only(self) -> bool:
-        """Whether nothing but the room on a node decides how many pods of the class it can take."""
+        """True if only the free resources of a node decide how many pods of the class it can take."""
         return not self._row_filters and not self._domain_filters
 
     @property
     def is_wide(self) -> bool:
-        """Whether a pod on one node may change how good other nodes are for the class."""
+        """True if a pod on one node may change the results of other nodes for the class."""
         return self._is_wide
 
     # -- choosing ----------------------------------------------------------------------------
 
     def best(self, task: TaskInfo, group: Callable[[TaskInfo], int] | None = None) -> int:
-        """Row of the best node that has room now; the first by name among equals.
+        """Row of the best node that has room now; of equal ones the first by name.
 
         Args:
             task: The pod.
@@ -215,14 +216,14 @@ class NodeRanking:
         return self._choose(task, values)
 
     def best_later(self, task: TaskInfo) -> int:
-        """Row of the best node that has room once terminating pods are gone."""
+        """Row of the best node that has room after terminating pods are gone."""
         if not self._touched.releases:
             return NOWHERE
         values = self._evaluate(self._rows, later=True)
         return self._choose(task, self._by_domain(self._with_domain_scores(values), later=True))
 
     def only(self, row: int, *, later: bool = False) -> int:
-        """The row, if the node will do now, or once terminating pods are gone; otherwise `NOWHERE`."""
+        """The row, if the node can be used now, or after terminating pods are gone; otherwise `NOWHERE`."""
         if row == NOWHERE:
             return NOWHERE
         rows = self._rows.take(np.array([row]))
@@ -252,7 +253,7 @@ class NodeRanking:
         return [*(self._scored(point, left) for point, _ in self._ranked), total]
 
     def taken(self, row: int) -> None:
-        """Note that the last entry of the log is a pod of this class, placed on this row."""
+        """Record that the last entry of the log is a pod of this class on this row."""
         self._own = row
 
     def _roomy(self, values: Floats, topology: Topology, group: int) -> Floats:
@@ -408,7 +409,7 @@ class NodeRanking:
     # -- explaining --------------------------------------------------------------------------
 
     def why_not(self) -> FitFailure:
-        """Why no node would do, by the first reason of each."""
+        """Why no node can be used, by the first reason of each."""
         if self._failure is not None and self._failure[0] == len(self._log):
             return self._failure[1]
         codes: Ints = np.zeros(len(self._rows), dtype=np.int64)

@@ -72,7 +72,7 @@ class NodeRankings:
 
         Args:
             task: The pod.
-            queue: Queue that the pod counts in.
+            queue: Queue of the pod.
             gang: Key of its gang if nodes are reserved for it; otherwise empty.
         """
         key = (self.alike(task), self._kind(queue), gang)

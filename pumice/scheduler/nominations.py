@@ -1,4 +1,4 @@
-"""Room that is promised to pods for which others were evicted in earlier cycles.
+"""Resources that are held for pods for which others were evicted in earlier cycles.
 
 A session holds this room on the nominated node, so that other pods do not take it while the evicted ones terminate. When a
 gang has its turn, what is held for its own pods is free for it. As long as it is below its minimum, so is what is held for
@@ -23,7 +23,7 @@ _NOTHING = nullcontext()
 
 
 class Nominations:
-    """What is held in one session."""
+    """Resources that are held in one session."""
 
     __slots__ = ("_had_turn", "_held", "_jobs", "_nodes", "_takers", "_tasks", "_touched")
 
@@ -56,16 +56,16 @@ class Nominations:
         return bool(self._tasks)
 
     def row(self, task: TaskInfo) -> int:
-        """Row of the node that a pod is nominated for; -1 for none."""
+        """Row of the node for which a pod is nominated; -1 for none."""
         record = self._nodes.records.get(task.nominated) if task.nominated else None
         return record.row if record is not None else -1
 
     def lifted(self, job: JobInfo) -> AbstractContextManager[None]:
-        """The turn of a gang, in which it may take what is held for it."""
+        """The turn of a gang, in which it may use resources that are held for it."""
         return self._lifted(job) if self._tasks else _NOTHING
 
     def close(self, promised: Mapping[str, str], added: Iterable[str]) -> dict[str, str]:
-        """Hold nothing any more; the nominations that changed, pod to node, empty for none.
+        """Release everything; returns changed nominations, pod to node, empty for none.
 
         Args:
             promised: Pods that are promised a place at the end of the session, and the node.

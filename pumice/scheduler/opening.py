@@ -1,4 +1,4 @@
-"""The beginning of a session: every configured plugin registers what it has to say."""
+"""The beginning of a session: every configured plugin registers its functions."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +21,7 @@ _UNMEASURED = nullcontext()
 
 
 def unmeasured(_step: Step, _name: str) -> AbstractContextManager[None]:
-    """Measures nothing."""
+    """A measure that does nothing."""
     return _UNMEASURED
 
 
@@ -32,7 +32,7 @@ def open_session(
 
     Args:
         state: The cluster, settled.
-        config: What is configured.
+        config: The configuration.
         now: The moment, UNIX seconds.
         measure: Measures how long each plugin takes.
 

@@ -1,4 +1,4 @@
-"""What a configuration holds once it is read; `config.py` reads it."""
+"""The parsed configuration; `config.py` reads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

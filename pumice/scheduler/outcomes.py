@@ -1,4 +1,4 @@
-"""Outcome of a job in a session: why it was refused, what it lacked, and what happens when its turn fails."""
+"""Outcome of a job in a session: why it was refused, what it lacked, and handling of exceptions."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ class JobError(Exception):
 
 
 class JobOutcome:
-    """What happened to a job in this session.
+    """The result of a job in this session.
 
     Attributes:
         refusal: Why it was not tried, or not let in.

@@ -30,7 +30,7 @@ def next_phase(job: JobInfo, phase: str, *, unschedulable: bool) -> str:
 
     Args:
         job: The gang.
-        phase: Its phase so far, with what this session let into its queue as Inqueue.
+        phase: Its phase so far, Inqueue if this session let it into its queue.
         unschedulable: Whether this session found it unschedulable.
 
     A gang without any scheduled pod is never Running or Completed, not even with a minimum of 0.
@@ -61,7 +61,7 @@ def next_conditions(
 
     Args:
         before: Conditions so far.
-        finding: Why the gang cannot be scheduled; None when it can.
+        finding: Why the gang cannot be scheduled; None if it can.
         cycle: Identity of the session.
         now: The moment, UNIX seconds.
     """
@@ -89,7 +89,7 @@ def next_conditions(
 
 
 def standing_message(conditions: Sequence[PodGroupCondition]) -> tuple[str, str | None]:
-    """Reason and message of the condition that says why a gang cannot be scheduled; no message when none says so."""
+    """Reason and message of the condition about why a gang cannot be scheduled; empty if there is none."""
     for condition in conditions:
         if condition.type == UNSCHEDULABLE_TYPE and condition.status == "True":
             return condition.reason, condition.message

@@ -1,4 +1,4 @@
-"""The extension points of a session: what plugins may decide, each a typed list.
+"""The extension points of a session, each a typed list.
 
 Plugins register functions when a session opens. The order of tiers, and of plugins in a tier, is the
 order of the lists; `answers.py` combines several answers.
@@ -73,11 +73,11 @@ class FilterResult:
 
 
 class PodClass:
-    """Pods to which the same nodes are equally good: one shape, asking for one queue.
+    """Pods for which the same nodes are equally good: one shape, in one queue.
 
     Attributes:
         shape: What the pods ask for.
-        queue: Queue that pays.
+        queue: Queue of the pods.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
         gang: Key of their gang if nodes are reserved for it; otherwise empty, as gangs share their classes.
         terms: Terms of pods' affinity, anti-affinity and spread that they match.
@@ -120,14 +120,14 @@ class RowFilter(Protocol):
 
 
 class Score(Protocol):
-    """How good these rows are for a class of pods; None when they are all the same."""
+    """Scores of rows for a class of pods; None if they are all equal."""
 
     def __call__(self, pods: PodClass, rows: Rows, /) -> Floats | None:
         """Score rows."""
 
 
 class DomainFilter(Protocol):
-    """Which nodes a class of pods may use, where a placement changes the answers of a whole domain of nodes.
+    """Filter of nodes for a class of pods, if a placement changes the results of a whole domain of nodes.
 
     A ranking has one of its own. It follows the counts of pods by domain, so that the ranking is not computed again.
     """
@@ -146,14 +146,14 @@ class DomainFilter(Protocol):
 
 
 class DomainScore(Protocol):
-    """How good nodes are for a class of pods, where a placement changes the values of a whole domain of nodes."""
+    """Scores of nodes for a class of pods, if a placement changes the values of a whole domain of nodes."""
 
     def column(self) -> Floats:
         """The value of every node now; to be read only."""
 
 
 class TaskScore(Protocol):
-    """How good all rows are for one pod; None when they are all the same."""
+    """Scores of all rows for one pod; None if they are all equal."""
 
     def __call__(self, task: TaskInfo, rows: Rows, /) -> Floats | None:
         """Score rows."""
@@ -161,7 +161,7 @@ class TaskScore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FilterPoint:
-    """A filter of nodes.
+    """A filter of nodes with its properties.
 
     Attributes:
         judge: The function.
@@ -176,7 +176,7 @@ class FilterPoint:
 
 @dataclass(frozen=True, slots=True)
 class ScorePoint:
-    """A scorer of nodes.
+    """A scorer of nodes with its properties.
 
     Attributes:
         score: The function.
@@ -203,7 +203,7 @@ class TaskScorePoint:
 
 @dataclass(frozen=True, slots=True)
 class VictimPoint:
-    """Names pods that are to go without another one asking for their place.
+    """A choice of pods to evict without a preemptor.
 
     Attributes:
         choose: The function.
@@ -231,7 +231,7 @@ class Extension(Generic[T]):
 
 @dataclass(slots=True)
 class Extensions:
-    """Everything that plugins have registered for one session.
+    """All functions that plugins have registered for one session.
 
     Orders are given by sort keys: keys of several plugins are compared one after the other, which is the same
     as asking comparators until one of them decides.
@@ -244,7 +244,7 @@ class Extensions:
         moving_task_order: Whether any of these keys changes while a job is placed.
         job_valid: Why a job cannot be tried at all.
         job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
-        job_enqueued: Told when a job has entered.
+        job_enqueued: Called when a job has entered its queue.
         job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
         job_ready: Whether a job may be committed; all must agree.
         job_pipelined: Whether a job may keep its promises until the end of the session.
@@ -253,12 +253,12 @@ class Extensions:
         allocatable: Why a queue cannot take a pod.
         queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
         preemptive: Why a queue may not take back from others what a pod needs.
-        preemptable: Which pods may go for a pod of their own queue; see `victims.allowed`.
-        reclaimable: Which pods may go for a pod of another queue.
+        preemptable: Which pods may be evicted for a pod of their own queue; see `victims.allowed`.
+        reclaimable: Which pods may be evicted for a pod of another queue.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
         grows_stricter: Whether such answers become stricter with each pod that a gang is promised a place for.
-        victim_queue_order: Of which queue pods go first, for the sake of another queue.
+        victim_queue_order: The queue whose pods are evicted first for another queue.
         victim_tasks: Pods that are to go without another one asking for their place.
         evictable: Whether a pod may be evicted without another one asking for its place; all must agree.
         target_job: For which of several jobs nodes are to be reserved.
@@ -270,8 +270,8 @@ class Extensions:
         domain_scores: The same, where a placement changes the values of a whole domain.
         task_scores: The same for single pods.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
-        on_allocate: Told when a pod gets or is promised a place.
-        on_deallocate: Told when it loses it again.
+        on_allocate: Called when a pod is placed or pipelined.
+        on_deallocate: Called when a pod loses its place again.
     """
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)

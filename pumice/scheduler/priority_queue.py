@@ -65,7 +65,7 @@ class PriorityQueue(Generic[T]):
         return self._first < len(self._waiting) or bool(self._alone or self._back)
 
     def push(self, element: T) -> None:
-        """Put an element in."""
+        """Add an element."""
         if not self._alone and self._first == len(self._waiting) and not self._back:
             self._alone.append(element)
             return
@@ -77,7 +77,7 @@ class PriorityQueue(Generic[T]):
             self._put(self._alone.pop())
 
     def pop(self) -> T:
-        """Take out the first.
+        """Take out the first element.
 
         Raises:
             IndexError: The queue is empty.

@@ -67,7 +67,7 @@ class Registrar:
     def queue_order(
         self, key: Callable[[Queue], SortKey], *, epoch: Callable[[], int] | None = None
     ) -> None:
-        """Say which queue goes first: the one with the smaller key. Not asked where only one queue waits.
+        """Register the order of queues: the one with the smaller key is first. Not called if only one queue waits.
 
         While a session runs, keys may grow with what is placed, and become smaller with what is evicted or undone.
 
@@ -80,7 +80,7 @@ class Registrar:
             self._add(self._extensions.queue_epochs, epoch, "enableQueueOrder")
 
     def job_order(self, key: Callable[[JobInfo], SortKey]) -> None:
-        """Say which job of a queue goes first.
+        """Register the order of the jobs of a queue.
 
         While a session runs, the key of a job may only grow, and only while that job has its turn. It may become smaller
         when pods of the job are evicted, or when their placement is undone.
@@ -88,12 +88,12 @@ class Registrar:
         self._add(self._extensions.job_order, key, "enableJobOrder")
 
     def task_order(self, key: Callable[[TaskInfo], SortKey], *, moves: bool = False) -> None:
-        """Say which pod of a job goes first; `moves` when placing one pod changes the key of another."""
+        """Register the order of the pods of a job; `moves` if placing one pod changes the key of another."""
         self._add(self._extensions.task_order, key, "enableTaskOrder")
         self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
 
     def job_valid(self, check: Callable[[JobInfo], Reason | None]) -> None:
-        """Say why a job cannot be tried at all. Has no switch.
+        """Register a check why a job cannot be tried at all. It has no switch.
 
         The answer must follow from the job alone: a job that is refused is not asked about again before it changes,
         or before nodes, queues, priorities or claims do.
@@ -101,31 +101,31 @@ class Registrar:
         self._add(self._extensions.job_valid, check)
 
     def job_enqueueable(self, vote: Callable[[JobInfo], Vote | Reason]) -> None:
-        """Vote on whether a job may enter its queue; a Reason rejects."""
+        """Register a vote on whether a job may enter its queue; a Reason rejects."""
         self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
-        """Hear that a job has entered its queue."""
+        """Register a function to be called when a job has entered its queue."""
         self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
 
     def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
-        """Say whether the queue of a job may take back what the job needs at least."""
+        """Register a check whether the queue of a job may reclaim what the job needs at least."""
         self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
 
     def job_ready(self, check: Callable[[JobInfo], bool]) -> None:
-        """Say whether what a job has been given may be committed."""
+        """Register a check whether the placements of a job may be committed."""
         self._add(self._extensions.job_ready, check, "enableJobReady")
 
     def job_pipelined(self, vote: Callable[[JobInfo], Vote]) -> None:
-        """Vote on whether a job that is not ready may keep its promises until the end."""
+        """Register a vote on whether a job that is not ready may keep its pipelined pods until the end."""
         self._add(self._extensions.job_pipelined, vote, "enableJobPipelined")
 
     def job_starving(self, check: Callable[[JobInfo], bool]) -> None:
-        """Say whether a job is below what it needs."""
+        """Register a check whether a job is below what it needs."""
         self._add(self._extensions.job_starving, check, "enableJobStarving")
 
     def overused(self, check: Callable[[Queue], bool]) -> None:
-        """Say whether a queue has had enough."""
+        """Register a check whether a queue has all that it may have."""
         self._add(self._extensions.overused, check, "enabledOverused")
 
     def allocatable(
@@ -134,7 +134,7 @@ class Registrar:
         *,
         room: Callable[[Queue], Ints] | None = None,
     ) -> None:
-        """Say why a queue cannot take a pod.
+        """Register a check why a queue cannot take a pod.
 
         While pods of a gang are placed, an answer may only become stricter: pods of a shape that was refused are not
         asked about again in this turn.
@@ -149,7 +149,7 @@ class Registrar:
             self._add(self._extensions.queue_room, room, "enabledAllocatable")
 
     def preemptive(self, check: Callable[[Queue, TaskInfo], Reason | None]) -> None:
-        """Say why a queue may not take back from other queues what a pod needs."""
+        """Register a check why a queue may not reclaim from other queues what a pod needs."""
         self._add(self._extensions.preemptive, check, "enablePreemptive")
 
     def preemptable(
@@ -159,7 +159,7 @@ class Registrar:
         by: Callable[[Preemptor], Hashable] = gang_of,
         grows_stricter: bool = False,
     ) -> None:
-        """Say which running pods may go for a pod of their own queue.
+        """Register which running pods may be evicted for a pod of their own queue.
 
         While a session runs, answers for the pods of a gang may only become stricter. A candidate that may not go if it
         is the only one of its node may not go after others either.
@@ -178,7 +178,7 @@ class Registrar:
     def reclaimable(
         self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
     ) -> None:
-        """Say which running pods may go for a pod of another queue; as for `preemptable`."""
+        """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
         self._add(self._extensions.reclaimable, check, "enableReclaimable")
         self._add_class(self._extensions.reclaimer_classes, by, "enableReclaimable")
 
@@ -192,14 +192,14 @@ class Registrar:
             classes.append(by)
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
-        """Say of which queue pods go first: the one with the smaller key; the second queue is the one that asks.
+        """Register the order in which queues lose pods: the one with the smaller key first; the second queue is the preemptor's.
 
         Without such keys it is the queue that comes last in the order of queues.
         """
         self._add(self._extensions.victim_queue_order, key, "enableQueueOrder")
 
     def victim_tasks(self, choose: Callable[[], Iterable[TaskInfo]], *, every: float = 0.0) -> None:
-        """Name running pods that are to go without another one asking for their place.
+        """Register a choice of running pods to evict without a preemptor.
 
         Args:
             choose: The function.
@@ -208,23 +208,23 @@ class Registrar:
         self._add(self._extensions.victim_tasks, VictimPoint(choose, every), "enabledVictim")
 
     def evictable(self, check: Callable[[TaskInfo], bool]) -> None:
-        """Say whether a pod may be evicted that `victim_tasks` names; asked before each is."""
+        """Register a check whether a pod of `victim_tasks` may be evicted; called before each eviction."""
         self._add(self._extensions.evictable, check, "enabledVictim")
 
     def target_job(self, choose: Callable[[Sequence[JobInfo]], JobInfo | None]) -> None:
-        """Choose the job for which nodes are to be reserved."""
+        """Register the choice of the job for which nodes are reserved."""
         self._add(self._extensions.target_job, choose, "enableTargetJob")
 
     def reserved_nodes(self, choose: NodeChoice) -> None:
-        """Choose the node to reserve next for the target job; None for no further one."""
+        """Register the choice of the node to reserve next for the target job; None for no further one."""
         self._add(self._extensions.reserved_nodes, choose, "enableReservedNodes")
 
     def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
-        """Say why no node whatever can take pods of a shape; asked once a session for each shape."""
+        """Register a check why no node can take pods of a shape; called once in a session for each shape."""
         self._add(self._extensions.pod_checks, check, "enablePredicate")
 
     def alike_queues(self, kind: Callable[[str], Hashable] = lambda _: None) -> None:
-        """Say which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
+        """Register which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
 
         Pods of one shape then share what was found out about nodes, whichever of these queues they are in. Without this a
         filter or score is asked for each queue again.
@@ -234,7 +234,7 @@ class Registrar:
     def node_filter(
         self, judge: RowFilter, *, scope: Scope = "fixed", by_rules: bool = False
     ) -> None:
-        """Say which nodes a class of pods may use.
+        """Register a filter of nodes for a class of pods.
 
         While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
         tried again in this turn. A gang that has found no node is tried again when pods leave nodes on which it has
@@ -250,7 +250,7 @@ class Registrar:
         self._add(self._extensions.filters, point, "enablePredicate")
 
     def domain_filter(self, build: Callable[[PodClass], DomainFilter | None]) -> None:
-        """Say which nodes a class of pods may use, where a placement changes the answers of a whole domain of nodes.
+        """Register a filter of nodes for a class of pods, if a placement changes the results of a whole domain of nodes.
 
         Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_gain` only.
 
@@ -260,7 +260,7 @@ class Registrar:
         self._add(self._extensions.domain_filters, build, "enablePredicate")
 
     def domain_score(self, build: Callable[[PodClass], DomainScore | None]) -> None:
-        """Say how good nodes are, where a placement changes the values of a whole domain of nodes; as `domain_filter`."""
+        """Register scores of nodes, if a placement changes the values of a whole domain of nodes; as `domain_filter`."""
         self._add(self._extensions.domain_scores, build, "enableNodeOrder")
 
     def node_score(
@@ -272,7 +272,7 @@ class Registrar:
         by_rules: bool = False,
         by_amounts: bool = False,
     ) -> None:
-        """Say how good nodes are for a class of pods.
+        """Register scores of nodes for a class of pods.
 
         Args:
             score: The function. Its values must follow from the rows that it is given alone.
@@ -287,13 +287,13 @@ class Registrar:
         self._add(self._extensions.scores, point, "enableNodeOrder")
 
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
-        """Say how good nodes are for a single pod; asked again for every pod."""
+        """Register scores of nodes for a single pod; called again for every pod."""
         self._add(self._extensions.task_scores, TaskScorePoint(score, ranked), "enableNodeOrder")
 
     def on_allocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
-        """Hear that a pod has got, or was promised, a place."""
+        """Register a function to be called when a pod is placed or pipelined."""
         self._add(self._extensions.on_allocate, told)
 
     def on_deallocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
-        """Hear that a pod has lost its place again."""
+        """Register a function to be called when a pod has lost its place again."""
         self._add(self._extensions.on_deallocate, told)

@@ -1,4 +1,4 @@
-"""Which plugins and actions there are: one visible list, passed around as a value.
+"""The registry of plugins and actions, passed as a value.
 
 Others come from the entry points `pumice.scheduler_plugins` and `pumice.scheduler_actions`: each names a
 `PluginSpec` or an `ActionSpec`.
@@ -100,7 +100,7 @@ class SchedulerRegistry:
 
 
 def builtin_registry() -> SchedulerRegistry:
-    """What Pumice brings along."""
+    """Built-in plugins and actions."""
     return SchedulerRegistry({}, {}).extended(
         plugins=(
             priority.SPEC,
@@ -135,10 +135,10 @@ def builtin_registry() -> SchedulerRegistry:
 
 
 def default_registry() -> SchedulerRegistry:
-    """What Pumice brings along and what is installed.
+    """Built-in and installed plugins and actions.
 
     Raises:
-        ValueError: An entry point names something else than a spec, or a name that is taken.
+        ValueError: An entry point is not a spec, or its name is taken.
     """
     return builtin_registry().extended(
         plugins=_installed("pumice.scheduler_plugins", PluginSpec),

@@ -1,8 +1,8 @@
-"""When a reason is written: once for each cause, not for each number that moves.
+"""When a reason is written: once for each cause, not for each changed number.
 
-The cause is the kind of the reason and what it names (a resource, a rule, a queue), without numbers. A reason is due when
-its cause has stood for a moment, so that what passes by itself is never written; a changed number waits longer.
-Everything here is a function of the moments that it is given.
+The cause is the kind of the reason and what it names (a resource, a rule, a queue), without numbers. A reason is due
+when its cause has lasted for some time, so that short-lived causes are never written; a changed number waits longer.
+All functions get the time as an argument.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class ReportDelays:
 
     Attributes:
         cause: Seconds for which a cause must last before it is written to the PodGroup and recorded as an event.
-        pods: For which it must stand before it is written on pods.
-        numbers: Between two writes of reasons that differ in numbers only.
-        arrival: Since the newest pod of a gang arrived, before it is said that the gang lacks pods.
-        counts: Before a PodGroup's status is written that differs in nothing that other programs wait for: numbers of
-            pods, the condition `Scheduled`, the phase `Completed`.
+        pods: Seconds for which a cause must last before it is written to pods.
+        numbers: Seconds between two writes of reasons that differ only in numbers.
+        arrival: Seconds after the newest pod of a gang arrived, before missing pods are reported.
+        counts: Delay of PodGroup statuses whose changes no other program waits for: numbers of pods, the condition
+            `Scheduled`, the phase `Completed`.
     """
 
     cause: float = 0.0
@@ -36,11 +36,11 @@ class ReportDelays:
 
 
 class Report:
-    """What stands about one object, and what was last written about it.
+    """The current cause of an object, and what was last written about it.
 
     Attributes:
-        cause: The cause that stands.
-        since: Since when it stands, UNIX seconds.
+        cause: The current cause.
+        since: Since when it lasts, UNIX seconds.
     """
 
     __slots__ = ("_at", "_told", "cause", "since")
@@ -59,7 +59,7 @@ class Report:
         self._at = now
 
     def stand(self, cause: Cause, now: float) -> None:
-        """Note the cause that stands now."""
+        """Record the current cause."""
         if cause != self.cause:
             self.cause, self.since = cause, now
 
@@ -77,7 +77,7 @@ class Report:
         return NEVER if message == standing else self._at + numbers
 
     def tell(self, now: float) -> bool:
-        """Note that the reason is written; True when its cause is another than the one written before."""
+        """Record that the reason is written; True if its cause differs from the one written before."""
         is_new = self._told != self.cause
         self._told, self._at = self.cause, now
         return is_new

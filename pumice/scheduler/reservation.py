@@ -1,6 +1,6 @@
 """A reservation: one gang, and the nodes that only it may use until it runs.
 
-It outlives sessions in the state, and processes in a condition of the gang's PodGroup:
+The state keeps it between sessions, and a condition of the gang's PodGroup keeps it between processes:
 
     type: Reserved, status: "True", reason: NodesReserved, message: "since 2026-01-02T03:04:05Z: n1, n2"
 """
@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 WAITING = frozenset({SchedulingStatus.PENDING, SchedulingStatus.PIPELINED})
-"""Pods for which nodes are reserved: a promised place, which terminating pods still hold, is not theirs yet."""
+"""Pods for which nodes are reserved; a pipelined pod is included, because terminating pods still hold its place."""
 
 MAX_NODES = 500
-"""Nodes that are reserved at most; the condition names all of them."""
+"""Maximum number of reserved nodes; the condition names all of them."""
 
 CONDITION = "Reserved"
 """Type of the condition."""
@@ -49,7 +49,7 @@ ENDED = {
     "TimedOut": "the gang has not become ready in time; other gangs may use the nodes",
     "Released": "no nodes are reserved for the gang any more",
 }
-"""Why a reservation has ended, and what its condition says then."""
+"""Why a reservation has ended, with the message of its condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Reservation:
         return replace(self, since=min(self.since, now))
 
     def is_for(self, job: JobInfo | None) -> bool:
-        """Whether it is for a gang that is still the same."""
+        """True if it is for a gang whose PodGroup still has the same uid."""
         return (
             job is not None
             and job.group is not None
@@ -131,11 +131,11 @@ def reserved_condition(
 
 
 def restored(job: JobInfo, nodes: Collection[str]) -> Reservation | None:
-    """The reservation that the PodGroup of a gang tells of.
+    """The reservation in the condition of a gang's PodGroup.
 
     Args:
         job: The gang.
-        nodes: Names of the nodes that there are; others are left out.
+        nodes: Names of existing nodes; others are left out.
     """
     for condition in job.status.conditions or ():
         if (condition.type, condition.status, condition.reason) != (CONDITION, "True", _NODES):
@@ -151,7 +151,7 @@ def restored(job: JobInfo, nodes: Collection[str]) -> Reservation | None:
 
 
 def timed_out(job: JobInfo) -> str | None:
-    """When a gang was the target for as long as it may, as its PodGroup tells; None if it was not."""
+    """When a gang stopped being the target because its time was over, from its PodGroup; None if it was not."""
     for each in job.status.conditions or ():
         if (each.type, each.status, each.reason) == (CONDITION, "False", "TimedOut"):
             return each.last_transition_time or ""
@@ -160,7 +160,7 @@ def timed_out(job: JobInfo) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class MissingRoom:
-    """What a set of nodes lacks to hold a gang if nothing else were there.
+    """What a set of nodes lacks to hold a gang if they were empty.
 
     Attributes:
         tasks: For each shape of which too few pods fit, a pod.

@@ -16,9 +16,8 @@ class Reason:
     Attributes:
         reason: One word, for example `NotEnoughResources`.
         message: One sentence.
-        details: The same as data, ready for JSON.
-        causes: What it names besides numbers: resources, rules, queues; reasons that differ in numbers only
-            have the same.
+        details: The reason as data, ready for JSON.
+        causes: Resources, rules and queues that it names; reasons that differ only in numbers have equal causes.
         plain: One sentence for people, where `message` follows Volcano's wording; see `summary`.
         numbers: The numbers of that sentence as data, ready for JSON: asked, free, too small.
     """
@@ -32,7 +31,7 @@ class Reason:
 
     @property
     def summary(self) -> str:
-        """One sentence for people; the message where it is written for them."""
+        """One sentence for people; the message if it needs no other form."""
         return self.plain or self.message
 
     @property
@@ -58,12 +57,12 @@ class PodVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a session found out about a gang that is not all placed.
+    """The result of a session for a gang that is not completely placed.
 
     Attributes:
         reason: Why it waits.
-        is_unschedulable: Whether its PodGroup is to say so.
-        pods: What pods with a cause of their own are to say, by key.
+        is_unschedulable: Whether the condition of its PodGroup is set.
+        pods: Conditions of pods with a reason of their own, by key.
     """
 
     reason: Reason
@@ -73,7 +72,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that the owner of an object should hear about.
+    """An event for the owner of an object.
 
     Attributes:
         kind: Kind of the object, `PodGroup`, `Pod` or `Queue`.
@@ -98,7 +97,7 @@ class CycleResult:
 
     Attributes:
         binds: Pods to bind, `namespace/name` to node.
-        pipelined: Pods that get a node once terminating pods have left it; nothing to be done yet.
+        pipelined: Pods that get a node once terminating pods have left it; they need no write yet.
         evicted: Pods to delete so that others fit.
         nominations: Pods whose nominated node changed: those for which others are evicted, and the node; empty for pods
             that are not nominated any more.
@@ -108,14 +107,14 @@ class CycleResult:
         all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
         pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.
-        events: What to tell the owners.
+        events: Events for the owners.
         started: Keys of gangs whose minimum of pods is bound since the last cycle.
-        decided: Pods that were tried: placed, promised a place or refused.
-        preemptions: How often victims were looked for, for the sake of a gang.
+        decided: Pods that were tried: placed, pipelined or refused.
+        preemptions: Number of searches for victims.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
-        error: An unexpected exception that concerns no single gang. It ended the cycle: what was decided before it
-            is here, what follows from it (statuses, reasons) is left to the next cycle.
+        error: An unexpected exception that concerns no single gang. It ended the cycle: earlier decisions are included,
+            and statuses and reasons follow in the next cycle.
     """
 
     binds: dict[str, str]

@@ -1,11 +1,11 @@
-"""Which gangs a cycle tries: not those that nothing since their last try could have helped.
+"""Selection of the gangs that a cycle tries: those for which something has changed since their last try.
 
-A gang that found too few nodes remembers a bound that it could not reach (`Shortage`): so many pods, each of which takes
-at least so much, and how many places for them were lacking. The bound is arithmetic on what nodes have free; filters
-and the order of placing only make it smaller. An event about a node (a pod leaves it, it grows, it gets a label, it comes)
-therefore costs such a gang one division a row that changed, for all gangs at once in columns. Before a gang is tried
-after all, the rows that changed are counted again, without those that a filter refuses and without what other
-gangs have taken in this cycle.
+A gang that found too few nodes keeps a bound that it could not reach (`Shortage`): a number of pods, the minimum
+request of each, and how many places were missing. The bound is arithmetic on what nodes have free; filters and the
+order of placing only make it smaller. An event about a node (a pod leaves it, it grows, it gets a label, it comes)
+therefore costs one division for each changed row, for all gangs together in columns. Before a gang is tried, the
+changed rows are counted again, without those that a filter refuses and without what other gangs have taken in this
+cycle.
 
 If each shape alone has places enough, but not all together, the gang is tried whenever a row that changed has room for
 one of its pods. Room that nodes *lose* is never a reason to try a gang again. A gang to which other pods matter, because of
@@ -35,23 +35,24 @@ from pumice.scheduler.touched_rows import TouchedRows
 __all__ = ["RetryFilter", "RoomGains"]
 
 Suiting = Callable[[PodShape, str], Bools]
-"""Which nodes the filters that no placement changes leave to pods of a shape, for a queue."""
+"""Nodes that the fixed filters allow for a shape and a queue."""
 
 _ROWS = 16
-"""Rows up to which those that changed are counted apart from the others for a single gang."""
+"""Number of changed rows up to which they are counted separately for a single gang."""
 
 _FEW = 8
 """Shapes up to which filters are asked when their pods are counted together."""
 
 
 class RoomGains:
-    """What has changed since a cycle began that may help gangs which found no node.
+    """Changes since a cycle began that may help gangs which found no node.
 
     Attributes:
         any_gang: Whether something changed that may help any gang.
-        nodes: Nodes that pods have left or are about to leave, or that changed: what was free on them before, by column;
-            None where that does not count, because the node is new or what it says about itself has changed.
-        changes_reasons: Whether nodes changed otherwise than by pods, so that the reasons of gangs need another look.
+        nodes: Nodes that pods have left or are about to leave, or that changed: what was free on them before, by
+            column; None if the node is new or its properties have changed.
+        changes_reasons: Whether nodes changed in other ways than by pods, so that reasons of gangs must be computed
+            again.
     """
 
     __slots__ = ("_table", "any_gang", "changes_reasons", "nodes")
@@ -74,7 +75,7 @@ class RoomGains:
             self.about_to_leave(old.node)
 
     def about_to_leave(self, node: str) -> None:
-        """Note that a pod is about to leave a node."""
+        """Record that a pod is about to leave a node."""
         row = self._table.records[node].row
         if row >= 0 and node not in self.nodes:
             self.nodes[node] = self._table.free(row)
@@ -89,7 +90,7 @@ class RoomGains:
             self.nodes[task.node] = before - task.shape.vector
 
     def changed(self, node: str, before: Ints | None) -> None:
-        """Note that a node came or changed.
+        """Record that a node was added or changed.
 
         Args:
             node: Name of the node.

@@ -1,4 +1,4 @@
-"""A session: one cycle's view of the state, the plugins' answers to it, and what has been decided."""
+"""A session: the state during one cycle, the plugins' answers, and the decisions."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence, Set
 from itertools import islice
@@ -34,7 +34,7 @@ from pumice.scheduler.view import SessionView
 __all__ = ["Session"]
 
 _OUTDATED = 3
-"""Gangs that a session tries only because their reasons tell of nodes that have changed."""
+"""Maximum number of gangs that a session tries only because their reasons are about nodes that have changed."""
 
 
 class Session(PluginAnswers):
@@ -54,7 +54,7 @@ class Session(PluginAnswers):
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were tried: placed, promised a place or refused.
-        preemptions: How often victims were looked for, for the sake of a gang.
+        preemptions: Number of searches for victims.
         ended: Why the reservation of a job has ended, by its key.
         retry_filter: Which of the jobs that wait may find room since they were last tried, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
@@ -113,14 +113,14 @@ class Session(PluginAnswers):
             found = self.outcomes[job.key] = JobOutcome()
         return found
 
-    # -- who takes part ----------------------------------------------------------------------
+    # -- participants ----------------------------------------------------------------------
 
     def is_pending(self, job: JobInfo) -> bool:
-        """Whether a job has not been let into its queue, in this session neither."""
+        """True if a job is not in its queue, also not by this session."""
         return job.is_pending and job.key not in self.entered
 
     def queue_of(self, job: JobInfo) -> Queue | None:
-        """The queue of a job if that is open or the job has pods in it, or None after noting why there is none."""
+        """The queue of a job if it is open or the job has pods in it; otherwise None, and the reason is recorded."""
         queue = self.state.queues.get(job.queue)
         if queue is not None and (queue.is_open or job.holding):
             return queue
@@ -140,7 +140,7 @@ class Session(PluginAnswers):
     # -- retries -----------------------------------------------------------------------------
 
     def is_hopeless(self, job: JobInfo) -> bool:
-        """Whether a job need not be tried, because the nodes still have too few places for it."""
+        """True if a job need not be tried, because the nodes still have too few places for it."""
         if job.shortage is None or job.key in self._anew:
             return False
         try:
@@ -158,7 +158,7 @@ class Session(PluginAnswers):
         return self._to_try - self.skipped
 
     def is_explained(self, job: JobInfo) -> bool:
-        """Whether what this session finds out about a job is told; of others, what was found out before stands."""
+        """Whether this session reports its finding about a job; for others the earlier finding is kept."""
         is_tried = job.key in self._to_try and job.key not in self.skipped
         return is_tried or job.key in self.outcomes or job.key in self.state.dirty
 
@@ -208,7 +208,7 @@ class Session(PluginAnswers):
         return not lack(job, self.view.rows, nodes, self.usable)
 
     def reserve(self, reservation: Reservation | None) -> None:
-        """Let a reservation be in force."""
+        """Set the reservation."""
         if reservation is not None:
             self.state.set_reservation(reservation)
             self._rankings.clear()
@@ -256,7 +256,7 @@ class Session(PluginAnswers):
         self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
 
     def commit(self, statement: Statement) -> None:
-        """Let a statement's decisions leave the session."""
+        """Commit a statement."""
         self.pipelined.update(statement.promises)
         statement.commit()
 
@@ -267,12 +267,12 @@ class Session(PluginAnswers):
             each.call(job)
 
     def keep(self, statement: Statement) -> None:
-        """Let a statement count until the end of the session, without committing it."""
+        """Keep a statement until the end of the session without committing it."""
         self._kept.append(statement)
         self.pipelined.update(statement.promises)
 
     def pass_over(self) -> None:
-        """Note what has changed for the jobs that were not tried; the end of a session that no error ended."""
+        """Record changes for the jobs that were not tried; call it at the end of a session without an error."""
         tried = self.tried
         passed = [
             job
@@ -296,7 +296,7 @@ class Session(PluginAnswers):
         return keys
 
     def close(self) -> dict[str, str]:
-        """Undo what must not outlive the session.
+        """Undo everything that must not stay after the session.
 
         Returns:
             Nominations that changed: pod to node, empty for none.

@@ -1,9 +1,8 @@
-"""Scheduling cycles over objects at hand: the same core as in the cluster, without a cluster.
+"""Scheduling cycles over given objects: the same core as in the cluster, without a cluster.
 
-A simulation owns the objects and plays the part of API server and kubelets: between two cycles pods
-that were bound start running, and evicted or terminating pods are gone. What is given is honoured:
-a pod's node and phase, a PodGroup's phase. Nothing here looks at a clock; the moment of a cycle is
-an argument.
+A simulation owns the objects and simulates API server and kubelets: between two cycles bound pods start running, and
+evicted or terminating pods are removed. Given nodes and phases of pods and phases of PodGroups are kept. The time of a
+cycle is an argument.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -77,7 +76,7 @@ class ClusterObjects:
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
 
     def newest(self) -> float:
-        """The newest time that stands in any object, in UNIX seconds; 0 when none does."""
+        """The newest time in any object, in UNIX seconds; 0 if there is none."""
         metas: list[ObjectMeta] = [
             each.metadata
             for kind in (self.nodes, self.queues, self.priority_classes, self.pod_groups, self.pods)
@@ -96,7 +95,7 @@ class ClusterObjects:
 
 
 class Simulation:
-    """A objects on its way through scheduling cycles."""
+    """Objects of a cluster during scheduling cycles."""
 
     def __init__(
         self,
@@ -105,15 +104,15 @@ class Simulation:
         *,
         scheduler_names: tuple[str, ...] = ("volcano",),
     ) -> None:
-        """Take a objects in.
+        """Start a simulation.
 
         Args:
-            objects: Where to start; it is not changed.
-            config: How to schedule.
-            scheduler_names: Whose pods are placed; others only take room.
+            objects: The initial objects; they are not changed.
+            config: Configuration of the scheduler.
+            scheduler_names: Scheduler names whose pods are placed; other pods only use resources.
 
         Raises:
-            WorldError: A quantity cannot be read.
+            UnreadableObjectError: A quantity cannot be read.
         """
         self._config = config
         self._state = ClusterState(
@@ -165,7 +164,7 @@ class Simulation:
         return self._result
 
     def advance(self) -> None:
-        """Let the cluster do its part after a cycle: bound pods run, evicted and terminating ones go.
+        """Update the cluster after a cycle: bound pods run, evicted and terminating ones are removed.
 
         Claims of bound pods that waited are bound as it was decided.
         """
@@ -213,7 +212,7 @@ class Simulation:
         """Create or change a pod.
 
         Raises:
-            WorldError: A quantity cannot be read.
+            UnreadableObjectError: A quantity cannot be read.
         """
         _take_in(self._state.set_pod, pod)
         name = pod.metadata.namespace
@@ -231,12 +230,12 @@ class Simulation:
         """Create or change a PodGroup.
 
         Raises:
-            WorldError: A quantity cannot be read.
+            UnreadableObjectError: A quantity cannot be read.
         """
         _take_in(self._state.set_pod_group, group)
 
     def settle(self, now: float) -> None:
-        """Take in all objects without running a cycle, so that `line` and `sums` tell of them.
+        """Apply all objects without running a cycle, for `line` and `sums`.
 
         Args:
             now: The moment, in UNIX seconds.
@@ -295,7 +294,7 @@ class Simulation:
 
     @property
     def pods(self) -> Mapping[str, Pod]:
-        """The pods as they stand, by `namespace/name`."""
+        """The current pods, by `namespace/name`."""
         return self._pods
 
     @property
@@ -305,7 +304,7 @@ class Simulation:
 
     @property
     def pending(self) -> dict[str, Reason]:
-        """What waits after the last cycle, and why, by `namespace/name` of the PodGroup."""
+        """Waiting PodGroups after the last cycle with their reasons, by `namespace/name`."""
         return dict(self._result.pending) if self._result else {}
 
 

@@ -1,4 +1,4 @@
-"""What a plugin and an action are to the rest: a name, its arguments, and how to make or run it."""
+"""Specifications of plugins and actions: name, arguments, and how to build or run them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["ActionSpec", "Plugin", "PluginSpec"]
 
 
 class Plugin(Protocol):
-    """A plugin of one session: it registers what it has to say, and reads the view to find it out."""
+    """A plugin of one session. It registers functions and reads the view."""
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register functions for this session."""

@@ -1,6 +1,6 @@
-"""The state of the cluster from one cycle to the next; nothing is copied for a cycle.
+"""The state of the cluster between cycles; it is not copied for a cycle.
 
-It is the cluster as its objects show it (`tables`), what cycles have decided about it, and what they remember.
+It consists of the objects of the cluster (`tables`), the decisions of cycles, and data that cycles keep.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ __all__ = ["ClusterState"]
 
 
 class ClusterState(ClusterTables):
-    """The cluster, and what cycles have decided and remember.
+    """The cluster, with decisions and data of cycles.
 
     What a cycle decides is assumed at once, see `assumptions`.
 
@@ -77,7 +77,7 @@ class ClusterState(ClusterTables):
     # -- cycles ------------------------------------------------------------------------------
 
     def is_settled(self, config: object, now: float) -> bool:
-        """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
+        """True if a cycle would have nothing to do: nothing changed since one that finished its work, and nothing is due."""
         spared = (until for _, until in self.spared.values())
         return (
             self.settled == (self.version, config)
@@ -109,7 +109,7 @@ class ClusterState(ClusterTables):
         self.quarantined[key] = why
 
     def release(self, key: str) -> bool:
-        """Let a gang take part again."""
+        """End the quarantine of a gang."""
         if self.quarantined.pop(key, None) is None:
             return False
         self.dirty[key] = None
@@ -168,7 +168,7 @@ class ClusterState(ClusterTables):
     # -- refusals ----------------------------------------------------------------------------
 
     def forget(self, key: str, uid: str) -> bool:
-        """Drop the assumptions about a pod after the API server refused a write; the watched state counts again.
+        """Drop the assumptions about a pod after the API server refused a write; the watched state is used again.
 
         Args:
             key: `namespace/name` of the pod.
@@ -196,7 +196,7 @@ class ClusterState(ClusterTables):
         return self._changed(True)
 
     def spare(self, key: str, uid: str, until: float) -> None:
-        """Take back an eviction that the API server refused, and leave the pod out for a while.
+        """Undo an eviction that the API server refused, and exclude the pod from evictions for some time.
 
         Args:
             key: `namespace/name` of the pod.

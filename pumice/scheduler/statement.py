@@ -1,4 +1,4 @@
-"""Tentative decisions: each one takes effect in the session at once, and leaves it only by `commit`.
+"""Tentative decisions: each takes effect in the session immediately, and is sent only after `commit`.
 
 `discard` undoes them in reverse order and restores every column and counter exactly; an evicted
 pod gets back the status that it had, not always Running.
@@ -99,7 +99,7 @@ class Statement:
         }
 
     def allocate(self, task: TaskInfo, record: NodeRecord) -> None:
-        """Give a pending pod a place that is free."""
+        """Assign a pending pod to free resources."""
         if not self._steps:
             self._keys_taken = self._touched.keys_taken
         self._steps.append((StatementChange.ALLOCATE, task, record, task.status))
@@ -110,7 +110,7 @@ class Statement:
             handler.call(task, record)
 
     def pipeline(self, task: TaskInfo, record: NodeRecord) -> None:
-        """Promise a pending pod a place that is about to become free."""
+        """Assign a pending pod to resources that terminating pods release."""
         if not self._steps:
             self._keys_taken = self._touched.keys_taken
         self._steps.append((StatementChange.PIPELINE, task, record, task.status))
@@ -122,7 +122,7 @@ class Statement:
             handler.call(task, record)
 
     def evict(self, task: TaskInfo) -> None:
-        """Make a placed pod leave its node."""
+        """Mark a placed pod as evicted."""
         record = self._nodes.records[task.node]
         if not self._steps:
             self._keys_taken = self._touched.keys_taken
@@ -136,7 +136,7 @@ class Statement:
             handler.call(task, record)
 
     def commit(self) -> None:
-        """Let the decisions leave the session."""
+        """Commit the decisions."""
         for decision, task, record, _ in self._steps:
             if decision is StatementChange.ALLOCATE:
                 self._move(task, SchedulingStatus.BINDING)
@@ -165,7 +165,7 @@ class Statement:
                 handler.call(task, record)
 
     def abandon(self) -> None:
-        """Undo the decisions without telling plugins, one of which has failed."""
+        """Undo the decisions without calling plugins, one of which has failed."""
         self._check_keys(0)
         while self._steps:
             self._undo()

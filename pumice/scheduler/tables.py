@@ -1,11 +1,10 @@
-"""The cluster as its objects show it, kept current by events; what was decided and is not shown yet counts, too.
+"""The objects of the cluster, updated by events, with the assumed decisions.
 
-Every `set_…` takes an object as the API server shows it, finds out whether anything changed that scheduling
-looks at, and moves just that. `version` stands still when nothing did, which is what makes an idle
-cycle free.
+Every `set_…` gets an object, finds the changes that are relevant for scheduling, and applies only these. `version` does
+not change otherwise, so idle cycles cost nothing.
 
-The file is long because there are twelve kinds of objects. What an event means for pods, gangs, nodes and for what is
-remembered about them has to happen together, so that there is one place that does it.
+The file is long because there are twelve kinds of objects. The effects of an event on pods, gangs, nodes and cached
+data must be applied together.
 """
 
 from pumice.api import keys
@@ -110,7 +109,7 @@ class ClusterTables:
     # -- nodes -------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> bool:
-        """Take in a node.
+        """Add or update a node.
 
         Raises:
             QuantityError: An amount cannot be read; the state is as before.
@@ -129,7 +128,7 @@ class ClusterTables:
         return self._changed(changed)
 
     def remove_node(self, name: str) -> bool:
-        """Forget a node; its pods stay known until they are removed themselves."""
+        """Remove a node; its pods stay until they are removed themselves."""
         known = self.nodes.remove(name)
         self.gains.changes_reasons |= known
         self.peers.epoch += known
@@ -138,7 +137,7 @@ class ClusterTables:
     # -- pods --------------------------------------------------------------------------------
 
     def set_pod(self, pod: Pod) -> bool:
-        """Take in a pod.
+        """Add or update a pod.
 
         Raises:
             QuantityError: A request cannot be read; the state is as before.
@@ -182,7 +181,7 @@ class ClusterTables:
         return self._changed(True)
 
     def remove_pod(self, namespace: str, name: str) -> bool:
-        """Forget a pod."""
+        """Remove a pod."""
         task = self.tasks.get(f"{namespace}/{name}")
         if task is None:
             return False
@@ -198,7 +197,7 @@ class ClusterTables:
     # -- gangs, queues, priorities -----------------------------------------------------------
 
     def set_pod_group(self, group: PodGroup) -> bool:
-        """Take in a PodGroup.
+        """Add or update a PodGroup.
 
         Raises:
             QuantityError: An amount of `minResources` cannot be read; the state is as before.
@@ -241,7 +240,7 @@ class ClusterTables:
         return self._changed(True)
 
     def remove_pod_group(self, namespace: str, name: str) -> bool:
-        """Forget a PodGroup; pods that name it wait until it is there again."""
+        """Remove a PodGroup; pods that name it wait until it exists again."""
         job = self.jobs.get(f"{namespace}/{name}")
         if job is None or job.group is None:
             return False
@@ -255,7 +254,7 @@ class ClusterTables:
         return self._changed(True)
 
     def set_queue(self, queue: Queue) -> bool:
-        """Take in a Queue.
+        """Add or update a Queue.
 
         Raises:
             QuantityError: An amount cannot be read; the state is as before.
@@ -276,7 +275,7 @@ class ClusterTables:
         return self._helps(True)
 
     def remove_queue(self, name: str) -> bool:
-        """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
+        """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
         known = self.queues.pop(name, None) is not None
         self.shares.amounts.pop(name, None)
         self.changed_queues[name] = None
@@ -286,7 +285,7 @@ class ClusterTables:
         return self._helps(known)
 
     def set_priority_class(self, priority_class: PriorityClass) -> bool:
-        """Take in a PriorityClass."""
+        """Add or update a PriorityClass."""
         name = priority_class.metadata.name
         old = self.priority_classes.get(name)
         self.priority_classes[name] = priority_class
@@ -299,7 +298,7 @@ class ClusterTables:
         return self._reprioritise()
 
     def remove_priority_class(self, name: str) -> bool:
-        """Forget a PriorityClass; who names it has priority 0."""
+        """Remove a PriorityClass; pods and gangs that name it have priority 0."""
         if self.priority_classes.pop(name, None) is None:
             return False
         return self._reprioritise()
@@ -307,7 +306,7 @@ class ClusterTables:
     # -- claims and volumes ------------------------------------------------------------------
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
-        """Take in a claim."""
+        """Add or update a claim."""
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
         chosen = self.claims.chosen(key)
         changed = self.claims.set_claim(claim)
@@ -317,11 +316,11 @@ class ClusterTables:
         return self._changed(changed)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
-        """Forget a claim; one that waited may give a volume back."""
+        """Remove a claim; a waiting one may release a volume."""
         return self._helps(self.claims.remove_claim(namespace, name))
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume; one that is for a claim matters to pods with that claim, or with others that name it, only."""
+        """Add or update a volume; a reserved one affects only pods with its claim and claims that name it."""
         changed = self.claims.set_volume(volume)
         owner = volume.spec.claim_ref
         if changed and owner is not None:
@@ -334,29 +333,29 @@ class ClusterTables:
         return self._helps(changed)
 
     def remove_volume(self, name: str) -> bool:
-        """Forget a volume."""
+        """Remove a volume."""
         return self._helps(self.claims.remove_volume(name))
 
     def set_storage_class(self, storage_class: StorageClass) -> bool:
-        """Take in a StorageClass."""
+        """Add or update a StorageClass."""
         return self._helps(self.claims.set_class(storage_class))
 
     def remove_storage_class(self, name: str) -> bool:
-        """Forget a StorageClass."""
+        """Remove a StorageClass."""
         return self._helps(self.claims.remove_class(name))
 
     def set_csi_node(self, node: CsiNode) -> bool:
-        """Take in how many volumes a node can attach."""
+        """Set how many volumes a node can attach."""
         return self._helps(self.claims.set_limits(node))
 
     def remove_csi_node(self, name: str) -> bool:
-        """Forget how many volumes a node can attach."""
+        """Remove the limits of volumes of a node."""
         return self._helps(self.claims.remove_limits(name))
 
     # -- quotas of namespaces ----------------------------------------------------------------
 
     def set_quota(self, quota: ResourceQuota) -> bool:
-        """Take in a ResourceQuota."""
+        """Add or update a ResourceQuota."""
         meta = quota.metadata
         old = self.quotas.get(meta.namespace, {}).get(meta.name)
         self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
@@ -364,7 +363,7 @@ class ClusterTables:
         return self._changed(not same)  # gangs that are to enter are tried in every cycle
 
     def remove_quota(self, namespace: str, name: str) -> bool:
-        """Forget a ResourceQuota."""
+        """Remove a ResourceQuota."""
         named = self.quotas.get(namespace, {})
         known = named.pop(name, None) is not None
         if not named:
@@ -374,32 +373,32 @@ class ClusterTables:
     # -- namespaces --------------------------------------------------------------------------
 
     def set_namespace(self, namespace: Namespace) -> bool:
-        """Take in a Namespace."""
+        """Add or update a Namespace."""
         meta = namespace.metadata
         return self._changed(self.peers.set_namespace(meta.name, meta.labels or {}))
 
     def remove_namespace(self, name: str) -> bool:
-        """Forget a Namespace."""
+        """Remove a Namespace."""
         return self._changed(self.peers.remove_namespace(name))
 
     # -- budgets -----------------------------------------------------------------------------
 
     def set_budget(self, budget: PodDisruptionBudget) -> bool:
-        """Take in a PodDisruptionBudget."""
+        """Add or update a PodDisruptionBudget."""
         return self._changed(self.budgets.set(budget))
 
     def remove_budget(self, namespace: str, name: str) -> bool:
-        """Forget a PodDisruptionBudget."""
+        """Remove a PodDisruptionBudget."""
         return self._changed(self.budgets.remove(namespace, name))
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _changed(self, changed: bool) -> bool:
         self.version += changed
         return changed
 
     def _helps(self, changed: bool) -> bool:
-        """Note a change that may help any gang which found no node."""
+        """Record a change that may help any gang which found no node."""
         self.gains.any_gang |= changed
         return self._changed(changed)
 

@@ -1,4 +1,4 @@
-"""What a session has changed so far, for those who keep columns by row."""
+"""Rows that a session has changed, for caches by row."""
 
 __all__ = ["TouchedRows"]
 

@@ -1,4 +1,4 @@
-"""Which candidates for eviction the plugins allow, and which plugins spare the others."""
+"""Candidates for eviction that the plugins allow, and the plugins that protect the others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class EvictionFailure:
     Attributes:
         action: `preempt` or `reclaim`.
         candidates: Running pods that the action looked at: of the gangs that it may evict, on nodes that the pod may use.
-        allowed: How many of them may go if no other goes before.
+        allowed: How many of them may be evicted if no other goes before.
         protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
         by: Number of candidates that each plugin spares, counted for the first such plugin; an empty name if no plugin allows evictions.
         never: The pods of the gang never preempt others.
@@ -57,7 +57,7 @@ class EvictionFailure:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """The values ready for JSON."""
         refused = {"refused": self.refused} if self.refused else {}
         return refused | {
             "action": self.action,
@@ -89,10 +89,10 @@ class Reversed:
 
 @dataclass(frozen=True, slots=True)
 class VictimAnswers:
-    """What plugins say about candidates.
+    """The plugins' answers about candidates.
 
     Attributes:
-        may: Those that may go.
+        may: Those that may be evicted.
         refused_by: Place in `plugins` of the first plugin that refuses it; -1 where none does.
         plugins: Plugins that have an answer.
     """
@@ -105,14 +105,14 @@ class VictimAnswers:
 def allowed(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
 ) -> Bools:
-    """Which candidates may go for a pod; see `judge`."""
+    """Which candidates may be evicted for a pod; see `judge`."""
     return _agreed(_answers(checks, preemptor, candidates), candidates)
 
 
 def judge(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
 ) -> VictimAnswers:
-    """What plugins say about candidates.
+    """The plugins' answers about candidates.
 
     Plugins of a tier must agree. Tiers are alternatives, node by node: the first one that allows anyone on a node
     decides about that node.

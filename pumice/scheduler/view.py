@@ -1,4 +1,4 @@
-"""What plugins see of a session: everything, and none of it to be changed."""
+"""The read-only view of a session for plugins."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -172,11 +172,11 @@ class SessionView:
         return found
 
     def may_take_back(self, job: JobInfo) -> bool:
-        """Whether `reclaim` may make room for what a gang needs at least, by what plugins say about its queue."""
+        """True if `reclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
         return "reclaim" in self.actions and any(each.call(job) for each in self.entitled)
 
     def try_again(self, job: JobInfo) -> None:
-        """Have this session try a gang for which nothing has changed but the time."""
+        """Try a gang in this session for which only the time has changed."""
         job.shortage = job.asks = None
         place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
         is_there = place < len(self.waiting) and self.waiting[place] is job
@@ -198,7 +198,7 @@ class SessionView:
         return vector
 
     def wake_at(self, moment: float, *, changes_nodes: bool = False) -> None:
-        """Have a cycle run at a moment, even if nothing changes until then.
+        """Schedule a cycle at a time, even if nothing changes until then.
 
         Args:
             moment: When, UNIX seconds.
@@ -245,12 +245,12 @@ class SessionView:
         return [tasks[key] for key in self._state.assumed.evicted if key in tasks]
 
     def is_spared(self, task: TaskInfo) -> bool:
-        """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""
+        """True if the API server has refused the eviction of a pod, so that it is not chosen for some time."""
         uid, _ = self._spared.get(task.key, (None, 0.0))
         return uid == task.uid
 
     def warn(self, job: JobInfo, reason: str, message: str) -> None:
-        """Tell the owner of a gang, once, that something in it is ignored."""
+        """Send the owner of a gang a warning event, once, about an ignored setting."""
         warned = self._warned.setdefault(job.key, set())
         if message in warned:
             return

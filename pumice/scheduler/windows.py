@@ -1,4 +1,4 @@
-"""Times of day between which something holds, such as 22:00-6:00, in the local time of a zone.
+"""Daily time windows, such as 22:00-6:00, in the local time of a zone.
 
 A window is open from its start, inclusive, to its end, exclusive. One whose end is not after its start ends on the next day.
 A time that the clock skips counts as if it had not skipped it, and of a time that it shows twice the first one counts.
@@ -52,7 +52,7 @@ def _moment(day: date, at: time, zone: ZoneInfo) -> float:
 
 @lru_cache(maxsize=64)
 def read_window(text: str) -> Window | None:
-    """Read a window, such as `8:30-18:00`; None when the text is none."""
+    """Read a window, such as `8:30-18:00`; None if the text is not one."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         return None

@@ -82,7 +82,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._deadline = 0.0
-        # May end before the deadline and is then set again: most requests arrive long before.
+        # The timer may end before the deadline and is then set again: most requests arrive long before.
         self._timer: asyncio.TimerHandle | None = None
         self._ignored = 0
         self._lingers_until = 0.0

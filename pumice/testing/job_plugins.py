@@ -138,7 +138,7 @@ def _tried(promise: Requirement, subject: TestedPlugin, count: int) -> Result:
             found.append(Result(promise.name, promise.text, problem, job))
             raise _BrokenError
 
-    # hypothesis tries the smallest example last. A promise that is broken only sometimes is broken too.
+    # hypothesis tries the smallest example last. A promise that is broken only sometimes is also broken.
     with suppress(_BrokenError, Flaky):
         holds()
     return found[-1] if found else Result(promise.name, promise.text)

@@ -172,7 +172,7 @@ class Admission:
         except UNREADABLE:
             if _is_going(new):
                 return responded(endpoint.registration.kind, request.name, case)
-            old = None  # what is stored cannot be read, so the object is judged as a new one
+            old = None  # the stored object cannot be read, so the object is checked as a new one
         question = msgspec.structs.replace(question, object=new, old_object=old)
         return self._respond(endpoint, question, request, case)
 
@@ -212,7 +212,7 @@ class Admission:
             try:
                 endpoint.judge(case, question, source)
             except EnoughError:
-                pass  # what was found is told
+                pass  # the problems found so far are reported
             except UnreadableError as error:
                 return reviews.errored(400, f"the object cannot be read: {error}")
             except Exception as error:

@@ -85,7 +85,7 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
             whole = object_as(Job, source)
         except msgspec.ValidationError as error:
             if old is not None:
-                return  # validation says it, where the update has brought it
+                return  # validation reports it if the update causes it
             raw = object_as(dict, source)
             case.errors.extend(type_problems(kinds.JOB, raw, error))
             return

@@ -270,7 +270,9 @@ def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
 
 def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
     """Both lists of problems; of two about one field the rule's, which says more."""
-    if any(each.path in _NAMES for each in of_schema):  # names made of an impossible one are so too
+    if any(
+        each.path in _NAMES for each in of_schema
+    ):  # names with an invalid part are invalid, too
         of_rules = [each for each in of_rules if each.code != JOB_PLUGIN_NAME.code]
     told = {error.path for error in of_rules}
     return [error for error in of_schema if told.isdisjoint(_places(error))] + of_rules

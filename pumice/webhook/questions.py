@@ -112,7 +112,7 @@ def read(body: bytes | msgspec.Raw, type_: type[Other]) -> Other:
         try:
             raw = msgspec.json.decode(body)
         except UNREADABLE:
-            raise error from None  # which knows the place
+            raise error from None  # which has the position
         return msgspec.convert(without_nulls(raw), type_)
 
 

@@ -101,7 +101,7 @@ _NOT_BY_A_NODE = _condition(
     "!has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)",
 )
 # Where the controllers of Kubernetes have no accounts of their own, all of them are
-# system:kube-controller-manager: what one creates, or deletes in a cascade, is for us to judge.
+# system:kube-controller-manager: what one creates, or deletes in a cascade, must be checked.
 _NOT_BY_HOUSEKEEPING = _condition(
     "not-by-housekeeping",
     "!has(request.userInfo.username) || "
@@ -252,7 +252,7 @@ def configuration(
             ]
         }
     if registration.passes_over_pods(groups):
-        # Match conditions would do, but the API server converts a pod for each webhook that has some.
+        # Match conditions would be enough, but the API server converts a pod for each webhook that has some.
         unneeded = [keys.ADMISSION_UNNEEDED]
         needed = {"key": keys.ADMISSION, "operator": "NotIn", "values": unneeded}
         webhook["objectSelector"] = {"matchExpressions": [needed]}

@@ -212,7 +212,7 @@ class Snapshot(AdmissionView):
         return self._objects.get(kind, {}).values()
 
     def knows(self, kind: Kind) -> bool:
-        """True if an object of this kind that is not here does not exist."""
+        """True if an object of this kind that is missing here does not exist."""
         often_left_out = kind in (PRIORITY_CLASS, HYPER_NODE)
         return bool(self._objects.get(kind)) if often_left_out else self._complete
 

@@ -22,7 +22,7 @@ from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.docs.pages import ROOT, blocks
-from tests.unit.scheduler.scenes import NOW, Scene
+from tests.unit.scheduler.scenarios import NOW, Scenario
 from tools import scheduler_pages
 from tools.generate import GENERATORS
 
@@ -210,8 +210,8 @@ def test_the_pages_name_the_actions_that_ask_a_function() -> None:
     for actions in RUNS:
         tiers = [{"plugins": [{"name": "everything"}]}]
         config = load_config(yaml.safe_dump({"actions": actions, "tiers": tiers}), registry)
-        scene = Scene(CLUSTER, config)
-        result = run_cycle(scene.state, config, NOW, plugin.measure)
+        scenario = Scenario(CLUSTER, config)
+        result = run_cycle(scenario.state, config, NOW, plugin.measure)
         assert result.error is None
         assert not result.errors
     named = {name: set(actions) for name, (_, actions) in scheduler_pages.FUNCTIONS.items()}

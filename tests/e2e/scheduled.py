@@ -26,7 +26,7 @@ class Cluster(Namespace):
         self.installation = installation
 
     def configure(self, text: str) -> None:
-        """Change the scheduler's configuration, and wait until it says that it is in force."""
+        """Change the scheduler's configuration, and wait until it says that it is in effect."""
         loaded = self.count('config_reads_total{result="loaded"}')
         self.installation.configure_scheduler(f"# for {self.name}\n{text}")
         wait_until(lambda: self.count('config_reads_total{result="loaded"}') > loaded)

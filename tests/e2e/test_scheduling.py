@@ -209,7 +209,7 @@ def test_a_changed_configuration_is_in_force_and_a_bad_one_is_reported(
         if line.startswith("[!]configuration: ")
     )
     assert said in line
-    assert line.endswith("the configuration read before stays in force")
+    assert line.endswith("the configuration read before stays in effect")
     assert cluster.count("config_unusable") == 1
     logged = said.replace('"', '\\"')  # a line of JSON
     assert logged in installation.processes["scheduler"].tail()

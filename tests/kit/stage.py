@@ -65,9 +65,9 @@ class Stage:
 
     async def until(self, holds: Callable[[], object], what: str = "") -> None:
         """Wait until something holds."""
-        await until(holds, what, around=self.story)
+        await until(holds, what, around=self.summary)
 
-    def story(self) -> str:
+    def summary(self) -> str:
         """What there is, for a test that fails."""
         pods = (
             f"{each['metadata']['name']} {each.get('status', {}).get('phase')} on {each['spec'].get('nodeName')}"

@@ -51,7 +51,7 @@ def changes(before: Any, after: Any, path: str = "") -> list[FieldChange]:
 
 def _compare(before: Any, after: Any, path: str, found: list[FieldChange]) -> None:
     if before is ABSENT and isinstance(after, dict) and after:
-        before = {}  # a map that is new is told entry by entry
+        before = {}  # the entries of a new map are reported one by one
     if isinstance(before, dict) and isinstance(after, dict):
         for key, new in after.items():
             old = before.get(key, ABSENT)

@@ -100,7 +100,7 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
     simulation, error = _simulated(seen, config, now, before=True)
     held, asked = simulation.sums(name) if simulation else ({}, {})
     if simulation is not None:
-        simulation.line(name, now)  # from which what it deserves follows
+        simulation.line(name, now)  # which determines what it deserves
     deserved = simulation.deserved(name) if simulation else {}
     spec = queue.spec
     guarantee = spec.guarantee.resource if spec.guarantee else None
@@ -151,7 +151,7 @@ def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[
     lines = simulation.lines(now) if simulation else {}
     if simulation is not None:
         simulation.cycle(now)
-    # Gangs of all namespaces count in a queue.
+    # The gangs of a queue are in all namespaces.
     everywhere = dataclasses.replace(seen, namespace=None)
     gangs = {str(each["podGroup"]): each for each in _waiting(everywhere, simulation)}
     for gang in gangs.values():

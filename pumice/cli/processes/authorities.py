@@ -21,7 +21,7 @@ def cert_settings(
     Args:
         service: Service that the API server calls.
         namespace: Its namespace.
-        secret: Secret that holds the authorities.
+        secret: Secret with the certificate authorities.
         names: Further DNS names, for webhooks that are called by URL.
         addresses: Further IP addresses, likewise.
     """

@@ -33,7 +33,7 @@ class HealthServer:
         """Create the server.
 
         Args:
-            port: Where to listen; 0 takes a free port.
+            port: Port of the API server; 0 takes a free port.
             registry: What `/metrics` shows.
             checks: What must hold for the component to be ready, by name.
             notes: Problems to report although the component is ready, by name.

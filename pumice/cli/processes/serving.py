@@ -25,7 +25,7 @@ class CertificateNames:
     Attributes:
         service: Service that the API server calls.
         namespace: Its namespace.
-        secret: Secret that holds the authorities.
+        secret: Secret with the certificate authorities.
         url: Address that it calls instead.
     """
 

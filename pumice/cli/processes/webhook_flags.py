@@ -48,7 +48,7 @@ SchedulerName = Annotated[
     list[str] | None,
     typer.Option(
         "--scheduler-name",
-        help="Schedulers whose pods are judged (volcano). Repeat it for several.",
+        help="Schedulers whose pods are validated (volcano). Repeat it for several.",
         show_default=False,
     ),
 ]
@@ -57,7 +57,7 @@ EnabledAdmission = Annotated[
     typer.Option(
         "--enabled-admission",
         metavar="PATHS",
-        help="Paths to answer on, with commas between; all otherwise.",
+        help="Paths of the enabled endpoints, separated by commas; by default all.",
         show_default=False,
     ),
 ]
@@ -72,11 +72,13 @@ ServiceName = Annotated[
 ServiceNamespace = Annotated[
     str | None,
     typer.Option(
-        "--webhook-namespace", help="Its namespace; the pod's otherwise.", show_default=False
+        "--webhook-namespace",
+        help="Namespace of the Service; by default that of the pod.",
+        show_default=False,
     ),
 ]
 SecretName = Annotated[
-    str, typer.Option("--webhook-secret-name", help="Secret that holds the authorities.")
+    str, typer.Option("--webhook-secret-name", help="Secret with the certificate authorities.")
 ]
 Url = Annotated[
     str | None,
@@ -91,7 +93,7 @@ DrainSeconds = Annotated[
     float | None,
     typer.Option(
         "--drain-seconds",
-        help="How long to go on answering after being told to stop, at most 300: 5 in a pod, else 0.",
+        help="How long to answer requests after the signal to stop, at most 300 s; by default 5 in a pod, otherwise 0.",
         show_default=False,
     ),
 ]
@@ -106,5 +108,5 @@ SetPlugins = Annotated[
 ]
 CheckConfig = Annotated[
     bool,
-    typer.Option("--check-config", help="Check flags, settings and files, and end: 0 or 2."),
+    typer.Option("--check-config", help="Check flags, settings and files, then exit with 0 or 2."),
 ]

@@ -1,10 +1,10 @@
 """CronJobs: when they create Jobs, and which ended Jobs are kept.
 
 `plan_cron_job` is a pure function of a CronJob, its Jobs and the moment. `timetable` reads schedule and time zone, `decision`
-says whether a run is due and what to do about it, `runs` knows the Jobs, `status` what is written, and
-`forecast` answers `pumice lint` and `pumice render`. `loop.cronjobs` is the shell.
+decides whether a run is due and what to do about it, `runs` creates and selects Jobs, `status` composes the status, and
+`forecast` computes the next runs for `pumice lint` and `pumice render`. `loop.cronjobs` is the shell.
 
-No run is lost or doubled when the process dies at any write. A Job is created before the run is noted in `lastScheduleTime`, and its
+No run is lost or repeated if the process is killed at any write. A Job is created before the run is recorded in `lastScheduleTime`, and its
 name follows from the instant of the run. Every pass takes the latest instant of the Jobs that exist for the last run, and
 writes it before it deletes a Job.
 """

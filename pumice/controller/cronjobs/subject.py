@@ -71,7 +71,7 @@ def read(
     fields = {key: value for key, value in raw["spec"].items() if key != "jobTemplate"}
     spec = msgspec.convert(fields, CronJobSpec)
     status = msgspec.convert(raw.get("status") or {}, CronJobStatus)
-    # A Job that exists was made, also if that could not be written any more.
+    # An existing Job was created, also if the status could not be written any more.
     instants = [instant_of(meta.name, job) for job in jobs]
     made = [parse_time(status.last_schedule_time), handled, *instants]
     seen, _, since = meta.annotation(keys.SCHEDULE_SEEN).partition("@")

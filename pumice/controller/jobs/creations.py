@@ -11,7 +11,7 @@ from pumice.api.kinds import POD
 from pumice.api.meta import Raw
 from pumice.controller.jobs import pods
 from pumice.controller.jobs.replicas import Missing
-from pumice.controller.jobs.situation import Situation, stumbled
+from pumice.controller.jobs.situation import Situation, unexpected_error
 from pumice.controller.plan import CreateObject, UnbuildableError
 from pumice.plugins import PluginError
 
@@ -40,7 +40,7 @@ class PodCreations:
             except PluginError as error:
                 raise UnbuildableError(str(error)) from error
             except Exception as error:
-                raise UnbuildableError(stumbled(error)) from error
+                raise UnbuildableError(unexpected_error(error)) from error
             yield CreateObject(POD, pod)
 
     def __eq__(self, other: object) -> bool:

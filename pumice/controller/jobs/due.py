@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pumice.api.meta import format_time
 from pumice.controller.jobs import retries
-from pumice.controller.jobs.happenings import happenings
+from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.orders import Order
 from pumice.controller.jobs.phases import PENDING, RESTARTING, RUNNING, row
 from pumice.controller.jobs.policies import (
@@ -80,7 +80,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
     targeted: list[_Due] = []
     tallies = {} if case.strict else retries.of(case.job, case.job_pods.names)
     pending = concerns(case.job, POD_PENDING)
-    for request in happenings(
+    for request in job_events(
         case.job, case.pods, case.job_pods, case.observed.group, pending=pending
     ):
         choice = choose(case.job, request)
@@ -103,7 +103,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         if restart is None or not restart.targeted:
             if not targeted:
                 return _alone(request, choice, restart), Delayed()
-            break  # still due after the restart that is
+            break  # still due after the current restart
         targeted.append((request, choice, restart))
     if targeted:
         return _combined(case, targeted), Delayed()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from pumice.api.pods import Pod
 from pumice.controller.jobs import job_pods, orders, restarts, retries
-from pumice.controller.jobs.happenings import completed
+from pumice.controller.jobs.job_events import completed
 from pumice.controller.jobs.restarts import Restart
 from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.situation import Situation

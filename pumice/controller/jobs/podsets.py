@@ -40,7 +40,7 @@ class PodNames:
     def __init__(self, job: Job) -> None:
         self._job = job.metadata.name
         self._tasks = {f"{self._job}-{task.name}": task.name for task in job.tasks}
-        self._known: dict[str, PodKey] = {}  # to take a name apart costs ten times as much
+        self._known: dict[str, PodKey] = {}  # parsing a name costs ten times as much
         self._sizes = {task.name: task.size for task in job.tasks}
 
     def key(self, name: str) -> PodKey | None:

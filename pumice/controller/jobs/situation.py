@@ -28,7 +28,7 @@ from pumice.plugins import (
     problems,
 )
 
-__all__ = ["LIMITS", "Limits", "Situation", "situation", "stumbled"]
+__all__ = ["LIMITS", "Limits", "Situation", "situation", "unexpected_error"]
 
 _DOUBTS = 10
 """Warnings that are recorded as events; admission reports all of them."""
@@ -62,7 +62,7 @@ class Situation:
         job: The Job, complete.
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
-        strangers: Pods that carry the Job's name in a label and have another owner.
+        foreign_pods: Pods that carry the Job's name in a label and have another owner.
         job_pods: Existing and former pods of the Job.
         counts: The Job's own pods by phase.
         facts: The numbers for the state machine.
@@ -81,7 +81,7 @@ class Situation:
     job: Job
     now: float
     pods: tuple[Pod, ...]
-    strangers: tuple[Pod, ...]
+    foreign_pods: tuple[Pod, ...]
     job_pods: JobPods
     counts: Counts
     facts: Facts
@@ -158,9 +158,9 @@ def situation(
     """
     job = read(observed.job, limits.max_pods)
     pods: list[Pod] = []
-    strangers: list[Pod] = []
+    foreign_pods: list[Pod] = []
     for pod in observed.pods:
-        (pods if controls(job.metadata, pod.metadata) else strangers).append(pod)
+        (pods if controls(job.metadata, pod.metadata) else foreign_pods).append(pod)
     ordered = _in_order(job, pods)
     found = (
         each["metadata"]["name"]
@@ -181,13 +181,13 @@ def situation(
     except (PluginError, UnknownKindError) as error:
         wiring, problem = None, str(error)
     except Exception as error:
-        wiring, problem = None, stumbled(error)
+        wiring, problem = None, unexpected_error(error)
     return Situation(
         observed=observed,
         job=job,
         now=now,
         pods=ordered,
-        strangers=tuple(strangers),
+        foreign_pods=tuple(foreign_pods),
         job_pods=job_pods,
         counts=counts,
         facts=facts(job, counts),
@@ -210,10 +210,10 @@ def _doubts(job: Job, registry: Registry, settings: PluginSettings) -> tuple[str
         found = problems(job, registry, strict_upstream=settings.strict_upstream)
         return tuple(map(str, found.warnings[:_DOUBTS]))
     except Exception as error:
-        return (stumbled(error),)
+        return (unexpected_error(error),)
 
 
-def stumbled(error: Exception) -> str:
+def unexpected_error(error: Exception) -> str:
     """The message about an unexpected exception of a plugin."""
     return f"a plugin failed with {type(error).__name__}: {error}"
 

@@ -16,7 +16,7 @@ from pumice.controller import objects, podgroups
 from pumice.controller.jobs import job_group, marks, rolling
 from pumice.controller.jobs.creations import creations
 from pumice.controller.jobs.depends import HeldTask, held_tasks
-from pumice.controller.jobs.happenings import evicted
+from pumice.controller.jobs.job_events import evicted
 from pumice.controller.jobs.phases import (
     FINISHED,
     PENDING,
@@ -183,7 +183,7 @@ def _is_marked(pod: Pod) -> bool:
 
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
     if not old or any(map(_is_marked, old)):
-        return []  # nothing to say, or it was said when the first of them was marked
+        return []  # nothing to report, or it was reported when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
     return [RecordEvent("Normal", "RestartOnScaling", message)]
@@ -267,10 +267,10 @@ def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[Na
     It is no conflict if the object with that name is being removed or belongs to the Job; then the controller waits.
     """
     holders: dict[str, str | None] = {}
-    for stranger in case.strangers:
-        owner = controller_of(stranger.metadata)
-        leaves = stranger.metadata.deletion_timestamp is not None
-        holders[stranger.metadata.name] = (
+    for foreign_pod in case.foreign_pods:
+        owner = controller_of(foreign_pod.metadata)
+        leaves = foreign_pod.metadata.deletion_timestamp is not None
+        holders[foreign_pod.metadata.name] = (
             None if leaves else f"{owner.kind} {owner.name}" if owner else "no controller"
         )
     for each in case.observed.objects:

@@ -88,7 +88,7 @@ class Executor:
             if outcome.goes_on:
                 await self._stage(stage, job, outcome, self._concurrent if wide else 1)
             if outcome.finds or outcome.refused or not outcome.goes_on:
-                break  # what follows was planned for another picture
+                break  # later steps were planned for another state
         if outcome.trouble is None:
             outcome.trouble = next(iter(outcome.over_quota.values()), outcome.refused)
         return outcome

@@ -138,7 +138,7 @@ class HyperNodeTerm(PlannedTerm[str]):
             for each in self._caches.hyper_nodes.values()
         }
         for gone in self._counts.keys() - known.keys():
-            self.queue.add(gone)  # to forget it
+            self.queue.add(gone)  # so that it is dropped
         # Hundreds of patterns take seconds at first, in which the Lease must be renewed.
         self._counts = await asyncio.to_thread(self._counter.count, known, nodes)
         for name, count in self._counts.items():

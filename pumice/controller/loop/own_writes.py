@@ -46,7 +46,7 @@ class OwnWrites:
         """Seconds for which a write may still be waited for; None if the caches show all of them."""
         writes = self._writes
         while writes and (writes[0][1] <= now or _shows(writes[0][0], cache_of)):
-            writes.popleft()  # one that shows is not asked again
+            writes.popleft()  # a write that is visible is not checked again
         return writes[-1][1] - now if writes else None
 
 

@@ -167,7 +167,7 @@ class PlannedTerm(ABC, Generic[K]):
             memory = self._memories[key] = _Memory(subject.uid)
         now = self.clock.monotonic()
         if (unseen := memory.writes.unseen(self.cache_of, now)) is not None:
-            return unseen  # the event that shows the write comes back here earlier
+            return unseen  # the event that shows the write arrives here earlier
         finds, memory.finds = memory.finds, []
         plan = await self.plan(key, subject, finds)
         outcome = await self._executor(subject.kind).carry_out(_news(plan, memory), subject.obj)
@@ -182,7 +182,7 @@ class PlannedTerm(ABC, Generic[K]):
             )
             if outcome.finds:
                 return 0.0
-            # What was found may be gone by now, with its event before this pass: look again without it.
+            # The object may be gone, with its event before this pass: run another pass without it.
             return _FINDS_SECONDS if finds and outcome.after is None else outcome.after
         return self._after_failure(subject, memory, outcome, plan.wake)
 
@@ -216,7 +216,7 @@ class PlannedTerm(ABC, Generic[K]):
         memory.failures += 1
         delay = self._backoff.delay(memory.failures - 1)
         if wake is not None:
-            delay = min(delay, wake)  # something is due by then, whatever failed now
+            delay = min(delay, wake)  # an action is due by then, also after a failure
         return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
 
 

@@ -135,7 +135,7 @@ class QueueTerm(PlannedTerm[str]):
             message = f"Command {command['name']} is refused: there is no queue {name}"
             delete = DeleteObject(COMMAND, command["namespace"], command["name"], command["uid"])
             return Plan.of([delete], [RecordEvent("Warning", "CommandRefused", message)])
-        return Plan.of([RequeueAfter(_UNSEEN_SECONDS)])  # its event comes back here earlier
+        return Plan.of([RequeueAfter(_UNSEEN_SECONDS)])  # its event arrives here earlier
 
     def carried_out(self, key: str, outcome: PlanOutcome) -> None:
         """Note when the status was written."""

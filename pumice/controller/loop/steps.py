@@ -158,7 +158,7 @@ class StepSender:
         try:
             await self._send(step, job, outcome)
         except asyncio.CancelledError:
-            # A task group takes a request for done that was cancelled from inside.
+            # A task group treats a request that was cancelled from inside as finished.
             outcome.broken = True
             raise
 

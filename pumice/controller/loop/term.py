@@ -152,7 +152,7 @@ class JobTerm:
             return await self._refuse_commands(key)
         memory = self._memory.of(key, job["metadata"]["uid"])
         if (unseen := memory.writes.unseen(self._caches.of, started)) is not None:
-            return unseen  # the event that shows the write comes back here earlier
+            return unseen  # the event that shows the write arrives here earlier
         observed = self._observe(key, job, memory)
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
@@ -160,7 +160,7 @@ class JobTerm:
         if (overdue := memory.due(stored)) is not None:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
-            memory.let_go()  # what is stored is right again
+            memory.let_go()  # the stored object is right again
             memory.noted(observed.succeeded)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
@@ -233,9 +233,7 @@ class JobTerm:
         namespace, name = key
         try:
             await self._client.get(JOB, name, namespace)
-            return (
-                UNSEEN_SECONDS  # the Job is newer than the cache; its event comes back here earlier
-            )
+            return UNSEEN_SECONDS  # the Job is newer than the cache; its event arrives here earlier
         except NotFound:
             pass
         except TooManyRequests as error:
@@ -315,7 +313,9 @@ class JobTerm:
     def _tell_of_crash(self, job: Raw, error: Exception) -> None:
         meta = job["metadata"]
         about = Reference(JOB, meta["name"], meta.get("namespace", ""), meta.get("uid", ""))
-        message = f"the controller stumbled over this Job: {type(error).__name__}: {error}"
+        message = (
+            f"unexpected error in the controller for this Job: {type(error).__name__}: {error}"
+        )
         self._recorder.record(about, "Warning", "ReconcileError", message)
 
 

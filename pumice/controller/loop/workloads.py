@@ -160,7 +160,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         if unit is None:
             return Plan()
         if (count := self._caches.count(key)) > _FEW_PODS:
-            # Each pod of a burst is an event, and a pass looks at all of them: let some come together.
+            # Each pod of a burst is an event, and a pass reads all pods: collect some events first.
             await self.clock.sleep(count * _PAUSE_SECONDS)
         exists = self._has_group(key[0])
         picture = self._caches.picture(unit)

@@ -94,7 +94,7 @@ def plan_queue(seen: ObservedQueue) -> Plan:
     status, wait = _status(seen, aim)
     if note and status:
         if aim.state not in CLOSED_STATES:
-            note = []  # what closed it is forgotten by the next pass
+            note = []  # the next pass drops what closed it
         elif aim.state != queue.status.state:
             return Plan.of(note)  # the next pass closes it
         else:

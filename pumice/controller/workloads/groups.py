@@ -178,7 +178,7 @@ def _owners(pod: Pod) -> list[Raw]:
     for each in meta.owner_references or ():
         reference: Raw = msgspec.to_builtins(each)
         if (each.api_version, each.kind) not in known:
-            # To block the deletion of an owner takes a right that the controller has for kinds that it knows.
+            # Blocking the deletion of an owner needs a right that the controller has only for known kinds.
             reference.pop("blockOwnerDeletion", None)
         found.append(reference)
     return found

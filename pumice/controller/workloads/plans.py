@@ -79,9 +79,7 @@ def plan_group(
     """
     unit, owner, group = picture.unit, picture.owner, picture.group
     if unit.is_watched and owner is None:
-        return (
-            Plan()
-        )  # its pods cannot be older than it is: it will show, or is gone, and they will be
+        return Plan()  # its pods cannot be older: either the cache will show it, or it is deleted and so will they be
     if owner is not None and owner.metadata.deletion_timestamp:
         return Plan()
     if owner is not None and owner.size(unit.kind) == 0:

@@ -173,7 +173,7 @@ def _of_job_set(owner: JobSet, registry: Registry) -> WiredPods:
     groups, doubts = [], []
     for each in owner.replicated_jobs:
         spec = each.template.spec
-        # Unlike a Job by itself, one of a JobSet is indexed where nothing is said.
+        # Jobs of a JobSet are indexed by default, other Jobs are not.
         if spec.template is not None and spec.completion_mode and not spec.indexed:
             raise _no_index(f"replicated job {each.name}", "its spec.completionMode")
         groups.append(
@@ -262,7 +262,7 @@ def _unit(
             places_of[name] = group.name
         divided[group.name] = _tasks(group, parts)
     tasks = [task for each in divided.values() for task in each]
-    # Structs are frozen, and what plugins see of the Job beside its name is this.
+    # Structs are frozen, and plugins read only this and the name of the Job.
     whole = ForeignJob(
         metadata=job.metadata,
         spec=JobSpec(plugins=plugins, tasks=list(tasks)),

@@ -1,1 +1,1 @@
-"""The steps of a cycle, one file each."""
+"""The actions of a cycle, one file each."""

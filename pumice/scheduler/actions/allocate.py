@@ -1,7 +1,7 @@
 """allocate: place the pods of gangs that are in their queue.
 
-A gang has its turn until its minimum is reached, which is then committed; what it wants beyond that
-has to queue up again. If the minimum cannot be reached, everything is undone, and the reason is kept.
+The turn of a gang lasts until its minimum is placed, which is then committed. Further pods wait for another turn. If
+the minimum cannot be placed, all placements are undone, and the reason is kept.
 
 Unlike Volcano's, this action places pods without requests too, as long as no `backfill` action is
 configured that would do it. They are then part of the gang like any other pod.
@@ -80,7 +80,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 
 def admitted(session: Session, job: JobInfo) -> Queue | None:
-    """The queue of a job that may be tried; otherwise None, after noting why not."""
+    """The queue of a job that may be tried; otherwise None, and the reason is recorded."""
     if job.group is None or not job.has_pending:
         return None
     is_pending = session.is_pending(job)
@@ -114,9 +114,9 @@ def _candidates(session: Session, job: JobInfo) -> Iterator[TaskInfo]:
 
 
 def _is_not_worth_it(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """Whether nodes or the queue of a job are known to have too little for it.
+    """True if the nodes or the queue of a job are known to have too little for it.
 
-    A job of a queue that takes its gangs in order is tried all the same: if it does not fit, those behind it wait.
+    A job of a fifo queue is still tried: if it does not fit, later jobs wait.
     """
     if queue.is_fifo:
         return False
@@ -124,9 +124,9 @@ def _is_not_worth_it(session: Session, queue: Queue, job: JobInfo) -> bool:
 
 
 def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """Whether a job that its queue refused before still needs more than the queue has room for.
+    """True if a job that its queue refused before still needs more than the queue has left.
 
-    It is tried all the same when the numbers in its reason may be written again.
+    It is still tried when the numbers in its reason may be written again.
     """
     if job.asks is None or session.has_room(queue, job.asks):
         return False
@@ -155,10 +155,10 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
 
 
 class _Tasks:
-    """The pods of a job that are still to be tried, the next one first.
+    """The pods of a job that are still to be tried, in order.
 
-    Plugins whose order moves while pods are placed are asked again for each pod. A pod that others of the gang may give a
-    node, by pod affinity or topology spread, is tried again after them.
+    If an order changes while pods are placed, its plugins are called again for each pod. If placements of other pods
+    may help a pod, by pod affinity or topology spread, it is tried again after them.
     """
 
     __slots__ = ("_deferred", "_is_last_round", "_is_moving", "_job", "_key", "_placed", "_tasks")
@@ -202,7 +202,7 @@ class _Tasks:
         return True
 
     def group(self, task: TaskInfo) -> int:
-        """Pods, this one included, that the job still needs and that want to be near to the same pods as this one."""
+        """Pods that the job still needs and that have the same required pod affinity as this one, including it."""
         alike = 1
         for other in (*self._tasks, *self._deferred):
             rules = other.shape.peers
@@ -229,7 +229,7 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
         return True
     if session.is_pipelined(job):
         session.keep(statement)
-        # What it keeps is only its own in this session, so that it must be tried in each.
+        # Its pipelined pods are held only in this session, so it must be tried in each session.
         outcome.may_change, outcome.is_over_share = True, False
     else:
         outcome.schedulable = len(statement.placements)
@@ -310,7 +310,7 @@ def _fill(
 
 
 def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
-    """Have the gates of a job's pods taken away if they lack nothing but nodes: their queue has room for all of them."""
+    """Request the removal of the gates of a job's pods, if they lack only nodes: their queue has room for all of them."""
     outcome = session.outcome(job)
     if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
         return

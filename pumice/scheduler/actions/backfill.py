@@ -1,7 +1,7 @@
-"""backfill: place pods that ask for nothing but a slot on a node.
+"""backfill: place pods without resource requests.
 
-Where this action is configured, allocate leaves such pods to it, and a gang counts as ready there as if they had their
-places. Here a gang that is not ready without those that found none gets none of them.
+If this action is configured, allocate leaves such pods to it, and counts them as placed when it checks whether a gang
+is ready. If a gang is not ready because some of them found no node, none of them is placed.
 """
 
 from pumice.scheduler.actions.allocate import admitted
@@ -18,7 +18,7 @@ __all__ = ["SPEC", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Place what asks for nothing, in the order of queues, gangs and pods."""
+    """Place pods without requests, in the order of queues, gangs and pods."""
     session.view.backfills = False
     queues = session.ordered_queues()
     lines: dict[str, PriorityQueue[JobInfo]] = {}

@@ -1,8 +1,8 @@
 """elect: choose the gang for which nodes are to be reserved.
 
-One gang at a time is the target. It stays until it runs, cannot run any more, or its time is over (`reserve`). Plugins
-choose among the gangs that wait as a whole and that the cluster could hold: those that were not let into their queue,
-and those that were and are not ready. A target of an earlier process goes on, with its nodes and its time.
+One gang at a time is the target. It stays the target until it runs, cannot run any more, or its time is over
+(`reserve`). Plugins choose among gangs without running pods that the cluster could hold: gangs that are not in their
+queue yet, and gangs that are and are not ready. A target of an earlier process is kept, with its nodes and its time.
 """
 
 from pumice.api.meta import parse_time
@@ -16,7 +16,7 @@ from pumice.scheduler.specs import ActionSpec
 __all__ = ["SPEC", "run"]
 
 _TRIES = 8
-"""Gangs that the cluster cannot hold which are passed over in one cycle, at most."""
+"""Maximum number of gangs that are skipped in one cycle because the cluster cannot hold them."""
 
 
 def run(session: Session, _arguments: Arguments) -> None:

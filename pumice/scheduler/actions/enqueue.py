@@ -15,7 +15,7 @@ __all__ = ["SPEC", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Let in what the plugins agree to."""
+    """Let in the gangs to which the plugins agree."""
     queues = session.ordered_queues()
     lines: dict[str, PriorityQueue[JobInfo]] = {}
     for job in session.view.waiting:

@@ -1,7 +1,7 @@
 """preempt: evict pods for more important ones of the same queue, first of other gangs, then of the same gang.
 
-Only for gangs that are below what they need, and only if all that they need can be had: what was evicted for a gang that
-cannot have it all is undone. The pods wait as promised until the evicted ones have left.
+Only gangs below their minimum may preempt, and only if the whole minimum can be placed: otherwise the evictions for the
+gang are undone. The pods are pipelined until the evicted ones have left.
 """
 
 from pumice.api.queues import Queue

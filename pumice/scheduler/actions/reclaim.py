@@ -1,7 +1,8 @@
 """reclaim: take back for a queue what it deserves from queues that have more, by evicting their pods.
 
-Which queue may reclaim and which pods may go is what plugins say; without a plugin that shares the cluster nothing is
-reclaimed. The queue must be able to take the pod once its victims are gone. What was evicted for a gang that cannot have all that it needs is undone.
+Plugins decide which queue may reclaim and which pods may be evicted; without a plugin that shares the cluster nothing
+is reclaimed. The queue must be able to take the pod once its victims are gone. If a gang cannot get its whole minimum,
+its evictions are undone.
 """
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -15,7 +16,7 @@ __all__ = ["SPEC", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
+    """Handle every queue that is below its share, with all its gangs that lack pods."""
     queues = session.ordered_queues()
     search = Search(session)
     lines = starving_jobs(

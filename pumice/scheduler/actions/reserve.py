@@ -66,7 +66,7 @@ def _has_waiting(job: JobInfo) -> bool:
 
 
 def may_be_target(session: Session, job: JobInfo) -> bool:
-    """Whether nodes may be reserved for a gang: it waits as a whole, and nothing but room on nodes keeps it waiting."""
+    """True if nodes may be reserved for a gang: none of its pods runs, and it lacks only room on nodes."""
     queue = session.state.queues.get(job.queue)
     if job.group is None or job.key in session.state.quarantined:
         return False
@@ -76,7 +76,7 @@ def may_be_target(session: Session, job: JobInfo) -> bool:
     if not session.has_room(queue, job.minimum if least is None else least):
         return False
     if session.is_pending(job) and not job.tasks:
-        return True  # its pods are made once it is let into its queue
+        return True  # its pods are created after it has entered its queue
     return (
         _has_waiting(job)
         and session.why_invalid(job) is None

@@ -1,4 +1,4 @@
-"""shuffle: evict pods that plugins name, without another pod asking for their place."""
+"""shuffle: evict pods that plugins select, without a preemptor."""
 
 from itertools import groupby
 
@@ -14,7 +14,7 @@ __all__ = ["SPEC", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Evict what the first tier names that names any."""
+    """Evict the pods that the first tier selects that selects any."""
     victims: dict[str, TaskInfo] = {}
     chosen_by: dict[str, str] = {}
     for _, tier in groupby(session.extensions.victim_tasks, key=lambda each: each.tier):
@@ -37,7 +37,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 
 def _chosen(session: Session, each: Extension[VictimPoint]) -> list[TaskInfo]:
-    """What a plugin names, unless it has named some a moment ago."""
+    """The pods that a plugin selects, unless it has selected some recently."""
     state, point = session.state, each.call
     before = state.chose_at.get(each.plugin)
     if before is not None and 0.0 <= session.now - before < point.every:

@@ -1,8 +1,8 @@
 """For every node, how little could be evicted there for a pod: a lower bound, in columns and then in a heap.
 
-From the running pods that may go (`running`) follows for each node whether the pod can fit at all, the lowest priority that a
-victim can have, and the least number of victims. The search looks at nodes in this order, and computes exactly what it
-looks at; what it finds replaces the bound.
+The possible victims (`running`) give, for each node, whether the pod can fit at all, the lowest priority of a victim,
+and the minimum number of victims. The search takes nodes in this order and computes each exactly; the result replaces
+the bound.
 """
 
 import heapq
@@ -50,7 +50,7 @@ class Bounds:
         Args:
             session: The session.
             preemptor: A pod of the class.
-            victims: Rows of the running pods that may go, each if it is the only one of its node.
+            victims: Rows of the running pods that may be evicted, each if it is the only one of its node.
         """
         self._session = session
         self.ranking: NodeRanking = session.ranking(preemptor.task, preemptor.queue.metadata.name)
@@ -137,7 +137,7 @@ class Bounds:
         return (highest, broken, len(values), *self._scores[row], row)
 
     def first(self, examined: Container[int]) -> Cost | None:
-        """The lowest bound of a node that has not been examined; those that have are left out until `settle`."""
+        """The node with the lowest bound that has not been examined; examined ones are left out until `settle`."""
         self._sync()
         heap, costs = self._heap, self._costs
         while heap:

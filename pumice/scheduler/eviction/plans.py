@@ -1,8 +1,8 @@
-"""Exactly which pods would be evicted on a node for a pod.
+"""The exact set of pods to evict on a node for a pod.
 
-Candidates go in the order of `VictimOrder` until the pod fits: until what is free on the node once terminating pods are
-gone covers the request, the filters let the pod use the node, and its queue can take it. Then those that were not needed
-are reprieved, the last one to go first.
+Candidates are evicted in the order of `VictimOrder` until the pod fits: the free resources after terminating pods are
+gone cover the request, the filters allow the node, and the queue can take the pod. Then victims that are not needed are
+reprieved, the last one first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ __all__ = ["EvictionPlan", "Planner", "fewest"]
 
 @dataclass(frozen=True, slots=True)
 class EvictionPlan:
-    """A node and who goes there.
+    """A node and its victims.
 
     Attributes:
         cost: What it costs; plans are compared by it.

@@ -1,7 +1,7 @@
-"""Which pods an action may evict for a pod, and in which order.
+"""The pods that an action may evict for a pod, and their order.
 
-On a node, the pod that comes last goes first: the last queue (reclaim only), of equals the last gang, of equals the last
-pod. The plugins' orders are what decides; age and name of gangs do not, so that pods of equal gangs go by their own order.
+On a node, the last pod in the plugins' orders is evicted first: of the last queue (reclaim only), of its last gang, its
+last pod. Age and name of gangs do not count, so that pods of equal gangs are ordered by themselves.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -1,8 +1,8 @@
-"""Which running pods may go for a pod, whatever nodes it may use, and what speaks against the others.
+"""Running pods that may be evicted for a pod on any node, and why others may not.
 
-Each candidate is shown to the plugins as if it were the only one on its node. Who may not go then may not go at all,
-because plugins only become stricter with every pod that goes before. What they say is kept for all pods that ask about whom they say
-the same, so that many gangs that wait cost little more than one.
+Plugins get each candidate as if it were the only one on its node. A pod that is refused then is refused in any case,
+because plugins only become stricter with every further victim. The answers are cached for all preemptors of the same
+class, so that many waiting gangs cost little more than one.
 """
 
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ class Survey:
         running: The table of running pods.
         rows: Their rows in it, ascending.
         is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
-        may: Those that may go.
+        may: Those that may be evicted.
         judgement: What plugins say about those that are open.
-        has_victims: Whether any of them may go.
-        nodes: Nodes from which any of them may go.
+        has_victims: Whether any of them may be evicted.
+        nodes: Nodes from which any of them may be evicted.
     """
 
     running: RunningTable

@@ -1,7 +1,7 @@
-"""Which node to make room on for a pod: the one where it costs the least.
+"""Search for the node on which making room for a pod costs least.
 
-Nodes are looked at by their lower bounds, a few at a time and more with each step, until none can be better than the best
-found. Bounds and what was found out about nodes are kept for all pods of a class, and for all gangs with such pods.
+Nodes are examined in the order of their lower bounds, in growing batches, until none can be better than the best
+result. Bounds and results are cached for all pods of a class, also in different gangs.
 """
 
 from collections.abc import Hashable, Iterator
@@ -45,7 +45,7 @@ class Search:
         self._tentative.clear()
 
     def discard(self, statement: Statement) -> None:
-        """Undo the decisions of a statement, and what was computed from them."""
+        """Undo the decisions of a statement, and the cached results that depend on them."""
         if not len(statement):
             return
         statement.discard()
@@ -61,7 +61,7 @@ class Search:
         session = self._session
         with session.turn(job), session.nominations.lifted(job):
             yield
-        if job.key in session.errors:  # what was computed from its decisions is worthless
+        if job.key in session.errors:  # results computed from its decisions are invalid
             self._classes.clear()
             self._tentative.clear()
             self._orders.clear()
@@ -69,7 +69,7 @@ class Search:
     def place(
         self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
     ) -> EvictionPlan | None:
-        """Evict pods for a pod and promise it their place; None if that is not possible."""
+        """Evict pods for a pod and pipeline it; None if that is not possible."""
         plan = self.find(preemptor, rules, statement)
         if plan is not None:
             self.apply(plan, preemptor, statement)
@@ -82,10 +82,10 @@ class Search:
         statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
         self._forget_orders()
         if plan.broken:
-            self._reset()  # these gangs are not broken once more elsewhere
+            self._reset()  # these gangs do not count as broken again on another node
 
     def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
-        """Whether an earlier gang with pods of a class has found less than so many places."""
+        """True if an earlier gang with pods of a class found fewer places than the given number."""
         places = self._places.get(preemptor_class)
         return places is not None and places < needed
 
@@ -107,12 +107,12 @@ class Search:
         if found.candidates:
             self._session.spared.setdefault(preemptor.job.key, {})[action] = found
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- searching -----------------------------------------------------------------------------
 
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
-        """Whether any pod may go from a node that a pod may use; not asked again for a class that was looked for before.
+        """True if any pod may be evicted from a node that a pod may use; not computed again for a class that was searched before.
 
-        Since then all of them may have gone. What is found then has no victims, and is undone like what finds no place.
+        All of them may have been evicted since. A plan without victims is then undone like a search without a result.
         """
         if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
             return True
@@ -174,7 +174,9 @@ class Search:
         self._gangs[key] = preemptor.job.key
         if known is not None:
             if self._session.extensions.grows_stricter and gang != preemptor.job.key:
-                known[0].reset()  # the last gang came to stricter answers than this one starts with
+                known[
+                    0
+                ].reset()  # the answers for the last gang became stricter than the first answers for this one
         else:
             usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
             victims = self._survey(preemptor, rules).victims(usable, rules)

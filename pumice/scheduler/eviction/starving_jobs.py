@@ -1,8 +1,8 @@
-"""What preempt and reclaim have in common: which gangs look for victims, and when victims are evicted.
+"""Shared by preempt and reclaim: which gangs search for victims, and when victims are evicted.
 
-A gang that found no node is not tried again before something changes that makes room. What makes victims of pods can be
-any change, so such gangs look for them again after any change, but once a second at most. Those of them for which no running
-pod at all may go when the action begins are left out of it: one look at the running pods is for all gangs about which plugins say the same.
+A gang that found no node is placed again only after a change that frees resources. But any change may make pods
+victims, so gangs search for victims after any change, at most once a second. Gangs for which no running pod may be
+evicted when the action begins are skipped; one survey of running pods serves all gangs of the same class.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ def starving_jobs(
     action: str,
     rules_for: Callable[[JobInfo, Queue], EvictionRules],
 ) -> dict[str, PriorityQueue[JobInfo]]:
-    """Gangs with fewer pods than their minimum, by open queue.
+    """Gangs below their minimum, by open queue.
 
     Args:
         session: The session.
@@ -178,7 +178,7 @@ def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
 
 
 def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """Whether nothing happens to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
+    """True if a gang without possible victims can be skipped: nothing is reported, and no gang waits behind it."""
     return not (job.holding or session.is_explained(job) or queue.is_fifo)
 
 
@@ -190,7 +190,7 @@ def _may_help(
     job: JobInfo,
     asking: Sequence[TaskInfo],
 ) -> bool:
-    """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`.
+    """True if any pod may be evicted for a gang; if not, `allocate` uses the free resources.
 
     Args:
         session: The session.
@@ -211,7 +211,7 @@ def _may_help(
 def explain(
     session: Session, search: Search, rules: EvictionRules, job: JobInfo, action: str
 ) -> None:
-    """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    """Record why evictions did not help a gang, for a pod like the one in its reason."""
     if not session.is_explained(job):
         return
     tasks = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
@@ -233,7 +233,7 @@ def explain(
 def finish(
     session: Session, search: Search, statement: Statement, job: JobInfo, reason: str
 ) -> bool:
-    """Commit what was found for a gang if that is enough for it; otherwise undo it.
+    """Commit the evictions for a gang if they are enough for it; otherwise undo them.
 
     A gang that needs no victims is left to `allocate`, whether that comes before or after.
     """
@@ -242,7 +242,9 @@ def finish(
         return False
     victims = statement.victims
     if not victims and "allocate" in session.view.actions:
-        search.discard(statement)  # there is room already, and promises bind nothing
+        search.discard(
+            statement
+        )  # there are free resources already, and pipelined pods are not bound
         return False
     if victims:
         session.nominated.update(statement.promises)

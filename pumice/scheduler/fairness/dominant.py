@@ -1,4 +1,4 @@
-"""Dominant shares: how large a part of the cluster an amount is, of the resource of which it is the largest part."""
+"""Dominant shares: the largest part that an amount has of the cluster, over all resources."""
 
 import numpy as np
 

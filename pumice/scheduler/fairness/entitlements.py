@@ -1,4 +1,4 @@
-"""What queues may have and deserve, by row and column, from what they state and from what is above them in the tree.
+"""What queues may have and deserve, by row and column, from their specs and from the queues above them.
 
 Without hierarchy, all queues stand side by side and share the cluster. With it, queues share what the queue above them may
 have. Of a queue:
@@ -68,7 +68,7 @@ class Entitlements:
 
 
 def _capability(stated: Ints) -> Ints:
-    """Limits; as in Volcano no CPU and no memory means no limit, and none of another resource means none."""
+    """Limits. As in Volcano, 0 of both CPU and memory means no limit, and 0 of another resource means none of it."""
     capability = stated.copy()
     basic = capability[:, [CPU, MEMORY]]
     capability[:, [CPU, MEMORY]] = np.where(basic == 0, UNLIMITED, basic)

@@ -1,7 +1,6 @@
-"""What is guaranteed to queues, and is kept from the others as long as it is unused.
+"""Guarantees of queues, which are kept from other queues while they are unused.
 
-What is kept for the queues below a queue follows every decision, so that asking about a pod costs the same however many
-queues there are.
+The kept amounts are updated with every decision, so that a check for a pod does not depend on the number of queues.
 """
 
 from typing import NamedTuple
@@ -33,7 +32,7 @@ class GuaranteeConflict(NamedTuple):
 
 
 class Guarantees:
-    """Guarantees that are not used, as decisions of a session use them up."""
+    """Unused guarantees, updated by the decisions of a session."""
 
     def __init__(self, rights: Entitlements, held: Ints, total: Ints) -> None:
         """Guarantees at the beginning of a session.
@@ -64,7 +63,7 @@ class Guarantees:
         return bool(self._columns)
 
     def note(self, row: int) -> None:
-        """Take in that a queue holds more or less than before."""
+        """Update the amounts that a queue holds."""
         path, guarantee, held = self._rights.paths[row], self._rights.guarantee, self._held
         for each in path:
             parent = self._rights.parents[each]
@@ -81,7 +80,7 @@ class Guarantees:
             self._seen[top, column] = holds
 
     def against(self, row: int, vector: Ints) -> GuaranteeConflict | None:
-        """What is kept for others and keeps a queue from taking an amount."""
+        """Amounts that are kept for others and keep a queue from taking an amount."""
         guarantee, held = self._rights.guarantee, self._held
         for each in self._rights.paths[row]:
             for column in self._columns.get(self._rights.parents[each], ()):

@@ -5,7 +5,7 @@ Leaves are jobs, inner nodes come from the queues: from their annotations `volca
 one if its path has the smaller share, divided by the weight, at the first level at which they differ.
 
 The share of an inner node is not the sum of what its jobs hold. Children are first scaled down to the smallest share
-among them, so that a child that cannot use its part does not make its siblings wait. Children that are saturated, because
+among them, so that a child that cannot use its share does not delay its siblings. Children that are saturated, because
 they have all that they asked for of a resource or ask for one that is used up, count in full and come last.
 
 A node keeps its children in columns. After a placement only the path from the job to the root is computed again.
@@ -158,11 +158,11 @@ class ShareTree:
     # -- events ------------------------------------------------------------------------------
 
     def note(self, job: str) -> None:
-        """Note that what a job holds has changed."""
+        """Record that a job holds another amount."""
         self._changed[job] = None
 
     def settle(self) -> None:
-        """Take in what has changed."""
+        """Apply recorded changes."""
         if not self._changed:
             return
         changed, self._changed = self._changed, {}
@@ -235,7 +235,7 @@ class ShareTree:
         before, node.key = node.key, (is_saturated, round(share / node.weight, _DIGITS))
         return node.key < before
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def key(self, queue: str) -> tuple[NodeKey, ...]:
         """Place of a queue among queues."""

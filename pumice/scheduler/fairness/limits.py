@@ -1,7 +1,7 @@
-"""What keeps a queue from taking a pod: its capability, that of a queue above it, or what other queues are guaranteed.
+"""Limits that keep a queue from taking a pod: its capability, that of a queue above it, or guarantees of other queues.
 
-The question is asked for every pod, so the limits of a queue are looked up once and compared as plain integers. A queue
-is not limited by the size of the cluster: the nodes say better what they lack.
+The check runs for every pod, so the limits of a queue are looked up once and compared as plain integers. The size of
+the cluster is not checked here: messages about nodes are more precise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class _Limit(NamedTuple):
 
 
 class PathLimits:
-    """Limits of queues and of those above them, as every decision of a session uses them up.
+    """Limits of queues and of the queues above, updated by the decisions of a session.
 
     Attributes:
         guarantees: What is kept for queues.
@@ -62,7 +62,7 @@ class PathLimits:
         self._paths: dict[int, tuple[Ints, Ints]] = {}
         self._said: dict[tuple[str, int, int, int, int], Reason] = {}
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def why_not(self, row: int, task: TaskInfo) -> Reason | None:
         """Why a queue cannot take a pod."""
@@ -132,7 +132,7 @@ class PathLimits:
     def _refusal(
         self, row: int, task: TaskInfo, at: int, column: int, used: int, limit: int, reserve: int
     ) -> Reason:
-        """The reason of a refusal; the same for all pods of a gang that are refused in the same state."""
+        """The reason of a refusal; all pods of a gang that are refused in the same state share it."""
         key = (task.job, at, column, used, reserve)
         found = self._said.get(key)
         if found is None:

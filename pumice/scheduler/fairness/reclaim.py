@@ -1,7 +1,7 @@
-"""Which pods of other queues may go, by what their queues deserve.
+"""Pods of other queues that may be evicted, given what their queues deserve.
 
-A pod may go if its queue holds more than it deserves of a resource that is asked for, and would keep its guarantee without
-the pod. Pods that hold nothing of what their queue deserves may go as well.
+A pod may be evicted if its queue holds more than it deserves of a requested resource, and keeps its guarantee without
+the pod. Pods that hold none of the resources that their queue deserves may be evicted as well.
 
 A queue may hold more than it deserves of one resource and less of another. Two such queues could evict each other's pods
 forever, so a pod stays if its queue could then take its place back.
@@ -22,7 +22,7 @@ _NONE = np.iinfo(np.int64).max
 
 
 class ReclaimRequest(NamedTuple):
-    """What decides which pods may go for a pod of a queue.
+    """Properties of a preemptor that decide which pods may be evicted.
 
     Attributes:
         wanted: Columns of the resources that it asks for.
@@ -34,7 +34,7 @@ class ReclaimRequest(NamedTuple):
 
 
 def asked_by(preemptor: Preemptor, rights: Entitlements, held: Ints) -> ReclaimRequest:
-    """What a pod asks for; arguments as for `over_deserved`."""
+    """The properties of a preemptor; arguments as for `over_deserved`."""
     row, shape = preemptor.job.row, preemptor.task.shape
     wanted = tuple(need.column for need in shape.needs if need.column != PODS)
     if row < 0:
@@ -52,7 +52,7 @@ def over_deserved(
     levels: int,
     within: int | None,
 ) -> Bools:
-    """Candidates that may go for a pod of another queue.
+    """Candidates that may be evicted for a pod of another queue.
 
     Queues above both sides keep what they hold, so they are not looked at.
 

@@ -1,1 +1,1 @@
-"""The facts that scheduling works on: nodes in columns, pods as slim records grouped by shape."""
+"""The data of scheduling: nodes in columns, pods as small records grouped by shape."""

@@ -37,7 +37,7 @@ class AttachmentTable:
     # -- limits ------------------------------------------------------------------------------
 
     def set_limits(self, node: CsiNode) -> bool:
-        """Take in what a node can attach; True when that changed."""
+        """Set how many volumes a node can attach; True if that changed."""
         name = node.metadata.name
         new = {
             driver.name: driver.allocatable.count
@@ -52,7 +52,7 @@ class AttachmentTable:
         return True
 
     def remove_limits(self, node: str) -> bool:
-        """Forget what a node can attach; True when it had limits."""
+        """Remove the limits of a node; True if it had some."""
         known = [driver for driver, nodes in self.limits.items() if node in nodes]
         for driver in known:
             del self.limits[driver][node]

@@ -1,7 +1,6 @@
-"""Which column of the node table stands for which resource, and in which unit.
+"""Columns of the node table: their resources and units.
 
-A column is opened the first time that a resource is named by a node or a pod, and is never closed: the
-few resource names of a cluster are used again and again.
+A column is added when a node or a pod first names a resource, and is never removed: a cluster has few resource names.
 
 CPU is counted in milli-cores, everything else in whole units: memory in bytes, pods and devices by the piece. Requests and
 limits are rounded up, what a node has is rounded down. Sums over 20,000 nodes and over 250,000 pods fit into 64 bits.

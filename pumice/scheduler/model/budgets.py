@@ -18,7 +18,7 @@ class BudgetTable:
         return bool(self._budgets)
 
     def set(self, budget: PodDisruptionBudget) -> bool:
-        """Take in a budget; True when something that matters changed."""
+        """Add or update a budget; True if a relevant field changed."""
         meta = budget.metadata
         budgets = self._budgets.setdefault(meta.namespace, {})
         old = budgets.get(meta.name)
@@ -26,7 +26,7 @@ class BudgetTable:
         return old is None or (old.spec, old.status) != (budget.spec, budget.status)
 
     def remove(self, namespace: str, name: str) -> bool:
-        """Forget a budget; True when it was known."""
+        """Remove a budget; True if it existed."""
         budgets = self._budgets.get(namespace, {})
         known = budgets.pop(name, None) is not None
         if not budgets:

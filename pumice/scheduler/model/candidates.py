@@ -1,7 +1,7 @@
 """Candidates for eviction, in columns.
 
-Plugins answer for all candidates at once, with a mask. What they are told is in the order in which victims would leave
-their node, so that "only as many of a gang as it has above its minimum" is a comparison with `earlier`.
+Plugins return a mask for all candidates. Candidates are in the order in which they would be evicted from their node, so
+that "only as many of a gang as it has above its minimum" is a comparison with `earlier`.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +19,7 @@ __all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]
 
 
 class Preemptor(NamedTuple):
-    """A pod for which others may have to go.
+    """A pod for which others may be evicted.
 
     Attributes:
         task: The pod.
@@ -38,7 +38,7 @@ def gang_of(preemptor: Preemptor) -> Hashable:
 
 
 def any_preemptor(_: Preemptor) -> Hashable:
-    """Nothing: the answer is the same whichever pod asks."""
+    """A constant key: the answer does not depend on the preemptor."""
     return None
 
 
@@ -142,7 +142,7 @@ class Candidates:
         return counts
 
     def taken_before(self, group: Ints) -> Ints:
-        """What candidates of the same node and group that come before each take, by candidate and column."""
+        """Amounts that earlier candidates of the same node and group take, by candidate and column."""
         if self._are_alone:
             return np.zeros_like(self.vectors)
         order, starts = self._grouped(group)
@@ -167,4 +167,4 @@ class Candidates:
 
 
 VictimCheck = Callable[[Preemptor, Candidates], Bools | None]
-"""Which candidates may go for a pod; None when there is nothing to say."""
+"""Which candidates may be evicted for a pod; None if there is no restriction."""

@@ -50,7 +50,7 @@ class ClaimObjects:
     # -- events ------------------------------------------------------------------------------
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
-        """Take in a claim; True when something that matters changed."""
+        """Add or update a claim; True if a relevant field changed."""
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
         old = self._claims.get(key)
         self._claims[key] = claim
@@ -67,7 +67,7 @@ class ClaimObjects:
         return self._changed()
 
     def remove_claim(self, namespace: str, name: str) -> bool:
-        """Forget a claim."""
+        """Remove a claim."""
         key = f"{namespace}/{name}"
         claim = self._claims.pop(key, None)
         if claim is None:
@@ -84,7 +84,7 @@ class ClaimObjects:
             self._owners.pop(volume, None)
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume; True when something that matters changed."""
+        """Add or update a volume; True if a relevant field changed."""
         name = volume.metadata.name
         known = self._volumes.get(name)
         record = self._volumes[name] = VolumeRecord(volume)
@@ -108,7 +108,7 @@ class ClaimObjects:
         return self._changed()
 
     def remove_volume(self, name: str) -> bool:
-        """Forget a volume."""
+        """Remove a volume."""
         record = self._volumes.pop(name, None)
         if record is None:
             return False
@@ -125,7 +125,7 @@ class ClaimObjects:
             self._reserved.pop(record.claim, None)
 
     def set_class(self, storage_class: StorageClass) -> bool:
-        """Take in a StorageClass; True when something that matters changed."""
+        """Add or update a StorageClass; True if a relevant field changed."""
         name = storage_class.metadata.name
         old = self._classes.get(name)
         self._classes[name] = storage_class
@@ -135,7 +135,7 @@ class ClaimObjects:
         return self._changed()
 
     def remove_class(self, name: str) -> bool:
-        """Forget a StorageClass."""
+        """Remove a StorageClass."""
         if self._classes.pop(name, None) is None:
             return False
         self._reconsider_class(name)
@@ -146,7 +146,7 @@ class ClaimObjects:
         return True
 
     def _reconsider(self, key: str) -> None:
-        """Find out again whether a claim waits, after it or its class has changed."""
+        """Decide again whether a claim waits, after it or its class has changed."""
         claim = self._claims.get(key)
         self._wants.pop(key, None)
         waits = claim is not None and self._is_waiting(claim)

@@ -1,4 +1,4 @@
-"""What filters ask about claims: which are alike, and on which nodes those that wait can be bound."""
+"""Queries of filters about claims: which are equivalent, and on which nodes waiting claims can be bound."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -23,7 +23,7 @@ class ClaimTable(ClaimUses):
     # -- questions: a pod ----------------------------------------------------------------------
 
     def alike(self, claims: Sequence[str]) -> tuple[Hashable, ...]:
-        """What of a pod's claims decides about nodes: equal for pods to which the same nodes are equally good."""
+        """A key that is equal for pods whose claims allow the same nodes."""
         return tuple([self._kind(key) for key in claims])
 
     def _kind(self, key: str) -> Hashable:
@@ -64,7 +64,7 @@ class ClaimTable(ClaimUses):
         return any(not leaving for leaving in users.values()) if is_later else bool(users)
 
     def more(self, claims: Sequence[str]) -> More:
-        """Volumes of a pod that a node with limits would have to attach, as they are now."""
+        """Volumes of a pod that a node with limits would have to attach."""
         found: dict[str, tuple[int, tuple[Attached, ...]]] = {}
         if not self.attachments.limits:
             return found
@@ -81,7 +81,7 @@ class ClaimTable(ClaimUses):
                 found[attached[0]] = (count, (*shared, attached))
         return found
 
-    # -- questions: claims that wait -----------------------------------------------------------
+    # -- queries: waiting claims -----------------------------------------------------------
 
     def has_wide_claims(self) -> bool:
         """Whether placing a pod may change for other nodes what claims can be bound to there, or who may use one."""
@@ -101,7 +101,7 @@ class ClaimTable(ClaimUses):
         return rows is None or len(rows) > 1
 
     def scope(self, waiting: Waiting) -> str:
-        """How far placing a pod changes where claims can be bound: as `Scope`."""
+        """How far placing a pod changes where claims can be bound, as a `Scope`."""
         pools = [
             self._pool(each) for each in waiting if isinstance(each, WantedVolume) and not each.node
         ]

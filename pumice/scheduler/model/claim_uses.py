@@ -1,4 +1,4 @@
-"""Claims to volumes: which are bound, what those that wait may be bound to, and who uses them where.
+"""Uses of claims: which are bound, which volumes waiting claims may be bound to, and which pods use them.
 
 A claim of a class with `volumeBindingMode: WaitForFirstConsumer` waits until a pod that mounts it has been given a node. It
 is then bound to a volume that exists and that the node reaches, the smallest that suffices, or the provisioner of the class
@@ -91,7 +91,7 @@ class ClaimUses(ClaimObjects):
         return self.attachments.set_limits(node)
 
     def remove_limits(self, node: str) -> bool:
-        """Forget how many volumes a node can attach."""
+        """Remove the limits of volumes of a node."""
         return self.attachments.remove_limits(node)
 
     def _claim_changed(self, key: str) -> None:
@@ -102,7 +102,7 @@ class ClaimUses(ClaimObjects):
     # -- pods --------------------------------------------------------------------------------
 
     def mention(self, task: TaskInfo, pod: Pod) -> None:
-        """Note that a pod names claims; one that has ended does not count."""
+        """Record that a pod names claims; a pod that has ended does not count."""
         if task.status in (SchedulingStatus.SUCCEEDED, SchedulingStatus.FAILED):
             return
         for key in task.shape.claims:
@@ -114,7 +114,7 @@ class ClaimUses(ClaimObjects):
             self._pods[f"{task.namespace}/{name}"] = (task.name, task.uid)
 
     def unmention(self, task: TaskInfo) -> None:
-        """Note that a pod that names claims is gone."""
+        """Record that a pod with claims is gone."""
         for key in task.shape.claims:
             named = self._mentions.get(key, {})
             named.pop(task.key, None)
@@ -134,7 +134,7 @@ class ClaimUses(ClaimObjects):
         return bool(self._mentions)
 
     def occupy(self, task: TaskInfo) -> None:
-        """Count a pod that has been put on a node; one that waits for volumes gets its choices."""
+        """Add a pod that was put on a node; a pod that waits for volumes gets its choices."""
         status = task.status
         if status in NEEDS_ROOM or status is SchedulingStatus.PIPELINED:
             is_leaving = status is SchedulingStatus.RELEASING
@@ -160,12 +160,12 @@ class ClaimUses(ClaimObjects):
             self._release(task.key, use.claims)
 
     def decide(self, task: TaskInfo) -> None:
-        """Keep the choices of a pod until its claims are bound or it is forgotten."""
+        """Keep the choices of a pod until its claims are bound or the pod is gone."""
         if any(task.key in choice.holders for _, choice in self._choices_of(task.shape.claims)):
             self._decided.add(task.key)
 
     def undecide(self, task: TaskInfo) -> None:
-        """Give up the choices that were decided for a pod, unless it is still on its node."""
+        """Drop the choices that were decided for a pod, unless it is still on its node."""
         if task.key in self._decided:
             self._decided.discard(task.key)
             if task.key not in self._uses:
@@ -176,7 +176,7 @@ class ClaimUses(ClaimObjects):
         return dict(self._choices_of(task.shape.claims))
 
     def chosen(self, key: str) -> str:
-        """The volume that a claim is to be bound to; empty for none, or one that is to be provisioned."""
+        """The volume to which a claim is to be bound; empty for none, and for one that is to be provisioned."""
         choice = self._choices.get(key)
         return choice.volume if choice is not None else ""
 

@@ -1,4 +1,4 @@
-"""What pods and claims ask of volumes: the names of claims, and what makes two claims ask for the same."""
+"""Requests of pods and claims for volumes: names of claims, and when two claims are equivalent."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -53,7 +53,7 @@ def ephemeral_claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iter
 
 
 class WantedVolume(NamedTuple):
-    """What a claim asks for; volumes suit claims that ask for the same equally well.
+    """The request of a claim; volumes suit claims with equal requests equally well.
 
     Attributes:
         size: In milli-bytes.

@@ -1,4 +1,4 @@
-"""How many pods of some kind there are on each node, and in each domain: the nodes with one value of a label."""
+"""Counts of pods on each node and in each topology domain."""
 
 from collections.abc import Hashable
 from weakref import ref
@@ -66,7 +66,7 @@ class DomainCounts:
                 view.add(row, status, amount)
 
     def reorder(self, moved: Ints) -> None:
-        """Follow the node table: for each row the one where it is now, -1 for one that is gone."""
+        """Apply a new order of the node table: the new row of each old row, -1 for a removed one."""
         self.placed = _reordered(self.placed, moved)
         self.leaving = _reordered(self.leaving, moved)
         self.promised = _reordered(self.promised, moved)

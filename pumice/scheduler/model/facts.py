@@ -1,4 +1,4 @@
-"""What nodes say about themselves, in columns: labels as numbers, taints as interned sets.
+"""Properties of nodes in columns: labels as numbers, taints as interned sets.
 
 A column is built when the first selector asks for its key and lives until a node's value of that key
 changes, so a heartbeat costs nothing and a selector over 5,000 nodes is one comparison of integers.
@@ -91,7 +91,7 @@ class NodeFacts:
         table.on_change.append(self._on_change)
 
     def settle(self) -> None:
-        """Follow the table after rows came, went or moved; call it before reading anything."""
+        """Update the columns after rows were added, removed or moved; call it before reading."""
         if self._layout != self._table.layout:
             self._layout = self._table.layout
             self._labels.clear()

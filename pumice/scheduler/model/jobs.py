@@ -1,4 +1,4 @@
-"""A gang as scheduling sees it: a PodGroup, its pods and counters that are kept as pods change."""
+"""A gang in the scheduler: a PodGroup, its pods, and counters that are updated with the pods."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -195,7 +195,7 @@ class JobInfo:
         self.status = group.status if group else PodGroupStatus()
 
     def add(self, task: TaskInfo) -> None:
-        """Count a pod in."""
+        """Add a pod to the counts."""
         self.tasks[task.key] = task
         task.job = self.key
         task.counts = self.roles.setdefault(task.role, list(_NO_COUNTS))
@@ -205,7 +205,7 @@ class JobInfo:
             self.order_priority = min(self.order_priority, stated)
 
     def discard(self, task: TaskInfo) -> None:
-        """Count a pod out."""
+        """Remove a pod from the counts."""
         del self.tasks[task.key]
         self._count(task, task.status, -1)
         if (stated := task.pod_priority) is not None:
@@ -262,7 +262,7 @@ class JobInfo:
             if vector is not None and missing > 0:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     @property
     def priority(self) -> int:

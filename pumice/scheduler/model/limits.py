@@ -1,4 +1,4 @@
-"""What the specs of queues say about resources, in columns."""
+"""Resource fields of queue specs, in columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_WEIGHT = 65535
 
 
 def weight_of(queue: Queue) -> int:
-    """Weight of a queue, 1 where it has none; one that admission would have refused counts as the nearest possible."""
+    """Weight of a queue, 1 by default; a value that admission would refuse counts as the nearest valid one."""
     weight = queue.spec.weight
     return 1 if weight is None else min(max(weight, 0), MAX_WEIGHT)
 
@@ -54,7 +54,7 @@ class QueueLimits:
         capability: Upper limits; `UNLIMITED` where a queue names none.
         deserved: What stands in `spec.deserved`; 0 where a queue names nothing.
         guarantee: What stands in `spec.guarantee`; 0 where a queue names nothing.
-        reclaimable: Whether its pods may go for those of other queues.
+        reclaimable: Whether its pods may be evicted for those of other queues.
     """
 
     weights: Ints

@@ -1,4 +1,4 @@
-"""From which nodes volumes can be reached, as rows.
+"""Nodes from which volumes can be reached, as rows.
 
 Local volumes are reached from one node each, so that there are as many different affinities as nodes. Terms that list
 values of labels are therefore answered by an index of rows by value instead of by a mask over all nodes.

@@ -1,7 +1,6 @@
-"""The node table: a row a node, a column a resource, amounts in the units of `axis`.
+"""The node table: one row for each node, one column for each resource, amounts in the units of `axis`.
 
-Rows are in the order of node names, so that "the first of the best" is the same node on every machine and in
-whatever order the events came.
+Rows are sorted by node name, so that ties are broken in the same way for any order of events.
 """
 
 from bisect import bisect_left
@@ -164,7 +163,7 @@ class NodeTable:
         return vector
 
     def set(self, node: Node, allocatable: Ints) -> bool:
-        """Take in a node and what `read` says it has to give; True when something that matters changed."""
+        """Add or update a node with the result of `read`; True if a relevant field changed."""
         record = self.record(node.metadata.name)
         old = record.node
         is_new = record.row < 0
@@ -188,7 +187,7 @@ class NodeTable:
         return changed
 
     def remove(self, name: str) -> bool:
-        """Forget a node; pods that are still on it keep their record. True when it was known."""
+        """Remove a node; pods that are still on it keep its record. True if it existed."""
         record = self.records.get(name)
         if record is None or record.row < 0:
             return False
@@ -346,7 +345,7 @@ class NodeTable:
         """Hold room on a node for a pod that is not there, or release it (-1)."""
         self._pipelined[row] += sign * vector
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _append(self, record: NodeRecord) -> None:
         row = len(self.order)
@@ -376,7 +375,7 @@ def _count_port(table: Ports, port: tuple[str, int], node: str, address: str, si
 
 
 def says_the_same(old: Node, new: Node) -> bool:
-    """Whether a node says the same about itself, apart from what it has to give; annotations do not matter."""
+    """True if two versions of a node are equal apart from resources and annotations."""
     return (
         old.metadata.labels == new.metadata.labels
         and old.spec == new.spec

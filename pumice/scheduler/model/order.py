@@ -1,4 +1,4 @@
-"""Names in the order that people count in: `w-2` before `w-10`."""
+"""Names in natural order: `w-2` before `w-10`."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Pods as other pods see them: which terms they match, and how many pods match or hold a term on each node.
+"""Pods as targets of other pods' terms: which terms they match, and how many pods match or have a term on each node.
 
 Terms of pods are interned and counted by their users. Labels matter as far as selectors of these terms name their keys: pods
 of a namespace with equal values of these keys are of one kind, and only kinds are matched against terms. While no pod says
@@ -129,14 +129,14 @@ class PeerTable:
     # -- events --------------------------------------------------------------------------------
 
     def set_namespace(self, name: str, labels: Labels) -> bool:
-        """Take in the labels of a namespace; True when they changed."""
+        """Set the labels of a namespace; True if they changed."""
         if self.namespaces.get(name) == labels:
             return False
         self.namespaces[name] = dict(labels)
         return self._namespaces_changed()
 
     def remove_namespace(self, name: str) -> bool:
-        """Forget a namespace; True when it was known."""
+        """Remove a namespace; True if it existed."""
         if self.namespaces.pop(name, None) is None:
             return False
         return self._namespaces_changed()
@@ -287,7 +287,7 @@ class PeerTable:
         for task in tasks:
             self.join(task)
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _begin(self, rules: PeerRules) -> _Rules:
         counted = [self._term(key) for key in rules.counted()]

@@ -1,8 +1,8 @@
-"""What queues take, ask for and reserve, in columns: a row a queue, kept by every event and every decision.
+"""Resources that queues hold, request and reserve, in columns: one row for each queue, updated by events and decisions.
 
-The sums of jobs are kept by the jobs (`JobInfo.allocated`, `JobInfo.pending`); these are the sums over the jobs of a queue. They
-follow each pod that is placed, promised a place or evicted, also tentatively. What follows from a job as a whole, what it
-reserves and what of it is elastic, is brought up to date for the jobs that changed when it is asked for.
+The sums of jobs are kept by the jobs (`JobInfo.allocated`, `JobInfo.pending`); these are the sums over the jobs of a
+queue. They are updated with each pod that is placed, pipelined or evicted, also tentatively. The reserved and the
+elastic amounts of jobs are computed when they are needed, for the jobs that changed.
 """
 
 from collections.abc import Mapping
@@ -221,7 +221,7 @@ class QueueTable:
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
             self._limits = None
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     @property
     def width(self) -> int:

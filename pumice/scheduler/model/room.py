@@ -1,4 +1,4 @@
-"""How many pods nodes have room for, by arithmetic: an upper bound that no filter and no order of placing can exceed.
+"""The number of pods that fit on nodes, by arithmetic: an upper bound for any filter and any order of placing.
 
 Pods of one shape take the same room wherever they go, so counting their places node by node is exact. Pods of several
 shapes each take at least the smallest request among them, so counting places for that is a bound.

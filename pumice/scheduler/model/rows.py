@@ -1,4 +1,4 @@
-"""Rows of the node table as filters and scores see them: as they are, or as they would be."""
+"""Rows of the node table for filters and scores: in the present state, or in a future one."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ __all__ = ["Rows"]
 
 
 class Rows:
-    """Some rows of the table as they are, or as they would be.
+    """Some rows of the table, in the present or in a future state.
 
     Attributes:
         index: Which rows: all of them as a slice, or their numbers. A row may come more than once, each time with
             another use.
-        is_later: Whether they are looked at as they will be once terminating pods are gone.
+        is_later: Whether they are in the state after terminating pods are gone.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class Rows:
         )
 
     def still(self) -> "Rows":
-        """The same rows, for as long as nothing changes them: what several ask about them is computed once."""
+        """The same rows while they do not change, with a cache of results."""
         found = Rows(
             self.index,
             self.allocatable,
@@ -85,7 +85,7 @@ class Rows:
         return found
 
     def later(self) -> "Rows":
-        """The same rows, looked at as they will be once terminating pods are gone."""
+        """The same rows after terminating pods are gone."""
         return Rows(
             self.index, self.allocatable, self.used, self.releasing, self.pipelined, is_later=True
         )

@@ -1,6 +1,6 @@
-"""Pods of gangs that run or are bound, in columns: those among which victims are looked for.
+"""Running and bound pods of gangs, in columns, for the search for victims.
 
-A row a pod, in no order; a row is used again when its pod has gone. Preemption and reclaim pick rows by masks.
+Each pod has a row, in no order; rows of removed pods are reused. Preemption and reclaim select rows by masks.
 """
 
 from collections.abc import Mapping
@@ -127,7 +127,7 @@ class RunningTable:
         if missing > 0:
             self.vectors = np.pad(self.vectors, ((0, 0), (0, missing)))
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------
 
     def _join(self, gang: str) -> int:
         number = self._numbers.get(gang)

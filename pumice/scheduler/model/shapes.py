@@ -1,7 +1,8 @@
-"""Pod shapes: what pods have in common when the same nodes suit them equally well.
+"""Pod shapes: the properties of pods that decide which nodes fit them.
 
 The pods of a gang mostly differ in their names only. Requests, selector, affinity, topology spread, tolerations, host
-ports, claims and whether they may use revocable nodes are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
+ports, claims and whether they may use revocable nodes are interned as one shape, and masks and scores are computed once
+for each shape and not for each pod.
 """
 
 from collections.abc import Iterator, Sequence
@@ -241,7 +242,7 @@ def _hard_rules(spec: PodSpec) -> Iterator[str]:
 
 
 def _is_revocable(meta: ObjectMeta) -> bool:
-    """Whether the pod may use nodes of revocable zones: if it says so, or else if its annotation says that it may go."""
+    """Whether the pod may use nodes of revocable zones: if it says so, or else if its annotation says that it may be evicted."""
     zone = (meta.annotations or {}).get(keys.REVOCABLE_ZONE)
     if zone is not None:
         return zone == "*"

@@ -1,7 +1,7 @@
-"""A pod as scheduling sees it: a slim record with a status, a shape and a place.
+"""A pod in the scheduler: a small record with a status, a shape and a node.
 
-"Task" is Volcano's word for a pod that belongs to a gang. Pods of others are kept as tasks too, because they
-use up their nodes; they have no job.
+"Task" is Volcano's word for a pod that belongs to a gang. Pods of other schedulers are kept as tasks, too, because they
+use resources of nodes; they have no job.
 """
 
 from enum import IntEnum
@@ -78,7 +78,7 @@ NEEDS_ROOM = frozenset(
         SchedulingStatus.UNKNOWN,
     }
 )
-"""Pods that use up their node."""
+"""Statuses of pods that use resources of their node."""
 
 PLACED = frozenset({SchedulingStatus.BOUND, SchedulingStatus.RUNNING, SchedulingStatus.UNKNOWN})
 """Pods that the API server shows on a node, and neither terminating nor finished."""
@@ -188,7 +188,7 @@ class TaskInfo:
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """What must change for an event to matter, besides status, node and job."""
+        """Fields of a pod, besides status, node and job, whose change is relevant."""
         return (
             self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
             self.is_preemptable, self.never_preempts, self.is_critical, self.nominated, self.is_held,
@@ -202,7 +202,7 @@ class TaskInfo:
 
     @property
     def is_best_effort(self) -> bool:
-        """Whether it asks for nothing but a pod's slot."""
+        """True if it requests only a pod slot."""
         return self.shape.is_empty
 
     def __repr__(self) -> str:
@@ -211,7 +211,7 @@ class TaskInfo:
 
 
 def status_of(pod: Pod) -> SchedulingStatus:
-    """Status that follows from what the API server says."""
+    """Status that follows from the state in the API server."""
     known = _PHASES.get(pod.status.phase)
     if known is not None and known is not SchedulingStatus.RUNNING:
         return known
@@ -223,7 +223,7 @@ def status_of(pod: Pod) -> SchedulingStatus:
 
 
 def _standing(pod: Pod) -> PodVerdict | None:
-    """What the pod says about why it waits."""
+    """The reason in the pod's condition `PodScheduled`."""
     for condition in pod.status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
             return PodVerdict(condition.reason, condition.message)
@@ -238,7 +238,7 @@ def _placed_at(pod: Pod) -> float | None:
 
 
 def _is_preemptable(pod: Pod) -> bool:
-    """What annotation or label `volcano.sh/preemptable` says, in that order; true where neither can be read."""
+    """The value of annotation or label `volcano.sh/preemptable`, in that order; true if neither is valid."""
     meta = pod.metadata
     for text in (meta.annotation(keys.PREEMPTABLE), meta.label(keys.PREEMPTABLE)):
         said = parse_bool(text)

@@ -1,4 +1,4 @@
-"""What pods say about other pods: affinity, anti-affinity and topology spread, in a form that can be compared and interned.
+"""Rules of pods about other pods: affinity, anti-affinity and topology spread, in a form that can be compared and interned.
 
 A term selects pods: by namespace, and by labels. Semantics are Kubernetes' own:
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity and
@@ -128,7 +128,7 @@ class PeerRules(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 def peer_rules(pod: Pod) -> PeerRules | None:
-    """What a pod says about other pods; None for nothing."""
+    """The rules of a pod about other pods; None if it has none."""
     meta, spec = pod.metadata, pod.spec
     constraints = spec.topology_spread_constraints
     if spec.affinity is None and not constraints:

@@ -1,4 +1,4 @@
-"""Volumes that suit claims: by class, smallest first, and how many of them each node reaches.
+"""Volumes that suit claims: by class, smallest first, and the number that each node reaches.
 
 Claims that ask for the same share a pool. Which volumes are in it changes with claims and volumes only; which of them are
 taken changes with every pod that is placed, and moves just the counts of the nodes that reach the volume.
@@ -139,7 +139,7 @@ class _VolumeGroup:
 
 
 class VolumePool:
-    """The volumes that suit claims which ask for the same.
+    """The volumes for claims with equal requests.
 
     Attributes:
         counts: How many that are free each node reaches, by row; volumes that every node reaches are not among them.

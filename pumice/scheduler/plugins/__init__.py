@@ -1,1 +1,1 @@
-"""What decides within the steps: one plugin a file, registered in `pumice/scheduler/registry.py`."""
+"""Plugins: one file each, registered in `pumice/scheduler/registry.py`."""

@@ -62,7 +62,7 @@ class Drf:
         return self._share.of(preemptor.job.allocated + preemptor.task.shape.vector)
 
     def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
-        """A pod may go while its job would keep at least the share that the job of the preemptor would have."""
+        """A pod may be evicted if its job keeps at least the share that the job of the preemptor would have."""
         ours = self._share_with(preemptor)
         if not len(candidates):
             return np.zeros(0, dtype=np.bool_)
@@ -75,7 +75,7 @@ class Drf:
 def hierarchical_victims(
     tree: ShareTree, session: SessionView, preemptor: Preemptor, candidates: Candidates
 ) -> Bools:
-    """Pods that may go because the preemptor's queue would still have the smaller share; each is looked at alone."""
+    """Pods that may be evicted because the preemptor's queue would still have the smaller share; each is looked at alone."""
     names = session.shares.names
     kinds: dict[tuple[int, bytes], int] = {}
     others: list[tuple[str, JobInfo, Ints]] = []

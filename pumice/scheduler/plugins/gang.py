@@ -1,4 +1,4 @@
-"""gang: a job gets its minimum or nothing."""
+"""gang: a job gets its minimum of pods or none."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
 
 
 class Gang:
-    """All or nothing."""
+    """All-or-nothing placement of gangs."""
 
     def __init__(self, _arguments: Arguments) -> None:
         self._backfilled = False
@@ -86,7 +86,7 @@ def is_ready(job: JobInfo, *, backfilled: bool = False) -> bool:
 
 
 def is_pipelined(job: JobInfo, *, backfilled: bool = False) -> bool:
-    """Whether a job has its minimum once promised places are free."""
+    """True if a job has its minimum, including pipelined pods."""
     waiting = job.pending_empty if backfilled else 0
     if job.counts[SchedulingStatus.PIPELINED] + job.ready + waiting < job.min_member:
         return False

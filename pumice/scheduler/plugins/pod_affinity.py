@@ -1,7 +1,7 @@
 """Inter-pod affinity: filter and score by domain, for plugins `predicates` and `nodeorder`.
 
-A pod that another one wants to be near to must be there now; a promised place is not relied upon. Required anti-affinity holds
-in both directions: against pods on nodes, and against the pod of those that are on nodes.
+A required peer must already be on the node; a pipelined pod does not count. Required anti-affinity holds in both
+directions: against pods on nodes, and against the pod of those that are on nodes.
 """
 
 from collections.abc import Sequence

@@ -78,7 +78,7 @@ class Proportion:
         whole = np.floor(self.deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
         self._whole: Ints = np.minimum(whole, self._ceilings)
         self._whole[self._whole >= total] = (
-            UNLIMITED  # who deserves all is limited by the nodes alone
+            UNLIMITED  # a queue that deserves everything is limited only by the nodes
         )
         self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
         self._entered: Ints = np.zeros_like(self._ceilings)
@@ -110,7 +110,7 @@ class Proportion:
         held = self._session.shares.allocated[row].tolist()
         parts = self._parts[row]
         if not parts and not self._session.total().any():
-            return False  # the cluster has nothing to share, which is for the nodes to say
+            return False  # the cluster has nothing to share; the filters of nodes report it
         for column, share in parts:  # noqa: SIM110 - asked for each gang
             if share > held[column] + _TOLERANCE:
                 return False

@@ -107,7 +107,7 @@ class Tdm:
     # -- victims -----------------------------------------------------------------------------
 
     def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
-        """Running pods outside of zones, as many of a gang as may go at once; none for pods that may lose their place."""
+        """Running pods outside of zones, as many of a gang as may be evicted at once; none for pods that may lose their place."""
         if _may_use_zones(preemptor):
             return np.zeros(len(candidates), dtype=np.bool_)
         in_zone = self._by_zone(lambda _: 1.0)
@@ -124,7 +124,7 @@ class Tdm:
         return may
 
     def _leaving(self) -> Iterator[TaskInfo]:
-        """Running pods on nodes of zones that are closed, as many of a gang as may go at once: the last ones first."""
+        """Running pods on nodes of zones that are closed, as many of a gang as may be evicted at once: the last ones first."""
         closed = self._by_zone(lambda zone: not self._is_open.get(zone, True)).astype(np.bool_)
         running = self._session.running
         count = len(running.tasks)
@@ -178,7 +178,7 @@ def _is_starving(job: JobInfo) -> bool:
 
 
 def _said(job: JobInfo) -> Iterator[tuple[str, str]]:
-    """What the PodGroup says about how many of its pods may go."""
+    """What the PodGroup says about how many of its pods may be evicted."""
     if job.group is not None:
         for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
             text = job.group.metadata.annotation(key)
@@ -187,7 +187,7 @@ def _said(job: JobInfo) -> Iterator[tuple[str, str]]:
 
 
 def budget(job: JobInfo) -> int:
-    """How many running pods of a gang may go at once: what its first annotation that can be read leaves, otherwise one.
+    """How many running pods of a gang may be evicted at once: what its first annotation that can be read leaves, otherwise one.
 
     Percentages are of all pods of the gang, rounded up.
     """

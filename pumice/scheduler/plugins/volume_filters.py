@@ -1,7 +1,7 @@
 """The filters of `predicates` that look at volumes, and the arguments that turn them on and off.
 
-Pods that are alike but for the names of their claims share what is found out about nodes. What their claims ask for is
-therefore noted when nodes are judged for the first time, before any of these pods has been placed.
+Pods that differ only in the names of their claims share results about nodes. So the requests of their claims are stored
+when nodes are first filtered, before any of these pods is placed.
 """
 
 from collections.abc import Callable
@@ -87,7 +87,7 @@ class VolumeFilters:
         return self._claims.has_wide_claims()
 
     def unprovisionable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
-        """Nodes for which no volume would be provisioned, for claims that no volume suits that exists."""
+        """Nodes for which no volume would be provisioned, for claims without a suitable existing volume."""
         return self._unbindable(pods, rows, "fixed")
 
     def unbindable_here(self, pods: PodClass, rows: Rows) -> FilterResult | None:

@@ -1,4 +1,4 @@
-"""Buckets: pods that are meant for one node (`docs/design/task-topology-plugin.md` of Volcano).
+"""Buckets: groups of pods for one node (`docs/design/task-topology-plugin.md` of Volcano).
 
 A pod goes into the bucket that attracts it most, of equals into the lighter one, and into a new one if all of
 them repel it. Pods that are placed already make a bucket of their node.
@@ -161,7 +161,7 @@ class Buckets:
             del self._mixes[chosen]
         return self.all[index]
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------
 
     def of(self, task: TaskInfo) -> Bucket | None:
         """The bucket of a pod; None for one that is in none."""

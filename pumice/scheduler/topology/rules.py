@@ -1,4 +1,4 @@
-"""What a job says about its tasks: read from annotations, checked, and asked pair by pair.
+"""Rules of a job about its tasks: read from annotations, checked, and queried in pairs.
 
 Three annotations of Volcano (groups separated by `;`, tasks by `,`), or the single one with JSON
 of `docs/design/bucket.md` of Volcano.
@@ -26,7 +26,7 @@ SELF_ANTI, INTER, SELF, INTER_ANTI, NONE = 4, 3, 2, 1, 0
 
 
 class TopologyError(ValueError):
-    """Annotations that make no sense for the job."""
+    """Annotations that are invalid for the job."""
 
 
 @dataclass(frozen=True, slots=True)

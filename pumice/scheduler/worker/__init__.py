@@ -1,10 +1,10 @@
-"""The scheduler's process: it feeds the core from watch caches and carries out what it decides.
+"""The scheduler's process: it passes events of watch caches to the core and carries out its decisions.
 
-`feeds` keeps the state current, `loop` runs a cycle when something changed or a period has passed,
-`bindings`, `evictions`, `statuses` and `conditions` carry decisions to the API server, `quarantine` deals with
-unexpected exceptions, `queues` makes the queues that every cluster has. What is decided is assumed in the state
-(`pumice.scheduler.assumptions`), so a cycle never waits for the API server; what the server refuses is taken
-back. Where nothing changes, nothing is written.
+`feeds` keeps the state current, `loop` runs a cycle when something changed or a period has passed, `bindings`,
+`evictions`, `statuses` and `conditions` carry decisions to the API server, `quarantine` deals with unexpected
+exceptions, `queues` makes the queues that every cluster has. Decisions are assumed in the state
+(`pumice.scheduler.assumptions`), so a cycle never waits for the API server; refused decisions are undone. If nothing
+changes, nothing is written.
 """
 
 from pumice.scheduler.worker.loop import SchedulerWorker

@@ -1,9 +1,9 @@
-"""Carrying bindings out.
+"""Sending bindings to the API server.
 
-The state assumes a decided binding at once; here it is sent to the API server. Just before, the pod, the node and
-the Lease are checked again. When the request fails the pod keeps its place for a growing delay and waits again
-after it, so that a server in trouble is not asked the same thing every cycle. An answer that got lost is looked
-up before it counts as a failure.
+The state assumes a decided binding at once; here it is sent to the API server. Just before, the pod, the node and the
+Lease are checked again. If the request fails, the pod keeps its place for a growing delay and then waits again, so that
+a failing server does not get the same request in every cycle. After a lost response the pod is read before the request
+counts as failed.
 """
 
 import logging
@@ -42,15 +42,15 @@ class _Binding(Decision):
 
 
 class Binder(PodRequests[_Binding]):
-    """Binds what cycles decide, several at once."""
+    """Binds pods as cycles decide, several concurrently."""
 
     def __init__(self, context: TermContext) -> None:
-        """Make a binder; `run` must run."""
+        """Create a binder; `run` must run."""
         super().__init__(context, "bindings", Backoff(base=0.25, cap=30.0, seed="bindings"))
         self._nodes = context.caches.nodes
 
     def bind(self, binds: Mapping[str, str]) -> None:
-        """Have bindings carried out, `namespace/pod` to node."""
+        """Queue bindings, `namespace/pod` to node."""
         now = self._context.clock.monotonic()
         for key, node in binds.items():
             pod = self._current(key)

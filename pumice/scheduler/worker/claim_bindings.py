@@ -1,4 +1,4 @@
-"""Having claims bound before the pods that wait for them.
+"""Binding of claims before the pods that mount them.
 
 What a cycle decides about the pods of one gang belongs together: if a claim of one of them has to be bound first, all of
 them wait until all such claims are. For a claim that is to get a volume that exists, the volume's `claimRef` is written; for
@@ -6,7 +6,7 @@ one that a volume is to be made for, the annotation with the selected node. The 
 claim, which shows in the watch. When that fails or takes too long, what was written is taken back, the pods are forgotten,
 and the gang waits for a delay that grows with each failure, in which others may use what it held.
 
-Nothing of this is remembered beyond the process: a claim that is found half-way bound is taken as it is.
+None of this is stored: a later process takes claims in the state in which it finds them.
 
 The file is long because a gang's claims are bound, awaited and given back as a whole.
 """
@@ -70,7 +70,7 @@ class _Batch:
 
 
 class ClaimBinder:
-    """Has claims bound, and hands their pods on to be bound."""
+    """Binds claims, and then passes their pods on for binding."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ClaimBinder:
         bind: Callable[[Mapping[str, str]], None],
         timeout: Callable[[], float | None],
     ) -> None:
-        """Make a binder; `run` must run, within `watching`.
+        """Create a binder; `run` must run, within `watching`.
 
         Args:
             context: What the term works with.
@@ -129,7 +129,7 @@ class ClaimBinder:
         return number is not None and self._batches[number].uids.get(key) == uid
 
     async def run(self, workers: int) -> None:
-        """Have claims bound until cancelled, of so many gangs at once."""
+        """Bind claims until cancelled, for several gangs concurrently."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._queue.work(self._turn, workers))
@@ -293,7 +293,7 @@ class ClaimBinder:
         if self._context.state.release(gang):
             self._context.wake()
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- searching -----------------------------------------------------------------------------
 
     def _claim(self, key: str) -> PersistentVolumeClaim | None:
         namespace, _, name = key.partition("/")

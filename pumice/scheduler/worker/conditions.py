@@ -28,7 +28,7 @@ class PodConditions:
     """Writes `PodScheduled=False` to pods that wait, and tells their users."""
 
     def __init__(self, context: TermContext, is_binding: Callable[[str, str], bool]) -> None:
-        """Make a writer; `run` must run.
+        """Create a writer; `run` must run.
 
         Args:
             context: What the term works with.
@@ -93,7 +93,7 @@ class PodConditions:
             status["nominatedNodeName"] = node or None
         if not status:
             return
-        # The resourceVersion keeps a late verdict off a pod that has been bound meanwhile.
+        # The resourceVersion prevents a late condition on a pod that was bound meanwhile.
         patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
         await self._client.patch(
             POD,

@@ -1,7 +1,7 @@
-"""The scheduler's configuration while it runs: the file is followed, and what can be used is in force.
+"""The scheduler's configuration at run time: the file is watched, and its last valid content is in effect.
 
-A file that cannot be used leaves the last good one in force. That is said in the log, in a metric, in `/readyz?verbose`, and
-by the leader in an event of its Lease.
+If the file is invalid, the last valid content stays in effect. This is reported in the log, in a metric, in
+`/readyz?verbose`, and by the leader in an event of its Lease.
 """
 
 import logging
@@ -22,7 +22,7 @@ class ActiveConfig:
     """The configuration of a running scheduler.
 
     Attributes:
-        config: What is in force.
+        config: What is in effect.
         file: The file that is followed, if there is one.
         news: Called in the event loop when the configuration has changed, or cannot be used.
     """
@@ -39,7 +39,7 @@ class ActiveConfig:
         """Begin with a configuration that was read already.
 
         Args:
-            config: What is in force.
+            config: What is in effect.
             path: The file that it came from and that is followed; None for none.
             metrics: Where to count.
             text: What the file said when it was read.
@@ -62,7 +62,7 @@ class ActiveConfig:
         return f"not part of this version, does nothing: {missing}" if missing else None
 
     def use(self, config: Config) -> None:
-        """Put a configuration into force."""
+        """Put a configuration into effect."""
         for what in config.missing:
             logger.error("configuration: %s is not part of this version and does nothing", what)
         self._metrics.config_missing.clear()
@@ -72,8 +72,8 @@ class ActiveConfig:
 
 
 class _ConfigFile(FollowedFile):
-    kept = "the configuration read before stays in force"
-    none = "the defaults are in force"
+    kept = "the configuration read before stays in effect"
+    none = "the defaults are in effect"
 
     def __init__(
         self, path: Path, in_force: ActiveConfig, metrics: SchedulerMetrics, clock: Clock | None
@@ -99,7 +99,7 @@ class _ConfigFile(FollowedFile):
                 logger.warning("%s: %s", self.path, warning)
             self._in_force.use(config)
             self._metrics.config_reads.labels("loaded").inc()
-            logger.info("configuration of %s in force", self.path)
+            logger.info("configuration of %s in effect", self.path)
 
     def hold(self, why: str) -> None:
         super().hold(why)

@@ -1,4 +1,4 @@
-"""Carrying evictions out.
+"""Sending evictions to the API server.
 
 The state assumes that an evicted pod is about to leave. When the API server refuses, most often because of a
 PodDisruptionBudget, that is taken back at once, so that the next cycle can choose other pods. The refused pod is spared
@@ -43,16 +43,16 @@ def _evicted(pod: Pod) -> Event:
 
 
 class Evictor(PodRequests[_Eviction]):
-    """Evicts what cycles decide, a few at once."""
+    """Evicts pods as cycles decide, a few concurrently."""
 
     def __init__(self, context: TermContext) -> None:
-        """Make an evictor; `run` must run."""
+        """Create an evictor; `run` must run."""
         super().__init__(context, "evictions", Backoff(base=1.0, cap=300.0, seed="evictions"))
 
     def evict(
         self, keys: Iterable[str], events: Mapping[str, Event] = MappingProxyType({})
     ) -> None:
-        """Have pods evicted, by `namespace/name`.
+        """Queue evictions, by `namespace/name`.
 
         Args:
             keys: The pods.

@@ -1,4 +1,4 @@
-"""From watch caches into the scheduler's state."""
+"""Updates of the scheduler's state from watch caches."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ T = TypeVar("T", bound=_WatchedObject)
 
 
 class SchedulerCaches:
-    """What the scheduler watches.
+    """The scheduler's watches.
 
     Attributes:
         nodes: The nodes.
@@ -55,7 +55,7 @@ class SchedulerCaches:
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
-        """Describe the caches; each must `run`."""
+        """Create the caches; each must `run`."""
         self.nodes = WatchCache(client, kinds.NODE, Node, clock=clock)
         self.namespaces = WatchCache(client, kinds.NAMESPACE, Namespace, clock=clock)
         self.pods = WatchCache(client, kinds.POD, Pod, clock=clock)
@@ -97,7 +97,7 @@ class SchedulerCaches:
 
     @asynccontextmanager
     async def feeding(self, state: ClusterState, news: asyncio.Event) -> AsyncIterator[None]:
-        """Tell a state everything that is known, and every change for as long as the block lasts.
+        """Report all known objects and every change to a state, inside the block.
 
         The block begins when all known objects have been reported.
 

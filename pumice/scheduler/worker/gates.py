@@ -1,4 +1,4 @@
-"""Taking away the scheduling gate that holds a pod until its queue has room.
+"""Removal of the scheduling gate that holds a pod until its queue has room.
 
 A pod with annotation `scheduling.volcano.sh/queue-allocation-gate: "true"` gets a gate of that name at admission, so that autoscalers
 make no nodes for it. It goes when nothing but a node is missing, or just before the pod is bound. Pods with other gates keep it, and
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 async def open_gate(context: TermContext, meta: ObjectMeta) -> None:
-    """Take the gate of a pod away.
+    """Remove the gate of a pod.
 
     Raises:
         ApiError: The API server refuses; `Conflict` if another pod has its name.
@@ -31,10 +31,10 @@ async def open_gate(context: TermContext, meta: ObjectMeta) -> None:
 
 
 class GateOpener(PodRequests[Decision]):
-    """Takes the gates away that cycles name, several at once."""
+    """Removes gates as cycles decide, several concurrently."""
 
     def __init__(self, context: TermContext) -> None:
-        """Make an opener; `run` must run."""
+        """Create an opener; `run` must run."""
         super().__init__(context, "gates", Backoff(base=0.5, cap=30.0, seed="gates"))
 
     def open(self, keys: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The loop: wait for news, run a cycle, hand on what it decided."""
+"""The loop: wait for changes, run a cycle, pass its decisions on."""
 
 import asyncio
 import logging
@@ -39,9 +39,8 @@ logger = logging.getLogger(__name__)
 class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     """The scheduler of one process.
 
-    Nothing that matters is remembered: the state is built from the caches whenever this process
-    starts to lead, and whatever was under way when an earlier leader ended shows in the cluster or is
-    decided again.
+    It has no state that a restart could lose: the state is built from the caches when this process starts to lead, and
+    unfinished work of an earlier leader is visible in the cluster or decided again.
 
     Attributes:
         config: How to schedule, and the file that says so.
@@ -61,7 +60,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         clock: Clock | None = None,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
-        """Make a worker; its `tasks` must run.
+        """Create a worker; its `tasks` must run.
 
         Args:
             client: Session with the API server.
@@ -90,7 +89,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         return {"configuration": lambda: self.config.problem}
 
     def tasks(self) -> tuple[SupervisedTask, ...]:
-        """Everything that must run, for `run_until_stopped`."""
+        """All tasks that must run, for `run_until_stopped`."""
         file = self.config.file
         follows = (SupervisedTask("configuration", file.run),) if file is not None else ()
         return (*follows, *super().tasks())
@@ -112,7 +111,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
 
 
 class _Term:
-    """The time for which this process leads without a break: one state, and the writers it feeds."""
+    """The scheduler while this process is the leader: one state and its writers."""
 
     def __init__(self, worker: SchedulerWorker) -> None:
         self._config = worker.config
@@ -158,7 +157,7 @@ class _Term:
                 recorder.record(self._lease, "Warning", "ConfigUnusable", str(problem))
             else:
                 recorder.record(
-                    self._lease, "Normal", "ConfigLoaded", f"{self._config.file.path} is in force"
+                    self._lease, "Normal", "ConfigLoaded", f"{self._config.file.path} is in effect"
                 )
         self._news.set()
 
@@ -224,7 +223,7 @@ class _Term:
         for event in result.events:
             key = f"{event.namespace}/{event.name}"
             if event.kind == POD.kind and key in victims:
-                of_victims[key] = event  # told when the eviction has been carried out
+                of_victims[key] = event  # recorded after the eviction
             else:
                 self._record(event)
         self._evictor.evict(result.evicted, of_victims)

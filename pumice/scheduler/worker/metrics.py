@@ -1,4 +1,4 @@
-"""What the scheduler counts."""
+"""The scheduler's metrics."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -12,7 +12,7 @@ _WAIT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class SchedulerMetrics:
-    """Counters of one scheduler.
+    """Metrics of one scheduler.
 
     Attributes:
         registry: Where they are registered; a registry of their own unless one is given.
@@ -27,14 +27,14 @@ class SchedulerMetrics:
         pending: PodGroups that wait, after the last cycle.
         nodes: Nodes known.
         leading: 1 while this process schedules.
-        config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in force.
+        config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
         config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
         config_missing: 1 for each action and plugin of the configuration that this version lacks.
         volcano: Volcano's metrics, under their names.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the counters."""
+        """Register the metrics."""
         self.registry = registry or CollectorRegistry()
         self.cycles = self._counter("cycles", "Scheduling cycles run.")
         self.cycle_seconds = self._histogram(
@@ -63,7 +63,7 @@ class SchedulerMetrics:
         self.leading = self._gauge("leading", "1 while this process schedules.")
         self.config_unusable = self._gauge(
             "config_unusable",
-            "1 while the configuration file cannot be used and an earlier one is in force.",
+            "1 while the configuration file cannot be used and an earlier one is in effect.",
         )
         self.config_reads = self._counter(
             "config_reads", "Changes of the configuration file.", "result"

@@ -1,4 +1,4 @@
-"""What carrying out bindings and evictions has in common: one request a pod, several pods at once, delays after failures."""
+"""Shared by bindings and evictions: one request for each pod, several pods concurrently, delays after failures."""
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -34,7 +34,7 @@ class PodRequests(ABC, Generic[D]):
     """Sends the requests that cycles decide on, by `namespace/name` of their pods."""
 
     def __init__(self, context: TermContext, name: str, backoff: Backoff) -> None:
-        """Make a sender with a delay after each failure; `run` must run."""
+        """Create a sender with a delay after each failure; `run` must run."""
         self._context = context
         self._pods = context.caches.pods
         self._queue: WorkQueue[str] = WorkQueue(name)
@@ -43,7 +43,7 @@ class PodRequests(ABC, Generic[D]):
         self._failures: dict[str, tuple[str, int]] = {}
 
     async def run(self, workers: int) -> None:
-        """Send requests until cancelled, so many at once."""
+        """Send requests until cancelled, several concurrently."""
         try:
             await self._queue.work(self._turn, workers)
         finally:
@@ -82,7 +82,7 @@ class PodRequests(ABC, Generic[D]):
 
     def _failed(self, key: str, decision: D, error: ApiError) -> float:
         """Note a failure; return for how many seconds nothing is asked about the pod."""
-        # Failures of pods that are gone are forgotten here, with those of earlier pods of the same name.
+        # Drop failures of removed pods, and those of earlier pods with the same name.
         known = {
             each: found for each, found in self._failures.items() if self._is_there(each, found[0])
         }

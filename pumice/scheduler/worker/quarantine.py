@@ -26,7 +26,7 @@ class Quarantine:
     """
 
     def __init__(self, context: TermContext) -> None:
-        """Make an empty quarantine; `run` must run."""
+        """Create an empty quarantine; `run` must run."""
         self._context = context
         self._queue: WorkQueue[str] = WorkQueue("quarantine")
         self._gang_backoff = Backoff(base=1.0, cap=300.0, seed="quarantine")

@@ -36,7 +36,7 @@ class QueueStatuses:
     """Writes what queues hold."""
 
     def __init__(self, context: TermContext) -> None:
-        """Make a writer; `run` must run."""
+        """Create a writer; `run` must run."""
         self._client = context.client
         self._clock = context.clock
         self._queues = context.caches.queues

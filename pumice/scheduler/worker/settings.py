@@ -1,4 +1,4 @@
-"""Settings of the scheduler's process; what to schedule by stands in its configuration file."""
+"""Settings of the scheduler's process; its configuration file has the scheduling settings."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from pumice.scheduler.reports import ReportDelays
 __all__ = ["DELAYS", "WorkerSettings"]
 
 DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=5.0)
-"""In a cluster: what passes within a moment is not worth a write."""
+"""Delays in a cluster: short-lived states are not written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings(ElectionSettings):
-    """How the worker works.
+    """Settings of the worker.
 
     Attributes:
         scheduler_names: `schedulerName` of the pods that are placed; others only take room.

@@ -1,4 +1,4 @@
-"""Writing the statuses of PodGroups that cycles computed.
+"""Writes of PodGroup statuses that cycles computed.
 
 A write carries the resourceVersion of the PodGroup that the status was computed from. When the PodGroup has changed
 since (the Job controller has reset it to Pending, for example), the API server answers with a conflict, and the assumed status
@@ -23,7 +23,7 @@ class PodGroupStatuses:
     """Writes the statuses that the state assumes."""
 
     def __init__(self, context: TermContext) -> None:
-        """Make a writer; `run` must run."""
+        """Create a writer; `run` must run."""
         self._client = context.client
         self._assumed = context.state.assumed
         self._delay = context.state.delays.counts

@@ -1,4 +1,4 @@
-"""Volcano's metrics of a scheduler, under Volcano's names, for dashboards and alerts that ask for these.
+"""Volcano's metrics of a scheduler, under Volcano's names, for existing dashboards and alerts.
 
 A metric is here if this scheduler can fill it with what its name says; `docs/metrics.md` lists the others. Gauges by queue are
 computed when they are read (`queue_metrics`).

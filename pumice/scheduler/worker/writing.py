@@ -25,7 +25,7 @@ class WriteQueue:
         write: Callable[[str], Awaitable[None]],
         metrics: SchedulerMetrics,
     ) -> None:
-        """Make a queue; `run` must run.
+        """Create a queue; `run` must run.
 
         Args:
             name: Kind of the objects, in logs and metrics.
@@ -48,7 +48,7 @@ class WriteQueue:
         self._metrics.writes.labels(self._name, result).inc()
 
     async def run(self, workers: int) -> None:
-        """Write until cancelled, so many objects at once."""
+        """Write until cancelled, several objects concurrently."""
         try:
             await self._queue.work(self._turn, workers)
         finally:
@@ -58,7 +58,7 @@ class WriteQueue:
         try:
             await self._write(key)
         except ApiError as error:
-            # A conflict is no fault: the watch is about to show what changed, and the next turn decides on that.
+            # A conflict is not an error: the watch will show the change, and the next turn uses it.
             level, result = logging.WARNING, "failed"
             if isinstance(error, Conflict):
                 level, result = logging.DEBUG, "conflict"

@@ -32,7 +32,7 @@ class KnownTemplates(dict[bytes, None]):
         try:
             key = self._encode(template)
         except (ValueError, TypeError, OverflowError, RecursionError):
-            return b""  # it holds numbers without end, or text that is none
+            return b""  # it has excessive numbers, or invalid text
         return key if len(key) <= _LONGEST else b""
 
     def add(self, key: bytes) -> None:

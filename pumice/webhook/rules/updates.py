@@ -95,7 +95,7 @@ def judge_update(
     if not after.suggestions.spent:
         before = _judged(case, standing, old, Suggestions())
     if after.suggestions.spent or before.suggestions.spent:
-        # Some problems have a suggestion, others went without: they compare only without any.
+        # Only some problems have a suggestion, so they are compared without suggestions.
         after = _judged(case, checks, new, Suggestions(0))
         before = _judged(case, standing, old, Suggestions(0))
     inside = Within(covered)
@@ -105,7 +105,9 @@ def judge_update(
 
     def brought(found: FieldError) -> bool:
         if after.is_crash(found):
-            return True  # the update has not been judged, though the same was so before
+            return (
+                True  # the update was not checked, although the stored object has the same problem
+            )
         if found.path in inside:
             return False
         path = moved.before(found.path)

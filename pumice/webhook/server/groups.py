@@ -24,7 +24,7 @@ class GroupsFile(FollowedFile):
     """Resource groups of a file that may change."""
 
     kept = "the groups read before stay"
-    none = "no resource groups are in force"
+    none = "no resource groups are in effect"
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class GroupsFile(FollowedFile):
         self._metrics.groups.set(len(groups))
         self._warn(warnings)
         names = ", ".join(group.name or "?" for group in groups.groups) or "none"
-        logger.info("resource groups of %s in force: %s", self.path, names)
+        logger.info("resource groups of %s in effect: %s", self.path, names)
 
     def hold(self, why: str) -> None:
         """Record that the groups in effect are not those of the file."""

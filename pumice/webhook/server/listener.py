@@ -52,7 +52,7 @@ class _Routes:
         """Answer a request.
 
         Raises:
-            HttpError: The answer is this error, which is counted and logged.
+            HttpError: The request is answered with this error, which is counted and logged.
         """
         path = endpoint_of(request)
         try:

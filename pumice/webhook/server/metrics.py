@@ -69,7 +69,7 @@ class ServerMetrics:
         self.body_bytes = gauge(f"{name}body_bytes", text)
         text = "Large reviews that wait until others are answered."
         self.bodies_waiting = gauge(f"{name}bodies_waiting", text)
-        self.groups = gauge(f"{name}resource_groups", "Resource groups in force.")
+        self.groups = gauge(f"{name}resource_groups", "Resource groups in effect.")
         text = "Whether the file of resource groups is missing or wrong, so that the last good one holds."
         self.conf_unusable = gauge(f"{name}conf_unusable", text)
         text = "Versions of the file of resource groups that were met."

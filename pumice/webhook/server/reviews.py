@@ -35,7 +35,7 @@ __all__ = ["Reviews", "endpoint_of", "log_crash"]
 _NAME = "pumice.webhook"
 _ADVICE = "/if-this-fails"
 log = structlog.stdlib.get_logger(_NAME)
-logger = logging.getLogger(_NAME)  # asking it for its level costs less
+logger = logging.getLogger(_NAME)  # asking the logger for its level costs less
 
 _TYPE = "application/json"
 _HEADERS = CIMultiDict(JSON)  # aiohttp copies it at once, and a dict key by key

@@ -128,9 +128,9 @@ class ControllerStage(Stage):
     def events(self) -> list[tuple[str, str]]:
         return [(event["type"], event["reason"]) for event in self.all(EVENT)]
 
-    def story(self) -> str:
+    def summary(self) -> str:
         jobs = (f"{name} {self.phase(name)}" for name in self.names(JOB))
-        return f"Jobs: {', '.join(jobs) or 'none'}; {super().story()}"
+        return f"Jobs: {', '.join(jobs) or 'none'}; {super().summary()}"
 
     def end(self) -> dict[str, Raw]:
         """Everything that there is, without what differs from one telling to the next."""

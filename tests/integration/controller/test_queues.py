@@ -80,7 +80,7 @@ class QueueStage(ControllerStage):
             f"{reason} about {name}: {text}",
         )
 
-    def story(self) -> str:
+    def summary(self) -> str:
         queues = (
             f"{each['metadata']['name']} {each.get('status')}" for each in self.store.list(QUEUE)
         )
@@ -355,7 +355,7 @@ async def _story(stage: QueueStage) -> None:
 
 
 async def _told(last: int | None, *, after: bool) -> tuple[Raw, MortalClient]:
-    """How the story ends, and the client of the controller that is killed at a write."""
+    """How the summary ends, and the client of the controller that is killed at a write."""
     async with (
         quick_cluster() as cluster,
         Client.connect(server=cluster.url) as client,

@@ -1,6 +1,6 @@
 """A controller that is killed at a write, before it is sent or before its answer arrives.
 
-The same story is told once undisturbed and then, in namespaces of its own, once for each write. A second
+The same scenario is told once undisturbed and then, in namespaces of its own, once for each write. A second
 controller takes over, and everything must end as it did undisturbed.
 """
 
@@ -23,7 +23,7 @@ Raw = dict[str, Any]
 class MortalClient(Client):
     """Counts writes, and never answers again once it has come to a given one.
 
-    How many writes of a status it takes to tell a story depends on how fast everybody is; what is created and
+    How many writes of a status it takes to tell a scenario depends on how fast everybody is; what is created and
     deleted is certain.
     """
 
@@ -69,7 +69,7 @@ class MortalClient(Client):
 
 ALIVE = frozenset({"job-controller", "gc-controller"})
 
-Story = Callable[[ControllerStage], Awaitable[None]]
+JobScenario = Callable[[ControllerStage], Awaitable[None]]
 
 
 def _job(**ends: str) -> Raw:
@@ -134,9 +134,9 @@ async def _finish(stage: ControllerStage) -> None:
 
 
 async def _tell(
-    cluster: EmbeddedCluster, namespace: str, story: Story, last: int | None, after: bool
+    cluster: EmbeddedCluster, namespace: str, scenario: JobScenario, last: int | None, after: bool
 ) -> tuple[dict[str, Raw], MortalClient]:
-    """How a story ends, and the client of the controller that told it."""
+    """How a scenario ends, and the client of the controller that told it."""
     head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     cluster.store.create(head)
     async with (
@@ -147,7 +147,7 @@ async def _tell(
         mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
         stage = ControllerStage(cluster, client, namespace)
         playing = asyncio.create_task(stage.schedule())
-        telling = asyncio.create_task(_to_the_end(stage, story))
+        telling = asyncio.create_task(_to_the_end(stage, scenario))
         try:
             async with stage.controller(mortal, controllers=ALIVE):
                 dying = asyncio.create_task(mortal.dead.wait())
@@ -164,23 +164,28 @@ async def _tell(
         return stage.end(), mortal
 
 
-async def _to_the_end(stage: ControllerStage, story: Story) -> None:
-    await story(stage)
+async def _to_the_end(stage: ControllerStage, scenario: JobScenario) -> None:
+    await scenario(stage)
     await stage.until(lambda: not stage.all(POD_GROUP) and not stage.all(SERVICE), "the clean-up")
     await stage.until(lambda: "plugin-svc" not in str(stage.job()["status"]), "the last status")
 
 
 # What is stored when a controller dies before a write is what is stored when it dies after the write before that one.
 @pytest.mark.parametrize(
-    ("story", "after"),
+    ("scenario", "after"),
     [(_completes, False), (_is_aborted, True), (_loses_a_pod, False), (_is_scaled, True)],
     ids=["completes", "is aborted", "loses a pod", "is scaled"],
 )
-async def test_the_end_is_the_same(cluster: EmbeddedCluster, story: Story, after: bool) -> None:
-    expected, calm = await _tell(cluster, "undisturbed", story, None, after)
+async def test_the_end_is_the_same(
+    cluster: EmbeddedCluster, scenario: JobScenario, after: bool
+) -> None:
+    expected, calm = await _tell(cluster, "undisturbed", scenario, None, after)
     assert calm.certain >= 10
     told = await asyncio.gather(
-        *(_tell(cluster, f"killed-{number}", story, number, after) for number in range(calm.writes))
+        *(
+            _tell(cluster, f"killed-{number}", scenario, number, after)
+            for number in range(calm.writes)
+        )
     )
     assert all(mortal.dead.is_set() for _, mortal in told[: calm.certain])
     for number, (end, _) in enumerate(told):

@@ -75,6 +75,6 @@ class SchedulerStage(Stage):
     def events(self, reason: str) -> list[Raw]:
         return [each for each in self.all(EVENT) if each["reason"] == reason]
 
-    def story(self) -> str:
+    def summary(self) -> str:
         phases = (f"{name} {self.phase(name)}" for name in self.names(POD_GROUP))
-        return f"PodGroups: {', '.join(phases) or 'none'}; {super().story()}"
+        return f"PodGroups: {', '.join(phases) or 'none'}; {super().summary()}"

@@ -12,7 +12,7 @@ from pumice.cluster.errors import Unavailable
 from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import load_config
 from tests.integration.scheduler.stage import SchedulerStage
-from tests.unit.scheduler.scenes import config_text
+from tests.unit.scheduler.scenarios import config_text
 
 Raw = dict[str, Any]
 C = TypeVar("C", bound=Client)
@@ -104,30 +104,30 @@ def _owners(stage: SchedulerStage) -> list[str]:
 
 def _watch_order(stage: SchedulerStage) -> list[str]:
     """What happens, in order: claims that become bound and pods that get a node."""
-    story: list[str] = []
+    summary: list[str] = []
 
     def note(change: StoredWrite) -> None:
         new, old = change.new.obj, change.old.obj if change.old else {}
         if change.resource == ("", "persistentvolumeclaims"):
             before = (old.get("status") or {}).get("phase")
             if (new.get("status") or {}).get("phase") == "Bound" != before:
-                story.append("claim")
+                summary.append("claim")
         had_node = (old.get("spec") or {}).get("nodeName")
         if change.resource == ("", "pods") and new["spec"].get("nodeName") and not had_node:
-            story.append("pod")
+            summary.append("pod")
 
     stage.store.storage.listen(note)
-    return story
+    return summary
 
 
 async def test_the_claims_of_a_gang_are_bound_before_its_pods(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="8")
     _class(stage, "made")
     _gang(stage, "made")
-    story = _watch_order(stage)
+    summary = _watch_order(stage)
     async with stage.scheduler(config=_config()):
         await stage.until(lambda: stage.phase("train") == "Running")
-        assert story == ["claim"] * 3 + ["pod"] * 3
+        assert summary == ["claim"] * 3 + ["pod"] * 3
         assert _selected(stage) == ["node1"] * 3
         await stage.calm()
         assert await stage.still()
@@ -139,10 +139,10 @@ async def test_volumes_that_exist_are_reserved_each_for_one_claim(stage: Schedul
     for number in range(4):
         _volume(stage, f"disk-{number}", "local")
     _gang(stage, "local")
-    story = _watch_order(stage)
+    summary = _watch_order(stage)
     async with stage.scheduler(config=_config()):
         await stage.until(lambda: stage.phase("train") == "Running")
-        assert story == ["claim"] * 3 + ["pod"] * 3
+        assert summary == ["claim"] * 3 + ["pod"] * 3
         assert _owners(stage) == ["data-0", "data-1", "data-2", ""]
         assert _selected(stage) == [""] * 3
 

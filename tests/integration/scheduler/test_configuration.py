@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_used_leaves_the_last_good_one_in_force(
     problem = str(in_force.config.problem)
     assert 'unknown action "alocate"' in problem
     assert problem.endswith(
-        "(and 1 more, see the log); the configuration read before stays in force"
+        "(and 1 more, see the log); the configuration read before stays in effect"
     )
     assert in_force.value("config_unusable") == 1
     assert in_force.value("config_reads_total", result="failed") == 1

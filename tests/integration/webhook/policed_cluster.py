@@ -77,7 +77,7 @@ _VALIDATION: Raw = {"validations": [{"expression": "!('mutated' in object.?data.
 
 
 def _canary(sort: str, spec: Raw) -> list[Raw]:
-    """A policy about one ConfigMap: once it is in force, those installed before it are."""
+    """A policy about one ConfigMap: once it is in effect, those installed before it are."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     constraints = {"resourceRules": [{**rule, "operations": ["CREATE"]}]}
     of_canary = {"name": "canary", "expression": f"object.metadata.name == '{_CANARY}'"}
@@ -102,7 +102,7 @@ def _canary(sort: str, spec: Raw) -> list[Raw]:
 
 
 async def _until_known(api: Client, *, known: bool) -> None:
-    """Wait until the canary is in force, or no more."""
+    """Wait until the canary is in effect, or no more."""
 
     async def is_known() -> bool:
         return await _is_refused(api) == known

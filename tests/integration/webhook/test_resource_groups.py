@@ -58,7 +58,7 @@ def mount(tmp_path: Path) -> Mount:
 
 
 class Taken:
-    """What a file has put into force."""
+    """What a file has put into effect."""
 
     def __init__(self, path: Path) -> None:
         self.metrics = ServerMetrics()
@@ -77,7 +77,7 @@ class Taken:
 
 def test_a_file_counts_from_when_it_first_appears(mount: Mount) -> None:
     taken = Taken(mount.file)
-    assert taken.problem() == (f"{mount.file}: is not there yet; no resource groups are in force")
+    assert taken.problem() == (f"{mount.file}: is not there yet; no resource groups are in effect")
     assert taken.value("conf_unusable") == 1
     mount.write(groups("a", "b"))
     assert taken.file.look()
@@ -116,7 +116,7 @@ def test_a_bad_file_at_the_start_is_no_reason_not_to_start(tmp_path: Path) -> No
     file = tmp_path / NAME
     file.write_bytes(b"\xff")
     taken = Taken(file)
-    assert str(taken.problem()).endswith("byte 0xff; no resource groups are in force")
+    assert str(taken.problem()).endswith("byte 0xff; no resource groups are in effect")
     file.write_text(groups("a"))
     assert taken.file.look()
     assert taken.names == [["a"]]

@@ -43,7 +43,7 @@ def test_stars_are_everything() -> None:
 def test_minutes(field: str, values: set[int]) -> None:
     found = calendar(f"{field} * * * *")
     assert found.minutes == values
-    assert found.oddities == ()
+    assert found.ignored_parts == ()
 
 
 def test_names_of_months_and_weekdays_in_any_case() -> None:
@@ -129,7 +129,7 @@ def test_intervals(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds", "oddity"),
+    ("text", "seconds", "ignored_part"),
     [
         ("@every 0s", 1, "less than a second"),
         ("@every -5m", 1, "less than a second"),
@@ -137,15 +137,15 @@ def test_intervals(text: str, seconds: int) -> None:
         ("@every 90.5s", 90, '"90.5s" counts as 90s'),
     ],
 )
-def test_intervals_that_count_as_others(text: str, seconds: int, oddity: str) -> None:
+def test_intervals_that_count_as_others(text: str, seconds: int, ignored_part: str) -> None:
     found = parse_schedule(text)
     assert isinstance(found, Interval)
     assert found.seconds == seconds
-    assert [oddity in each for each in found.oddities] == [True]
+    assert [ignored_part in each for each in found.ignored_parts] == [True]
 
 
 @pytest.mark.parametrize(
-    ("text", "same", "oddity"),
+    ("text", "same", "ignored_part"),
     [
         ("*-5 * * * *", "* * * * *", '"*-5" counts as "*"'),
         ("?-x/2 * * * *", "? * * * *", '"?-x" counts as "?"'),
@@ -153,9 +153,9 @@ def test_intervals_that_count_as_others(text: str, seconds: int, oddity: str) ->
         ("1, * * * *", "1 * * * *", "comma"),
     ],
 )
-def test_what_does_not_count_is_reported(text: str, same: str, oddity: str) -> None:
+def test_what_does_not_count_is_reported(text: str, same: str, ignored_part: str) -> None:
     found = calendar(text)
-    assert oddity in found.oddities[0]
+    assert ignored_part in found.ignored_parts[0]
     if "/" not in text:
         assert found.minutes == calendar(same).minutes
 
@@ -163,9 +163,9 @@ def test_what_does_not_count_is_reported(text: str, same: str, oddity: str) -> N
 def test_what_is_said_again_and_again_is_complained_of_once() -> None:
     """Each complaint holds the field, so that together they would be as long as its square."""
     many = 100_000
-    (oddity,) = calendar(f"{',' * many}1 * * * *").oddities
-    assert len(oddity) < 2 * many
-    assert calendar(f"{'*-5,' * many}1 * * * *").oddities == ('"*-5" counts as "*"',)
+    (ignored_part,) = calendar(f"{',' * many}1 * * * *").ignored_parts
+    assert len(ignored_part) < 2 * many
+    assert calendar(f"{'*-5,' * many}1 * * * *").ignored_parts == ('"*-5" counts as "*"',)
     assert calendar(f"{'*/1,' * many}1 * * * *").minutes == MINUTES
 
 

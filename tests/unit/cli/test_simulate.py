@@ -71,10 +71,10 @@ def test_jobs_of_one_generated_name_are_several(pumice: Pumice) -> None:
 
 
 def test_bound_pods_run_in_the_next_cycle(pumice: Pumice) -> None:
-    world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
-    first = simulate(pumice, *world)
+    objects = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
+    first = simulate(pumice, *objects)
     assert first.json["podGroups"]["default/pg"]["phase"] == "Inqueue"
-    third = simulate(pumice, *world, options=("--cycles", 3))
+    third = simulate(pumice, *objects, options=("--cycles", 3))
     assert third.json["podGroups"]["default/pg"]["phase"] == "Running"
     assert [cycle["binds"] for cycle in third.json["cycles"]] == [{"default/p-0": "n"}, {}, {}]
 
@@ -84,16 +84,22 @@ def test_a_node_that_is_given_and_a_phase_are_honoured(pumice: Pumice) -> None:
     other = pod("other", schedulerName="default-scheduler", node="n", phase="Running", cpu="1")
     done = pod("done", node="n", phase="Succeeded", cpu="4")
     waiting = pod("p-0", group="pg", cpu="1")
-    world = [node("n", "4"), queue(), pod_group("pg", 1), done, waiting]
-    assert simulate(pumice, *world, taken).code == 0
-    assert simulate(pumice, *world, taken, other).code == 1
+    objects = [node("n", "4"), queue(), pod_group("pg", 1), done, waiting]
+    assert simulate(pumice, *objects, taken).code == 0
+    assert simulate(pumice, *objects, taken, other).code == 1
 
 
 def test_terminating_pods_make_room_one_cycle_later(pumice: Pumice) -> None:
     leaving = pod("leaving", node="n", phase="Running", cpu="4")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
-    world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="4"), leaving)
-    ran = simulate(pumice, *world, options=("--cycles", 2))
+    objects = (
+        node("n", "4"),
+        queue(),
+        pod_group("pg", 1),
+        pod("p-0", group="pg", cpu="4"),
+        leaving,
+    )
+    ran = simulate(pumice, *objects, options=("--cycles", 2))
     first, second = ran.json["cycles"]
     assert (first["binds"], first["pipelined"]) == ({}, {"default/p-0": "n"})
     assert second["binds"] == {"default/p-0": "n"}
@@ -220,10 +226,10 @@ def test_what_contradicts_its_runtime_class_is_refused(pumice: Pumice) -> None:
 def test_the_moment(pumice: Pumice) -> None:
     group = pod_group("pg", 1)
     group["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-    world = (node("n", "4"), queue(), group, pod("p-0", group="pg", cpu="8"))
+    objects = (node("n", "4"), queue(), group, pod("p-0", group="pg", cpu="8"))
 
     def stamped(*options: object) -> str:
-        ran = simulate(pumice, *world, options=options)
+        ran = simulate(pumice, *objects, options=options)
         found: str = ran.json["podGroups"]["default/pg"]["conditions"][0]["lastTransitionTime"]
         return found
 
@@ -233,8 +239,8 @@ def test_the_moment(pumice: Pumice) -> None:
 
 
 def test_timings(pumice: Pumice) -> None:
-    world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
-    ran = simulate(pumice, *world, options=("--cycles", 2, "--timings"))
+    objects = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
+    ran = simulate(pumice, *objects, options=("--cycles", 2, "--timings"))
     lines = [json.loads(line) for line in ran.err.splitlines()]
     assert [list(line) for line in lines] == [
         ["cycle", "nodes", "pods", "decided", "cpu_seconds"]

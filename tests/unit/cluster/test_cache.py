@@ -119,7 +119,7 @@ async def test_after_410_subscribers_hear_the_difference_only(
         cache.subscribe(diary)
         diary.entries.clear()
         await until(lambda: api.watching == 1)
-        # While the watch is broken the world moves on and the server forgets how.
+        # While the watch is broken objects change and the server drops the events.
         for _ in range(2):
             api.answer_next(503, status(503, "Busy"))
         await api.cut_watches()

@@ -29,7 +29,7 @@ from pumice.controller.jobs.subject import read
 from pumice.controller.owners import controls
 from pumice.controller.plan import CreateObject, PatchStatus, Plan
 from tests.kit.builders import job, task
-from tests.unit.controller.world import World
+from tests.unit.controller.fake_cluster import FakeCluster
 
 Raw = dict[str, Any]
 
@@ -62,7 +62,7 @@ TASKS = st.lists(st.integers(0, 4), min_size=1, max_size=2)
 class History(RuleBasedStateMachine):
     """A Job and everything that may happen to it."""
 
-    world: World
+    cluster: FakeCluster
 
     @initialize(
         sizes=TASKS, spec=JOBS, strict=st.booleans(), chained=st.booleans(), runs=st.booleans()
@@ -71,27 +71,27 @@ class History(RuleBasedStateMachine):
         tasks = [task(f"t{at}", size) for at, size in enumerate(sizes)]
         if chained and len(tasks) > 1:
             tasks[1]["dependsOn"] = {"name": ["t0"]}
-        self.world = World(job("train", tasks, uid="u1", **spec), strict=strict)
+        self.cluster = FakeCluster(job("train", tasks, uid="u1", **spec), strict=strict)
         self.killed: set[str] = set()
         if runs:  # what happens to a Job that runs is rarely reached from its beginning
             for _ in range(3):
-                self.world.look()
+                self.cluster.look()
                 self.admit()
-            self.world.run()
-            self.world.look()
+            self.cluster.run()
+            self.cluster.look()
 
     # Passes
 
     @rule(writes=st.none() | st.integers(0, 4))
     def look(self, writes: int | None) -> None:
         """A pass, after some of whose writes the controller may be killed."""
-        self.judge(self.world.plan())
-        self.world.look_until(writes)
+        self.judge(self.cluster.plan())
+        self.cluster.look_until(writes)
 
     def judge(self, plan: Plan) -> None:
-        world = self.world
+        cluster = self.cluster
         made = [step for step in plan.steps if isinstance(step, CreateObject) and step.kind == POD]
-        assert not (made and world.phase in FINISHED), "a finished Job makes a pod"
+        assert not (made and cluster.phase in FINISHED), "a finished Job makes a pod"
         for step in plan.steps:
             if isinstance(step, PatchStatus):
                 phase = step.status["state"]["phase"]
@@ -100,12 +100,12 @@ class History(RuleBasedStateMachine):
 
     def adds_up(self, status: Raw) -> None:
         """Every pod that exists, and each that succeeded and is gone, is counted once."""
-        world = self.world
-        subject = read(world.job)
+        cluster = self.cluster
+        subject = read(cluster.job)
         names = PodNames(subject)
         own = [
             pod
-            for pod in (msgspec.convert(each, Pod) for each in world.pods.values())
+            for pod in (msgspec.convert(each, Pod) for each in cluster.pods.values())
             if controls(subject.metadata, pod.metadata)
         ]
         noted = status.get("controlledResources", {})
@@ -124,18 +124,18 @@ class History(RuleBasedStateMachine):
 
     @rule()
     def admit(self) -> None:
-        if self.world.group is not None:
-            self.world.admit()
+        if self.cluster.group is not None:
+            self.cluster.admit()
 
     @rule()
     def tear(self) -> None:
-        if self.world.group is not None:
-            self.world.admit("Unknown")
+        if self.cluster.group is not None:
+            self.cluster.admit("Unknown")
 
     def pick(self, number: int, *phases: str) -> str | None:
         found = [
             name
-            for name, pod in self.world.pods.items()
+            for name, pod in self.cluster.pods.items()
             if not pod["metadata"].get("deletionTimestamp")
             and (pod.get("status") or {}).get("phase", "Pending") in phases
         ]
@@ -144,78 +144,78 @@ class History(RuleBasedStateMachine):
     @rule(number=st.integers(0, 7))
     def start(self, number: int) -> None:
         if name := self.pick(number, "Pending", ""):
-            self.world.run(name)
+            self.cluster.run(name)
 
     @rule(number=st.integers(0, 7))
     def succeed(self, number: int) -> None:
         if name := self.pick(number, "Running"):
-            self.world.succeed(name)
+            self.cluster.succeed(name)
 
     @rule(number=st.integers(0, 7))
     def fail(self, number: int) -> None:
         if name := self.pick(number, "Pending", "Running"):
-            self.world.fail(name)
+            self.cluster.fail(name)
 
     @rule(number=st.integers(0, 7))
     def evict(self, number: int) -> None:
         if name := self.pick(number, "Pending", "Running", "Failed", "Succeeded"):
-            self.world.evict(name)
+            self.cluster.evict(name)
 
     @rule(number=st.integers(0, 7))
     def vanish(self, number: int) -> None:
         if name := self.pick(number, "Pending", "Running", "Failed", "Succeeded"):
-            self.world.vanish(name)
+            self.cluster.vanish(name)
 
     @rule()
     def exit(self) -> None:
         """Pods that are being removed exit 0 on SIGTERM."""
-        for name, pod in self.world.pods.items():
+        for name, pod in self.cluster.pods.items():
             runs = (pod.get("status") or {}).get("phase") == "Running"
             if runs and pod["metadata"].get("deletionTimestamp"):
                 self.killed.add(pod["metadata"]["uid"])
-                self.world.succeed(name)
+                self.cluster.succeed(name)
 
     @rule()
     def reap(self) -> None:
-        self.world.reap()
+        self.cluster.reap()
 
     @rule(action=st.sampled_from(ACTIONS))
     def command(self, action: str) -> None:
-        self.world.command(action)
+        self.cluster.command(action)
 
     @rule(size=st.integers(0, 4))
     def scale(self, size: int) -> None:
-        self.world.job["spec"]["tasks"][0]["replicas"] = size
+        self.cluster.job["spec"]["tasks"][0]["replicas"] = size
 
     @rule(seconds=st.sampled_from([1.0, 20.0, 700.0]))
     def wait(self, seconds: float) -> None:
-        self.world.now += seconds
+        self.cluster.now += seconds
 
     @invariant()
     def knows_its_phase(self) -> None:
-        if hasattr(self, "world"):
-            assert self.world.phase in ("", *PHASES)
+        if hasattr(self, "cluster"):
+            assert self.cluster.phase in ("", *PHASES)
 
     def teardown(self) -> None:
         """Left alone, the controller comes to rest."""
-        if hasattr(self, "world"):
+        if hasattr(self, "cluster"):
             for _ in range(40):
-                plan = self.world.plan()
+                plan = self.cluster.plan()
                 leaving = [
-                    p for p in self.world.pods.values() if p["metadata"].get("deletionTimestamp")
+                    p for p in self.cluster.pods.values() if p["metadata"].get("deletionTimestamp")
                 ]
                 if not plan and not leaving:
                     return
                 self.judge(plan)
-                self.world.look()
-                self.world.reap()
-            assert not self.world.plan()
+                self.cluster.look()
+                self.cluster.reap()
+            assert not self.cluster.plan()
 
 
 class Incidents(RuleBasedStateMachine):
     """A Job whose pods fail and are evicted, each of which is answered by one restart of a pod."""
 
-    world: World
+    cluster: FakeCluster
 
     @initialize(size=st.integers(2, 4), enough=st.integers(1, 2))
     def begin(self, size: int, enough: int) -> None:
@@ -228,21 +228,21 @@ class Incidents(RuleBasedStateMachine):
             maxRetry=1000,
             minAvailable=enough,
         )
-        self.world = World(manifest)
-        self.world.settle()
-        self.world.admit()
-        self.world.settle()
+        self.cluster = FakeCluster(manifest)
+        self.cluster.settle()
+        self.cluster.admit()
+        self.cluster.settle()
         self.incidents: set[str] = set()
 
     def pick(self, number: int, *phases: str) -> str | None:
         """A pod that the controller has seen and is not about to remove."""
-        world = self.world
-        noted = world.status.get("controlledResources", {}).get(job_pods.PODS, "")
-        names = PodNames(read(world.job))
+        cluster = self.cluster
+        noted = cluster.status.get("controlledResources", {}).get(job_pods.PODS, "")
+        names = PodNames(read(cluster.job))
         known = podsets.read(noted, names)
         found = [
             name
-            for name, pod in world.pods.items()
+            for name, pod in cluster.pods.items()
             if name in known
             and not pod["metadata"].get("deletionTimestamp")
             and keys.OUT_OF_SYNC not in pod["metadata"]["annotations"]
@@ -252,53 +252,53 @@ class Incidents(RuleBasedStateMachine):
 
     @rule(writes=st.none() | st.integers(0, 3))
     def look(self, writes: int | None) -> None:
-        self.world.look_until(writes)
+        self.cluster.look_until(writes)
 
     @rule(number=st.integers(0, 3))
     def start(self, number: int) -> None:
         if name := self.pick(number, "Pending", ""):
-            self.world.run(name)
+            self.cluster.run(name)
 
     @rule(number=st.integers(0, 3))
     def fail(self, number: int) -> None:
         if name := self.pick(number, "Pending", "Running"):
-            self.incidents.add(self.world.pods[name]["metadata"]["uid"])
-            self.world.fail(name)
+            self.incidents.add(self.cluster.pods[name]["metadata"]["uid"])
+            self.cluster.fail(name)
 
     @rule(number=st.integers(0, 3), slowly=st.booleans())
     def evict(self, number: int, slowly: bool) -> None:
         if name := self.pick(number, "Pending", "Running", "Failed"):
-            self.incidents.add(self.world.pods[name]["metadata"]["uid"])
-            (self.world.evict if slowly else self.world.vanish)(name)
+            self.incidents.add(self.cluster.pods[name]["metadata"]["uid"])
+            (self.cluster.evict if slowly else self.cluster.vanish)(name)
 
     @rule(size=st.integers(2, 5))
     def scale(self, size: int) -> None:
         """What the controller removes because the Job shrinks was not evicted."""
-        if self.restarts() == len(self.incidents) and self.world.phase != "Restarting":
-            self.world.job["spec"]["tasks"][0]["replicas"] = size
+        if self.restarts() == len(self.incidents) and self.cluster.phase != "Restarting":
+            self.cluster.job["spec"]["tasks"][0]["replicas"] = size
 
     @rule()
     def reap(self) -> None:
-        self.world.reap()
+        self.cluster.reap()
 
     @rule()
     def settle(self) -> None:
-        self.world.settle(60)
+        self.cluster.settle(60)
 
     @rule(seconds=st.sampled_from([1.0, 60.0, 700.0]))
     def wait(self, seconds: float) -> None:
-        self.world.now += seconds
+        self.cluster.now += seconds
 
-    @precondition(lambda self: hasattr(self, "world"))
+    @precondition(lambda self: hasattr(self, "cluster"))
     @invariant()
     def never_ends(self) -> None:
-        assert self.world.phase in ("Pending", "Running", "Restarting")
+        assert self.cluster.phase in ("Pending", "Running", "Restarting")
         assert self.restarts() <= len(self.incidents), "one was answered twice"
 
     def restarts(self) -> int:
         """Failures and evictions that restarts were made for, by the events that tell of them."""
         found = 0
-        for event in self.world.events:
+        for event in self.cluster.events:
             if event.reason == "ExecuteAction":
                 _, _, more = event.message.rpartition("; and ")
                 found += event.message.count("(spec.policies[0])")
@@ -306,14 +306,14 @@ class Incidents(RuleBasedStateMachine):
         return found
 
     def teardown(self) -> None:
-        if not hasattr(self, "world"):
+        if not hasattr(self, "cluster"):
             return
         for _ in range(3):
-            self.world.settle(60)
-            self.world.now += 301
-        self.world.settle(60)
+            self.cluster.settle(60)
+            self.cluster.now += 301
+        self.cluster.settle(60)
         assert self.restarts() == len(self.incidents)
-        assert len(self.world.pods) == self.world.job["spec"]["tasks"][0]["replicas"]
+        assert len(self.cluster.pods) == self.cluster.job["spec"]["tasks"][0]["replicas"]
 
 
 HISTORIES = settings(

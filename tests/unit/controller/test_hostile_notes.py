@@ -10,7 +10,7 @@ from pumice.controller.jobs import job_pods, podsets, restarts, retries
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
-from tests.unit.controller.scenes import policy, running
+from tests.unit.controller.job_scenarios import policy, running
 
 SIZE = 1000
 NAMES = PodNames(read(job("train", [task("worker", SIZE)])))
@@ -77,30 +77,37 @@ def test_a_note_costs_no_more_than_the_pods_of_the_job(
 
 
 def test_a_moment_that_has_not_come_counts_as_now() -> None:
-    world = running(task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1m")])
-    world.vanish("train-worker-0")
-    world.look()
-    world.status["controlledResources"]["pumice.dev/evicted"] = "worker/0@9000-01-01T00:00:00Z"
-    world.look()
+    cluster = running(
+        task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1m")]
+    )
+    cluster.vanish("train-worker-0")
+    cluster.look()
+    cluster.status["controlledResources"]["pumice.dev/evicted"] = "worker/0@9000-01-01T00:00:00Z"
+    cluster.look()
     assert (
-        world.status["controlledResources"]["pumice.dev/evicted"] == "worker/0@2027-01-15T08:00:00Z"
+        cluster.status["controlledResources"]["pumice.dev/evicted"]
+        == "worker/0@2027-01-15T08:00:00Z"
     )
 
 
 def test_a_moment_before_all_that_can_be_written_is_left_out() -> None:
-    world = running(task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1m")])
-    world.status["controlledResources"]["pumice.dev/evicted"] = "worker/0@0001-01-01T00:00:00+23:00"
-    world.fail("train-worker-1")
-    world.look()
-    assert "pumice.dev/evicted" not in world.status["controlledResources"]
+    cluster = running(
+        task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1m")]
+    )
+    cluster.status["controlledResources"]["pumice.dev/evicted"] = (
+        "worker/0@0001-01-01T00:00:00+23:00"
+    )
+    cluster.fail("train-worker-1")
+    cluster.look()
+    assert "pumice.dev/evicted" not in cluster.status["controlledResources"]
 
 
 def test_a_streak_without_end_waits_as_long_as_the_longest() -> None:
-    world = running(task("worker", 2), policies=[policy("PodFailed", "RestartPod")])
-    world.status["controlledResources"]["pumice.dev/retries"] = "pod/worker/0=1/9999999999999999"
-    world.fail("train-worker-0")
-    world.look()
-    assert world.requeues[-1] == 300.0
+    cluster = running(task("worker", 2), policies=[policy("PodFailed", "RestartPod")])
+    cluster.status["controlledResources"]["pumice.dev/retries"] = "pod/worker/0=1/9999999999999999"
+    cluster.fail("train-worker-0")
+    cluster.look()
+    assert cluster.requeues[-1] == 300.0
 
 
 def test_ranges_that_repeat_are_read_once() -> None:
@@ -109,10 +116,14 @@ def test_ranges_that_repeat_are_read_once() -> None:
 
 
 def test_a_moment_that_cannot_be_written_is_left_out() -> None:
-    world = running(task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1h")])
-    world.vanish("train-worker-0")
-    world.look()
-    world.status["controlledResources"]["pumice.dev/evicted"] = "worker/0@9999-12-31T23:59:59-23:59"
-    world.vanish("train-worker-1")
-    world.look()
-    assert world.phase == "Pending"
+    cluster = running(
+        task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1h")]
+    )
+    cluster.vanish("train-worker-0")
+    cluster.look()
+    cluster.status["controlledResources"]["pumice.dev/evicted"] = (
+        "worker/0@9999-12-31T23:59:59-23:59"
+    )
+    cluster.vanish("train-worker-1")
+    cluster.look()
+    assert cluster.phase == "Pending"

@@ -10,7 +10,7 @@ from pumice.cluster.client import Client
 from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_reference
-from tests.unit.controller.cronjobs.world import World, name_of
+from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, name_of
 
 Raw = dict[str, Any]
 
@@ -27,8 +27,8 @@ CASES = [
 @pytest.mark.parametrize(("which", "uid", "kind", "stays"), CASES, ids=lambda case: str(case))
 async def test_who_is_waited_for(which: str, uid: str | None, kind: Kind, stays: bool) -> None:
     del which
-    world = World({"jobs": {"J10:05": "Completed"}, "steps": [{"now": "10:07"}]})
-    job, owner = world.jobs[name_of("J10:05")], world.cron_job
+    cluster = FakeCluster({"jobs": {"J10:05": "Completed"}, "steps": [{"now": "10:07"}]})
+    job, owner = cluster.jobs[name_of("J10:05")], cluster.cron_job
     job["metadata"]["ownerReferences"] = [controller_reference(ObjectMeta(name="c", uid="U"), kind)]
     watches = Watches(cast("Client", None))
     owners = JobOwners(watches)

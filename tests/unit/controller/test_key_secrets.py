@@ -9,30 +9,30 @@ from cryptography.hazmat.primitives import serialization
 from pumice.api.kinds import POD, SECRET
 from pumice.controller.loop.key_pairs import make_keys
 from tests.kit.builders import job, task
-from tests.unit.controller.world import World
+from tests.unit.controller.fake_cluster import FakeCluster
 
 Raw = dict[str, Any]
 
 KEYS = ("id_rsa", "id_rsa.pub", "authorized_keys")
 
 
-def _world(**fields: Any) -> World:
+def _cluster(**fields: Any) -> FakeCluster:
     plugins: dict[str, list[str]] = {"svc": [], "ssh": []}
-    return World(job("train", [task("worker", 2)], uid="u1", plugins=plugins, **fields))
+    return FakeCluster(job("train", [task("worker", 2)], uid="u1", plugins=plugins, **fields))
 
 
-def _running() -> World:
-    world = _world()
-    world.settle()
-    world.admit()
-    world.settle()
-    world.run()
-    world.settle()
-    return world
+def _running() -> FakeCluster:
+    cluster = _cluster()
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
+    return cluster
 
 
-def _secret(world: World) -> Raw:
-    (found,) = world.of(SECRET)
+def _secret(cluster: FakeCluster) -> Raw:
+    (found,) = cluster.of(SECRET)
     return found
 
 
@@ -41,122 +41,122 @@ def _text(secret: Raw, key: str) -> str:
 
 
 def test_a_pair_is_made_before_any_pod() -> None:
-    world = _world()
+    cluster = _cluster()
 
-    world.settle()
+    cluster.settle()
 
-    secret = _secret(world)
+    secret = _secret(cluster)
     assert secret["metadata"]["name"] == "train-ssh"
     assert secret["metadata"]["ownerReferences"][0]["uid"] == "u1"
     assert _text(secret, "id_rsa.pub") == _text(secret, "authorized_keys")
     assert _text(secret, "id_rsa") != _text(secret, "id_rsa.pub")
     assert "Host train-worker-1\n  HostName train-worker-1.train\n" in _text(secret, "config")
-    assert world.names(POD) == []
+    assert cluster.names(POD) == []
 
 
 def test_scaling_keeps_the_keys_and_writes_the_configuration() -> None:
-    world = _running()
-    before = {key: _text(_secret(world), key) for key in KEYS}
+    cluster = _running()
+    before = {key: _text(_secret(cluster), key) for key in KEYS}
 
-    world.job["spec"]["tasks"][0]["replicas"] = 3
-    world.settle()
+    cluster.job["spec"]["tasks"][0]["replicas"] = 3
+    cluster.settle()
 
-    assert {key: _text(_secret(world), key) for key in KEYS} == before
-    assert "Host train-worker-2\n" in _text(_secret(world), "config")
+    assert {key: _text(_secret(cluster), key) for key in KEYS} == before
+    assert "Host train-worker-2\n" in _text(_secret(cluster), "config")
 
 
 def test_a_restart_keeps_the_keys() -> None:
-    world = _running()
-    before = _secret(world)["metadata"]["uid"]
+    cluster = _running()
+    before = _secret(cluster)["metadata"]["uid"]
 
-    world.command("RestartJob")
-    world.settle()
-    world.admit()
-    world.settle()
+    cluster.command("RestartJob")
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
 
-    assert world.pods
-    assert _secret(world)["metadata"]["uid"] == before
+    assert cluster.pods
+    assert _secret(cluster)["metadata"]["uid"] == before
 
 
 @pytest.mark.parametrize("damage", [None, "", "not base64!"])
 def test_a_secret_without_usable_keys_is_left_alone_while_pods_may_hold_them(damage: Any) -> None:
-    world = _running()
-    _damage(world, damage)
-    before = _secret(world)["metadata"]["uid"]
+    cluster = _running()
+    _damage(cluster, damage)
+    before = _secret(cluster)["metadata"]["uid"]
 
-    world.settle()
+    cluster.settle()
 
-    assert _secret(world)["metadata"]["uid"] == before
+    assert _secret(cluster)["metadata"]["uid"] == before
 
 
 @pytest.mark.parametrize("damage", [None, "", "not base64!"])
 def test_and_made_anew_when_no_pod_is_left(damage: Any) -> None:
-    world = _world()
-    world.settle()
-    _damage(world, damage)
-    before = _secret(world)["metadata"]["uid"]
+    cluster = _cluster()
+    cluster.settle()
+    _damage(cluster, damage)
+    before = _secret(cluster)["metadata"]["uid"]
 
-    world.settle()
+    cluster.settle()
 
-    assert _secret(world)["metadata"]["uid"] != before
-    assert _text(_secret(world), "id_rsa") == "private"
+    assert _secret(cluster)["metadata"]["uid"] != before
+    assert _text(_secret(cluster), "id_rsa") == "private"
 
 
 def test_pods_that_run_get_an_event_that_their_secret_was_lost() -> None:
-    world = _running()
-    del world.objects[SECRET, "train-ssh"]
+    cluster = _running()
+    del cluster.objects[SECRET, "train-ssh"]
 
-    world.settle()
+    cluster.settle()
 
-    (event,) = [each for each in world.events if each.reason == "KeysReplaced"]
+    (event,) = [each for each in cluster.events if each.reason == "KeysReplaced"]
     assert event.type == "Warning"
     assert "Secret train-ssh was gone" in event.message
     assert "the 2 that run cannot log in" in event.message
-    assert _text(_secret(world), "id_rsa") == "private"
+    assert _text(_secret(cluster), "id_rsa") == "private"
 
 
 def test_a_pair_that_no_pod_has_is_replaced_without_a_word() -> None:
-    world = _world()
-    world.settle()
-    world.admit()
-    world.settle()
-    assert world.pods
-    del world.objects[SECRET, "train-ssh"]
+    cluster = _cluster()
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
+    assert cluster.pods
+    del cluster.objects[SECRET, "train-ssh"]
 
-    world.settle()
+    cluster.settle()
 
-    assert world.names(SECRET) == ["train-ssh"]
-    assert "KeysReplaced" not in [each.reason for each in world.events]
+    assert cluster.names(SECRET) == ["train-ssh"]
+    assert "KeysReplaced" not in [each.reason for each in cluster.events]
 
 
 def test_a_secret_of_another_owner_is_not_touched_and_named() -> None:
-    world = _world()
+    cluster = _cluster()
     mine = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "train-ssh"}, "data": {}}
-    world.put(mine)
+    cluster.put(mine)
 
-    world.settle()
+    cluster.settle()
 
-    assert _secret(world)["data"] == {}
-    assert "Secret train-ssh exists and does not belong to this Job" in world.reason[1]
+    assert _secret(cluster)["data"] == {}
+    assert "Secret train-ssh exists and does not belong to this Job" in cluster.reason[1]
 
 
 def test_the_keys_go_with_the_job_s_other_objects() -> None:
-    world = _running()
+    cluster = _running()
 
-    world.succeed()
-    world.settle()
+    cluster.succeed()
+    cluster.settle()
 
-    assert world.phase == "Completed"
-    assert list(world.of(SECRET)) == []
+    assert cluster.phase == "Completed"
+    assert list(cluster.of(SECRET)) == []
 
 
 def test_a_users_own_pair_is_written_as_it_is() -> None:
     plugins = {"ssh": ["--ssh-private-key=PRIVATE", "--ssh-public-key=PUBLIC"]}
-    world = World(job("train", [task("worker", 2)], uid="u1", plugins=plugins))
+    cluster = FakeCluster(job("train", [task("worker", 2)], uid="u1", plugins=plugins))
 
-    world.settle()
+    cluster.settle()
 
-    secret = _secret(world)
+    secret = _secret(cluster)
     assert [_text(secret, key) for key in KEYS] == ["PRIVATE", "PUBLIC", "PUBLIC"]
     assert "stringData" not in secret
 
@@ -182,10 +182,10 @@ async def test_pairs_are_such_as_openssh_reads(algorithm: str) -> None:
     assert len(public.split()) == 2
 
 
-def _damage(world: World, value: Any) -> None:
-    secret = _secret(world)
+def _damage(cluster: FakeCluster, value: Any) -> None:
+    secret = _secret(cluster)
     if value is None:
         del secret["data"]["id_rsa"]
     else:
         secret["data"]["id_rsa"] = value
-    world.touch(secret)
+    cluster.touch(secret)

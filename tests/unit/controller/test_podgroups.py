@@ -14,8 +14,8 @@ from pumice.controller.podgroups import (
 )
 from tests.kit.builders import job, task
 from tests.kit.tables import table
+from tests.unit.controller.fake_cluster import merge
 from tests.unit.controller.rows import a_job
-from tests.unit.controller.world import merge
 
 Raw = dict[str, Any]
 

@@ -6,7 +6,7 @@ from pumice.controller.jobs.subject import UnusableError
 from pumice.controller.render import render
 from pumice.plugins import PluginError, builtin
 from tests.kit.builders import job, task
-from tests.unit.controller.world import World
+from tests.unit.controller.fake_cluster import FakeCluster
 
 
 def test_it_shows_what_the_controller_makes_in_the_order_of_making() -> None:
@@ -19,10 +19,10 @@ def test_it_shows_what_the_controller_makes_in_the_order_of_making() -> None:
         volumes=volumes,
         annotations={"note": "x"},
     )
-    world = World(manifest)
-    world.settle()
-    world.admit()
-    world.settle()
+    cluster = FakeCluster(manifest)
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
     rendered = render(manifest, builtin())
     kinds = [each["kind"] for each in rendered]
     assert kinds == [
@@ -38,7 +38,7 @@ def test_it_shows_what_the_controller_makes_in_the_order_of_making() -> None:
         name = each["metadata"]["name"]
         made = next(
             obj
-            for (kind, found), obj in world.objects.items()
+            for (kind, found), obj in cluster.objects.items()
             if (kind.kind, found) == (each["kind"], name)
         )
         assert (

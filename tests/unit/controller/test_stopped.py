@@ -12,13 +12,13 @@ import pytest
 
 from pumice.controller.plan import Plan
 from tests.kit.builders import job, task
-from tests.unit.controller.world import StoppedError, World
+from tests.unit.controller.fake_cluster import FakeCluster, StoppedError
 
 Raw = dict[str, Any]
 
 
-class StoppedWorld(World):
-    """A world whose controller dies before a given write and is replaced."""
+class StoppedWorld(FakeCluster):
+    """A cluster whose controller dies before a given write and is replaced."""
 
     stopped = False
 
@@ -37,8 +37,8 @@ def _job(*tasks: Raw, **fields: Any) -> Raw:
     return job("train", list(tasks), uid="u1", plugins=plugins, **fields)
 
 
-def _noted(world: World, key: str) -> str:
-    return str(world.status.get("controlledResources", {}).get(key, ""))
+def _noted(cluster: FakeCluster, key: str) -> str:
+    return str(cluster.status.get("controlledResources", {}).get(key, ""))
 
 
 def _staged(**fields: Any) -> Raw:
@@ -51,150 +51,150 @@ def _staged(**fields: Any) -> Raw:
     )
 
 
-def _start(world: World) -> None:
-    world.settle()
-    world.admit()
-    world.settle()
-    world.run()
-    world.settle()
+def _start(cluster: FakeCluster) -> None:
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
 
 
-def _completes(world: World) -> None:
-    _start(world)
-    world.succeed()
-    world.settle()
+def _completes(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.succeed()
+    cluster.settle()
 
 
-def _fails(world: World) -> None:
-    _start(world)
-    world.fail("train-worker-2")
-    world.succeed("train-ps-0", "train-worker-0", "train-worker-1")
-    world.settle()
+def _fails(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.fail("train-worker-2")
+    cluster.succeed("train-ps-0", "train-worker-0", "train-worker-1")
+    cluster.settle()
 
 
-def _aborts_and_resumes(world: World) -> None:
-    _start(world)
-    world.succeed("train-ps-0")
-    world.command("AbortJob")
-    world.settle()
-    world.command("ResumeJob")
-    _start(world)
+def _aborts_and_resumes(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.succeed("train-ps-0")
+    cluster.command("AbortJob")
+    cluster.settle()
+    cluster.command("ResumeJob")
+    _start(cluster)
 
 
-def _restarts(world: World) -> None:
-    _start(world)
-    world.fail("train-worker-1")
-    _start(world)
+def _restarts(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.fail("train-worker-1")
+    _start(cluster)
 
 
-def _restarts_by_command(world: World) -> None:
-    _start(world)
-    world.command("RestartJob")
-    _start(world)
+def _restarts_by_command(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.command("RestartJob")
+    _start(cluster)
 
 
-def _shrinks_and_grows(world: World) -> None:
-    _start(world)
-    replicas = world.job["spec"]["tasks"][1]
+def _shrinks_and_grows(cluster: FakeCluster) -> None:
+    _start(cluster)
+    replicas = cluster.job["spec"]["tasks"][1]
     replicas["replicas"] = 1
-    world.settle()
+    cluster.settle()
     replicas["replicas"] = 4
-    _start(world)
+    _start(cluster)
 
 
-def _grows_and_shrinks(world: World) -> None:
-    _start(world)
-    replicas = world.job["spec"]["tasks"][1]
+def _grows_and_shrinks(cluster: FakeCluster) -> None:
+    _start(cluster)
+    replicas = cluster.job["spec"]["tasks"][1]
     replicas["replicas"] = 6
-    _start(world)
-    assert len(world.pods) == 7
+    _start(cluster)
+    assert len(cluster.pods) == 7
     replicas["replicas"] = 2
-    _start(world)
-    assert world.phase == "Running"
-    assert list(world.pods) == ["train-ps-0", "train-worker-0", "train-worker-1"]
+    _start(cluster)
+    assert cluster.phase == "Running"
+    assert list(cluster.pods) == ["train-ps-0", "train-worker-0", "train-worker-1"]
 
 
-def _is_evicted(world: World) -> None:
-    _start(world)
-    world.evict("train-worker-1")
-    _start(world)
+def _is_evicted(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.evict("train-worker-1")
+    _start(cluster)
 
 
-def _is_removed(world: World) -> None:
+def _is_removed(cluster: FakeCluster) -> None:
     """A pod goes at once, which only the note of the Job's pods tells a successor."""
-    _start(world)
-    world.vanish("train-worker-1")
-    _start(world)
-    assert len(world.pods) == 4
-    fired = (world.status.get("retryCount", 0), _noted(world, "pumice.dev/retries"))
+    _start(cluster)
+    cluster.vanish("train-worker-1")
+    _start(cluster)
+    assert len(cluster.pods) == 4
+    fired = (cluster.status.get("retryCount", 0), _noted(cluster, "pumice.dev/retries"))
     assert fired in ((1, ""), (0, "pod/worker/1=1/0"))
 
 
-def _is_removed_while_it_restarts(world: World) -> None:
-    _start(world)
-    world.fail("train-worker-0")
-    world.look()
-    world.vanish("train-worker-2")
-    _start(world)
-    assert len(world.pods) == 4
+def _is_removed_while_it_restarts(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.fail("train-worker-0")
+    cluster.look()
+    cluster.vanish("train-worker-2")
+    _start(cluster)
+    assert len(cluster.pods) == 4
 
 
-def _fails_in_two_partitions(world: World) -> None:
-    _start(world)
-    world.fail("train-worker-0", "train-worker-3")
-    _start(world)
-    world.fail("train-worker-1")
-    world.now += 10
-    _start(world)
-    assert len(world.pods) == 5
-    assert _noted(world, "pumice.dev/retries") == "partition/worker/0=2/2 partition/worker/1=1/1"
+def _fails_in_two_partitions(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.fail("train-worker-0", "train-worker-3")
+    _start(cluster)
+    cluster.fail("train-worker-1")
+    cluster.now += 10
+    _start(cluster)
+    assert len(cluster.pods) == 5
+    assert _noted(cluster, "pumice.dev/retries") == "partition/worker/0=2/2 partition/worker/1=1/1"
 
 
-def _fails_again(world: World) -> None:
+def _fails_again(cluster: FakeCluster) -> None:
     """The second restart of a pod waits for ten seconds, which a successor must not forget."""
-    _start(world)
-    world.fail("train-worker-1")
-    _start(world)
-    world.fail("train-worker-1")
-    world.settle()
-    assert world.pods["train-worker-1"]["status"]["phase"] == "Failed"
-    world.now += 10
-    _start(world)
-    assert world.phase == "Running"
+    _start(cluster)
+    cluster.fail("train-worker-1")
+    _start(cluster)
+    cluster.fail("train-worker-1")
+    cluster.settle()
+    assert cluster.pods["train-worker-1"]["status"]["phase"] == "Failed"
+    cluster.now += 10
+    _start(cluster)
+    assert cluster.phase == "Running"
 
 
-def _fails_at_last(world: World) -> None:
-    _start(world)
-    world.fail("train-worker-0")
-    world.settle()
+def _fails_at_last(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.fail("train-worker-0")
+    cluster.settle()
 
 
-def _waits_for_a_task(world: World) -> None:
-    _start(world)
-    world.run()
-    world.settle()
+def _waits_for_a_task(cluster: FakeCluster) -> None:
+    _start(cluster)
+    cluster.run()
+    cluster.settle()
 
 
-def _starts_in_stages(world: World) -> None:
-    world.settle()
-    world.admit()
+def _starts_in_stages(cluster: FakeCluster) -> None:
+    cluster.settle()
+    cluster.admit()
     stages = (["a"], ["a", "b"], ["a", "b", "c"])
     for tasks in stages:
-        world.settle()
-        assert sorted({name.split("-")[1] for name in world.pods}) == tasks
-        world.run()
-    world.settle()
-    assert (world.phase, len(world.pods)) == ("Running", 6)
+        cluster.settle()
+        assert sorted({name.split("-")[1] for name in cluster.pods}) == tasks
+        cluster.run()
+    cluster.settle()
+    assert (cluster.phase, len(cluster.pods)) == ("Running", 6)
 
 
-def _restarts_a_stage(world: World) -> None:
-    _starts_in_stages(world)
-    world.fail("train-b-0")
-    _start(world)
-    assert (world.phase, len(world.pods)) == ("Running", 6)
+def _restarts_a_stage(cluster: FakeCluster) -> None:
+    _starts_in_stages(cluster)
+    cluster.fail("train-b-0")
+    _start(cluster)
+    assert (cluster.phase, len(cluster.pods)) == ("Running", 6)
 
 
-SCENARIOS: dict[str, tuple[Raw, Callable[[World], None]]] = {
+SCENARIOS: dict[str, tuple[Raw, Callable[[FakeCluster], None]]] = {
     "completes": (_job(), _completes),
     "fails": (_job(), _fails),
     "aborts and resumes": (_job(), _aborts_and_resumes),
@@ -263,10 +263,10 @@ SCENARIOS: dict[str, tuple[Raw, Callable[[World], None]]] = {
 }
 
 
-def _end(world: World) -> dict[str, Raw]:
+def _end(cluster: FakeCluster) -> dict[str, Raw]:
     """Everything that there is, without what differs from one telling to the next."""
     end: dict[str, Raw] = {}
-    for (kind, name), stored in world.objects.items():
+    for (kind, name), stored in cluster.objects.items():
         obj = copy.deepcopy(stored)
         for key in ("uid", "resourceVersion", "creationTimestamp"):
             obj["metadata"].pop(key)
@@ -279,13 +279,13 @@ def _end(world: World) -> dict[str, Raw]:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_end_is_the_same_wherever_the_controller_is_stopped(name: str) -> None:
     manifest, tell = SCENARIOS[name]
-    undisturbed = World(manifest)
+    undisturbed = FakeCluster(manifest)
     tell(undisturbed)
     expected = _end(undisturbed)
     assert undisturbed.writes > 5
     for write in range(undisturbed.writes):
-        world = StoppedWorld(manifest)
-        world.stop_before = write
-        tell(world)
-        assert world.stopped, f"write {write} was never reached"
-        assert _end(world) == expected, f"stopped before write {write}"
+        cluster = StoppedWorld(manifest)
+        cluster.stop_before = write
+        tell(cluster)
+        assert cluster.stopped, f"write {write} was never reached"
+        assert _end(cluster) == expected, f"stopped before write {write}"

@@ -14,7 +14,7 @@ from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent
 from pumice.controller.podgroups import COPIED
 from pumice.controller.workloads import ObservedGroup, Workload, plan_group, unit_of
 from tests.kit.tables import table
-from tests.unit.controller.world import merge
+from tests.unit.controller.fake_cluster import merge
 
 Raw = dict[str, Any]
 

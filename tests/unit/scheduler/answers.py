@@ -9,7 +9,7 @@ from pumice.scheduler import opening
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.session import Session
-from tests.unit.scheduler.scenes import NOW, Scene
+from tests.unit.scheduler.scenarios import NOW, Scenario
 
 __all__ = ["Answers", "ask", "open_session"]
 
@@ -27,19 +27,21 @@ class Answers:
     score: list[float]
 
 
-def open_session(scene: Scene) -> Session:
-    """A session on the scene as it is."""
-    scene.state.settle()
-    return opening.open_session(scene.state, scene.config, NOW)
+def open_session(scenario: Scenario) -> Session:
+    """A session on the scenario as it is."""
+    scenario.state.settle()
+    return opening.open_session(scenario.state, scenario.config, NOW)
 
 
-def ask(scene: Scene, pod: str, queue: str = "default", session: Session | None = None) -> Answers:
-    """Ask all filters and scorers about a pod of the scene, as if it paid from a queue."""
-    session = session or open_session(scene)
-    task: TaskInfo = scene.state.tasks[pod]
+def ask(
+    scenario: Scenario, pod: str, queue: str = "default", session: Session | None = None
+) -> Answers:
+    """Ask all filters and scorers about a pod of the scenario, as if it paid from a queue."""
+    session = session or open_session(scenario)
+    task: TaskInfo = scenario.state.tasks[pod]
     rows = session.view.rows
     allowed = np.ones(len(rows), dtype=np.bool_)
-    pods = PodClass(task.shape, queue, allowed, terms=scene.state.peers.terms_of(task))
+    pods = PodClass(task.shape, queue, allowed, terms=scenario.state.peers.terms_of(task))
     for filtering in session.extensions.filters:
         verdict = filtering.call.judge(pods, rows)
         if verdict is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.state import ClusterState
-from tests.unit.scheduler.scenes import pod, pod_group
+from tests.unit.scheduler.scenarios import pod, pod_group
 
 __all__ = ["gang"]
 

@@ -7,7 +7,7 @@ import pytest
 from pumice.scheduler import load_config
 from pumice.scheduler.advice import Advice, advise
 from pumice.scheduler.simulate import ClusterObjects
-from tests.unit.scheduler.scenes import (
+from tests.unit.scheduler.scenarios import (
     NOW,
     case_id,
     expand,
@@ -21,14 +21,14 @@ from tests.unit.scheduler.scenes import (
 
 def advice_for(case: dict[str, Any], **settings: bool) -> Advice:
     rows = [*case.get("pods", []), *(row for each in case["pod_sets"] for row in expand(each))]
-    world = ClusterObjects(
+    objects = ClusterObjects(
         nodes=[node(row) for row in case["nodes"]],
         queues=[queue(row) for row in case.get("queues", [])],
         pod_groups=[pod_group(row) for row in case["podgroups"]],
         pods=[pod(row) for row in rows],
     )
     config = load_config(None)
-    return advise(world, config, world.pod_groups[0], NOW, names=("volcano",), **settings)
+    return advise(objects, config, objects.pod_groups[0], NOW, names=("volcano",), **settings)
 
 
 @pytest.mark.parametrize("case", load_cases("advice.yaml"), ids=case_id)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from tests.unit.scheduler.scenes import load_cases
+from tests.unit.scheduler.scenarios import load_cases
 
 ROWS = [
     (kind, *row)

@@ -10,7 +10,7 @@ from pumice.api.pods import Pod
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import node, pod, pod_group
+from tests.unit.scheduler.scenarios import node, pod, pod_group
 
 KEY = "ns/p"
 GROUP = "ns/g"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 
 def test_order() -> None:
@@ -22,7 +22,7 @@ def test_order() -> None:
         {"priority": ["Preemptable", "TaskOrder", "JobOrder"], "args": {"strict-upstream": True}},
         {"drf": ["QueueOrder"]},
     ]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 8, "8Gi"]],
             "queues": [["q1"]],
@@ -32,13 +32,13 @@ def test_order() -> None:
         },
         config_text([plugins], ("allocate", "backfill")),
     )
-    order = [key for key in scene.cycle().binds if "unbesteffort" not in key]
+    order = [key for key in scenario.cycle().binds if "unbesteffort" not in key]
     assert order == [f"default/pg{n}-besteffort-task-{m}" for n in (2, 1) for m in (4, 3, 2, 1)]
 
 
 def test_a_gang_whose_pod_without_requests_finds_no_slot_is_not_ready_afterwards() -> None:
     """Action allocate has counted on it; the condition tells that it is missing."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 4, "8Gi", {"pods": 3}]],
             "podgroups": [
@@ -53,11 +53,11 @@ def test_a_gang_whose_pod_without_requests_finds_no_slot_is_not_ready_afterwards
         },
         config_text([["gang"], ["predicates"]], ("allocate", "backfill")),
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert sorted(result.binds) == ["ns/g-0", "ns/g-1"]
-    assert scene.conditions("ns/g") == {"Unschedulable": "True"}
-    scene.start(result)
-    assert scene.cycle().binds == {}
-    scene.state.remove_pod("ns", "r-0")
-    assert scene.cycle().binds == {"ns/g-2": "n1"}
-    assert scene.conditions("ns/g")["Scheduled"] == "True"
+    assert scenario.conditions("ns/g") == {"Unschedulable": "True"}
+    scenario.start(result)
+    assert scenario.cycle().binds == {}
+    scenario.state.remove_pod("ns", "r-0")
+    assert scenario.cycle().binds == {"ns/g-2": "n1"}
+    assert scenario.conditions("ns/g")["Scheduled"] == "True"

@@ -6,14 +6,14 @@ from typing import Any
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.topology.buckets import Bucket, Buckets, weight_of
 from pumice.scheduler.topology.rules import TopologyRules
-from tests.unit.scheduler.scenes import Scene
-from tests.unit.scheduler.steps import topology_job
+from tests.unit.scheduler.placement_records import topology_job
+from tests.unit.scheduler.scenarios import Scenario
 
 RULES = TopologyRules(affinity=(("ps", "worker"),), anti_affinity=(("ps",),))
 
 
 def _buckets(case: dict[str, Any]) -> tuple[Buckets, dict[str, TaskInfo]]:
-    tasks = {task.name.removeprefix("job-"): task for task in Scene(case).state.tasks.values()}
+    tasks = {task.name.removeprefix("job-"): task for task in Scenario(case).state.tasks.values()}
     return Buckets(RULES, tasks.values(), lambda task: task.role), tasks
 
 

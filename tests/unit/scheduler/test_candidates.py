@@ -10,7 +10,7 @@ from pumice.scheduler.statement import Statement
 from pumice.scheduler.victims import Reversed, allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene
+from tests.unit.scheduler.scenarios import Scenario
 
 SCENE = {
     "nodes": [["n0", 8, "8Gi"], ["n1", 8, "8Gi"]],
@@ -25,9 +25,9 @@ SCENE = {
 }
 
 
-def candidates_of(scene: Scene) -> tuple[Preemptor, Candidates]:
-    scene.state.settle()
-    state = scene.state
+def candidates_of(scenario: Scenario) -> tuple[Preemptor, Candidates]:
+    scenario.state.settle()
+    state = scenario.state
     tasks = [state.tasks[f"ns/{name}"] for name in ("x-0", "y-0", "x-1", "x-2")]
     jobs = [state.jobs["ns/x"], state.jobs["ns/y"]]
     found = Candidates(
@@ -42,7 +42,7 @@ def candidates_of(scene: Scene) -> tuple[Preemptor, Candidates]:
 
 
 def test_what_comes_before_is_counted_by_node_and_group() -> None:
-    _, candidates = candidates_of(Scene(SCENE))
+    _, candidates = candidates_of(Scenario(SCENE))
     assert candidates.earlier(candidates.job).tolist() == [0, 0, 1, 0]
     assert candidates.earlier(candidates.queue).tolist() == [0, 1, 2, 0]
     assert candidates.taken_before(candidates.job)[:, 0].tolist() == [0, 0, 1000, 0]
@@ -83,7 +83,7 @@ def says(tier: int, *names: str | None) -> Extension[object]:
 def test_tiers_are_alternatives_and_plugins_of_a_tier_agree(
     tiers: list[Extension[object]], expected: list[str]
 ) -> None:
-    preemptor, candidates = candidates_of(Scene(SCENE))
+    preemptor, candidates = candidates_of(Scenario(SCENE))
     mask = allowed(tiers, preemptor, candidates)  # type: ignore[arg-type]
     assert [task.name for task, may in zip(candidates.tasks, mask, strict=True) if may] == expected
 
@@ -94,24 +94,24 @@ def test_reversed_keys() -> None:
 
 
 def test_rolling_back_to_a_savepoint_keeps_what_came_before() -> None:
-    scene = Scene(SCENE)
-    session = open_session(scene)
-    tasks, records = scene.state.tasks, scene.state.nodes.order
+    scenario = Scenario(SCENE)
+    session = open_session(scenario)
+    tasks, records = scenario.state.tasks, scenario.state.nodes.order
     statement: Statement = session.statement()
     statement.evict(tasks["ns/x-0"])
-    before, savepoint = dump(scene.state), statement.savepoint()
+    before, savepoint = dump(scenario.state), statement.savepoint()
     statement.evict(tasks["ns/x-1"])
     statement.pipeline(tasks["ns/new"], records[0])
     statement.roll_back(savepoint)
-    assert dump(scene.state) == before
+    assert dump(scenario.state) == before
     assert len(statement) == 1
     statement.commit()
     assert session.committed.evicted == ["ns/x-0"]
 
 
 def test_a_cycle_runs_when_a_plugin_wants_it_to() -> None:
-    scene = Scene({})
-    state = scene.state
+    scenario = Scenario({})
+    state = scenario.state
     state.settled = (state.version, None)
     assert state.is_settled(None, 10.0)
     state.wakes.append(20.0)

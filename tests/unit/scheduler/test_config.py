@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pumice.scheduler import ConfigError, load_config
 from pumice.scheduler.options import SWITCHES
 from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, builtin_registry
-from tests.unit.scheduler.scenes import case_id, load_cases
+from tests.unit.scheduler.scenarios import case_id, load_cases
 
 ACTIONS = ", ".join(sorted(builtin_registry().actions))
 PLUGINS = ", ".join(sorted(builtin_registry().plugins))

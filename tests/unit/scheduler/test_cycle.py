@@ -10,10 +10,10 @@ from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from tests.unit.scheduler.scenes import (
+from tests.unit.scheduler.scenarios import (
     NOW,
     WITHOUT_SHARES,
-    Scene,
+    Scenario,
     config_text,
     node,
     pod_group,
@@ -32,76 +32,76 @@ WAITING: dict[str, Any] = {
 
 
 def test_only_what_changed_is_reported() -> None:
-    scene = Scene(WAITING, WITHOUT_SHARES)
-    first = scene.cycle()
+    scenario = Scenario(WAITING, WITHOUT_SHARES)
+    first = scenario.cycle()
     assert sorted(first.pod_groups) == ["ns/fits", "ns/waits"]
     assert sorted(first.all_pod_groups) == ["ns/fits", "ns/waits"]
     assert first.decided == 2
-    scene.cycle()
-    third = scene.cycle(NOW + 100)
+    scenario.cycle()
+    third = scenario.cycle(NOW + 100)
     assert third.pod_groups == {}
     assert sorted(third.all_pod_groups) == ["ns/fits", "ns/waits"]
     assert list(third.pending) == ["ns/waits"]
 
 
 def test_a_cycle_after_which_nothing_changed_is_not_run() -> None:
-    scene = Scene(WAITING)
-    scene.cycle()
-    scene.cycle()
-    scene.cycle()
-    cycles = scene.state.cycles
-    again = scene.cycle()
-    assert scene.state.cycles == cycles
+    scenario = Scenario(WAITING)
+    scenario.cycle()
+    scenario.cycle()
+    scenario.cycle()
+    cycles = scenario.state.cycles
+    again = scenario.cycle()
+    assert scenario.state.cycles == cycles
     assert again.decided == 0
     assert list(again.pending) == ["ns/waits"]
 
 
 def test_another_configuration_is_a_change() -> None:
-    scene = Scene(WAITING)
+    scenario = Scenario(WAITING)
     for _ in range(4):
-        scene.cycle()
-    cycles = scene.state.cycles
-    run_cycle(scene.state, load_config("actions: allocate"), NOW)
-    assert scene.state.cycles == cycles + 1
+        scenario.cycle()
+    cycles = scenario.state.cycles
+    run_cycle(scenario.state, load_config("actions: allocate"), NOW)
+    assert scenario.state.cycles == cycles + 1
 
 
 def test_new_room_wakes_up_who_waits() -> None:
-    scene = Scene(WAITING)
+    scenario = Scenario(WAITING)
     for _ in range(4):
-        scene.cycle()
-    scene.state.set_node(node(["n2", 2, "8Gi"]))
-    result = scene.cycle()
+        scenario.cycle()
+    scenario.state.set_node(node(["n2", 2, "8Gi"]))
+    result = scenario.cycle()
     assert result.binds == {"ns/waits-0": "n2", "ns/waits-1": "n2"}
     assert result.pending == {}
-    assert scene.conditions("ns/waits") == {"Unschedulable": "False", "Scheduled": "True"}
+    assert scenario.conditions("ns/waits") == {"Unschedulable": "False", "Scheduled": "True"}
 
 
 def test_a_status_that_could_not_be_written_is_reported_again() -> None:
     """The writer shows the state what the API server has, and the next cycle says it once more."""
-    scene = Scene(WAITING)
-    first = scene.cycle()
-    scene.state.set_pod_group(pod_group(["ns", "fits", "default", 1, "Pending"]))
-    assert scene.cycle().pod_groups["ns/fits"].phase == first.pod_groups["ns/fits"].phase
+    scenario = Scenario(WAITING)
+    first = scenario.cycle()
+    scenario.state.set_pod_group(pod_group(["ns", "fits", "default", 1, "Pending"]))
+    assert scenario.cycle().pod_groups["ns/fits"].phase == first.pod_groups["ns/fits"].phase
 
 
 def test_a_life_from_queue_to_completion() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {**WAITING, "podgroups": WAITING["podgroups"][:1], "pod_sets": WAITING["pod_sets"][:1]}
     )
-    result = scene.cycle()
-    assert scene.phase("ns/fits") == "Inqueue"
-    scene.start(result)
-    running = scene.cycle()
+    result = scenario.cycle()
+    assert scenario.phase("ns/fits") == "Inqueue"
+    scenario.start(result)
+    running = scenario.cycle()
     assert running.pod_groups["ns/fits"].phase == "Running"
     assert running.pod_groups["ns/fits"].running == 1
-    scene.add_pod(["ns", "fits-0", "n1", "Succeeded", 1, "1Gi", "fits"])
-    done = scene.cycle()
+    scenario.add_pod(["ns", "fits-0", "n1", "Succeeded", 1, "1Gi", "fits"])
+    done = scenario.cycle()
     assert done.pod_groups["ns/fits"].phase == "Completed"
     assert (done.pod_groups["ns/fits"].running, done.pod_groups["ns/fits"].succeeded) == (0, 1)
 
 
 def test_a_gang_that_loses_pods_while_running_is_unknown() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 2, "8Gi"]],
             "podgroups": [["ns", "g", "default", 2, "Running"]],
@@ -111,27 +111,27 @@ def test_a_gang_that_loses_pods_while_running_is_unknown() -> None:
             ],
         }
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert result.pod_groups["ns/g"].phase == "Unknown"
     assert result.pending["ns/g"].reason == "NotEnoughResources"
 
 
 def test_a_failed_gang_is_completed_and_waits_for_nothing() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 2, "8Gi"]],
             "podgroups": [["ns", "g", "default", 2, "Running"]],
             "pods": [["ns", f"g-{i}", "n1", "Failed", 2, "1Gi", "g"] for i in range(2)],
         }
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert result.pod_groups["ns/g"].phase == "Completed"
     assert result.pending == {}
 
 
 def test_a_pod_has_the_reason_why_it_waits_where_the_cause_is_its_own() -> None:
     """The others of the gang wait because the gang does, which its PodGroup says."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 1, "8Gi"]],
             "podgroups": [["ns", "g", "default", 3, "Inqueue"]],
@@ -142,7 +142,7 @@ def test_a_pod_has_the_reason_why_it_waits_where_the_cause_is_its_own() -> None:
             ],
         }
     )
-    assert {key: (each.reason, each.message) for key, each in scene.cycle().pods.items()} == {
+    assert {key: (each.reason, each.message) for key, each in scenario.cycle().pods.items()} == {
         "ns/g-1": ("Unschedulable", "0/1 nodes are unavailable: 1 Insufficient cpu."),
         "ns/g-9": (
             "SchedulingGated",
@@ -153,7 +153,7 @@ def test_a_pod_has_the_reason_why_it_waits_where_the_cause_is_its_own() -> None:
 
 
 def test_reasons_come_as_data_too() -> None:
-    reason = Scene(WAITING).cycle().pending["ns/waits"]
+    reason = Scenario(WAITING).cycle().pending["ns/waits"]
     assert reason.reason == "NotEnoughResources"
     assert reason.details == {
         "minMember": 2,
@@ -167,13 +167,13 @@ def test_reasons_come_as_data_too() -> None:
 
 
 def test_reasons_go_with_their_gang() -> None:
-    scene = Scene(WAITING)
-    scene.cycle()
-    scene.state.remove_pod_group("ns", "waits")
-    assert scene.cycle().pending["ns/waits"].reason == "PodGroupNotFound"
+    scenario = Scenario(WAITING)
+    scenario.cycle()
+    scenario.state.remove_pod_group("ns", "waits")
+    assert scenario.cycle().pending["ns/waits"].reason == "PodGroupNotFound"
     for index in range(2):
-        scene.state.remove_pod("ns", f"waits-{index}")
-    assert scene.cycle().pending == {}
+        scenario.state.remove_pod("ns", f"waits-{index}")
+    assert scenario.cycle().pending == {}
 
 
 def test_the_result_has_no_other_fields_than_documented() -> None:
@@ -182,11 +182,11 @@ def test_the_result_has_no_other_fields_than_documented() -> None:
 
 
 def test_a_queue_that_asks_for_what_nothing_enforces_is_reported_once() -> None:
-    scene = Scene(WAITING, WITHOUT_SHARES)
-    scene.cycle()
+    scenario = Scenario(WAITING, WITHOUT_SHARES)
+    scenario.cycle()
     spec = {"capability": {"cpu": "4"}, "guarantee": {"resource": {"cpu": "1"}}}
-    scene.state.set_queue(queue(["team", spec]))
-    (event,) = scene.cycle().events
+    scenario.state.set_queue(queue(["team", spec]))
+    (event,) = scenario.cycle().events
     assert (event.kind, event.name, event.type, event.reason) == (
         "Queue",
         "team",
@@ -196,21 +196,21 @@ def test_a_queue_that_asks_for_what_nothing_enforces_is_reported_once() -> None:
     assert event.message == (
         "spec.capability and spec.guarantee: no configured plugin of the scheduler enforces this"
     )
-    scene.state.set_node(node(["n9", 1, "8Gi"]))
-    assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
-    scene.state.set_queue(queue(["team", spec | {"reclaimable": False}]))
-    assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
-    scene.state.set_queue(queue(["team", spec | {"deserved": {"cpu": "2"}}]))
-    assert len([each for each in scene.cycle().events if each.kind == "Queue"]) == 1
+    scenario.state.set_node(node(["n9", 1, "8Gi"]))
+    assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
+    scenario.state.set_queue(queue(["team", spec | {"reclaimable": False}]))
+    assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
+    scenario.state.set_queue(queue(["team", spec | {"deserved": {"cpu": "2"}}]))
+    assert len([each for each in scenario.cycle().events if each.kind == "Queue"]) == 1
 
 
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
     spec = PluginSpec("limits", "A test's plugin.", _Silent, enforces=frozenset({"capability"}))
     config = load_config(config_text([["gang", "limits"]]), with_plugins(builtin_registry(), spec))
-    scene = Scene(
+    scenario = Scenario(
         {"queues": [["team", {"capability": {"cpu": 4}, "deserved": {"cpu": 2}}]]}, config
     )
-    messages = [event.message for event in scene.cycle().events]
+    messages = [event.message for event in scenario.cycle().events]
     assert [message.partition(":")[0] for message in messages] == ["spec.deserved"]
 
 
@@ -223,8 +223,8 @@ def test_a_weight_that_admission_would_have_refused_is_reported_and_counts_as_th
     row = ["team", {"weight": weight, "annotations": annotations}]
     for plugin in ("proportion", "capacity", {"drf": ["Hierarchy"]}):
         cluster = WAITING | {"queues": [row, ["other"]]}
-        scene = Scene(cluster, load_config(config_text([["gang", plugin, "predicates"]])))
-        told = [each for each in scene.cycle().events if each.reason == "InvalidWeight"]
+        scenario = Scenario(cluster, load_config(config_text([["gang", plugin, "predicates"]])))
+        told = [each for each in scenario.cycle().events if each.reason == "InvalidWeight"]
         assert [(each.kind, each.name, each.message) for each in told] == [
             (
                 "Queue",
@@ -232,8 +232,8 @@ def test_a_weight_that_admission_would_have_refused_is_reported_and_counts_as_th
                 f"spec.weight: counts as {counts_as}; must be between 1 and 65535",
             )
         ]
-        scene.state.set_queue(queue(["team", {"weight": weight, "reclaimable": False}]))
-        assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
+        scenario.state.set_queue(queue(["team", {"weight": weight, "reclaimable": False}]))
+        assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
 
 
 def test_that_a_queue_does_not_exist_is_reported_before_pods_that_are_missing() -> None:
@@ -242,7 +242,7 @@ def test_that_a_queue_does_not_exist_is_reported_before_pods_that_are_missing() 
         "podgroups": [["ns", "g", "nowhere", 3, "Inqueue"]],
         "pods": [["ns", "g-0", "", "Pending", 1, 0, "g"]],
     }
-    assert Scene(cluster).cycle().pending["ns/g"].reason == "QueueNotFound"
+    assert Scenario(cluster).cycle().pending["ns/g"].reason == "QueueNotFound"
 
 
 class _Silent:

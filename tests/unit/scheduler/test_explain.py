@@ -8,7 +8,7 @@ import pytest
 
 from pumice.scheduler.explain import gang_message, group_message, histogram, unavailable
 from tests.unit.scheduler.gangs import gang
-from tests.unit.scheduler.scenes import case_id, load_cases
+from tests.unit.scheduler.scenarios import case_id, load_cases
 
 
 @pytest.mark.parametrize("case", load_cases("fit_messages.yaml", "nodes"), ids=case_id)

@@ -8,7 +8,7 @@ from pumice.scheduler import run_cycle
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.kit.faulty import POINTS, WHOLE, Fault, faulty_config
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import NOW, Scene, pod_group
+from tests.unit.scheduler.scenarios import NOW, Scenario, pod_group
 
 CASE: dict[str, Any] = {
     "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
@@ -48,10 +48,10 @@ def _case(point: str) -> dict[str, Any]:
 @pytest.mark.parametrize("point", POINTS)
 def test_a_failure_on_one_gang_leaves_the_others_alone(point: str) -> None:
     fault = Fault(point, "bad")
-    scene = Scene(_case(point), faulty_config(fault))
+    scenario = Scenario(_case(point), faulty_config(fault))
     bound: dict[str, str] = {}
     for _ in range(3):
-        result = run_cycle(scene.state, scene.config, NOW)
+        result = run_cycle(scenario.state, scenario.config, NOW)
         assert result.error is None
         assert set(result.errors) <= {"ns/bad"}
         bound |= result.binds
@@ -59,35 +59,35 @@ def test_a_failure_on_one_gang_leaves_the_others_alone(point: str) -> None:
     reason = result.pending["ns/bad"]
     assert reason.reason == "SchedulingError"
     assert "ZeroDivisionError: fault at" in reason.message
-    assert scene.state.jobs["ns/bad"].counts[SchedulingStatus.PENDING] == len(
-        scene.state.jobs["ns/bad"].tasks
+    assert scenario.state.jobs["ns/bad"].counts[SchedulingStatus.PENDING] == len(
+        scenario.state.jobs["ns/bad"].tasks
     )
-    used = {name: row["used"].get("cpu", 0) for name, row in dump(scene.state)["nodes"].items()}
+    used = {name: row["used"].get("cpu", 0) for name, row in dump(scenario.state)["nodes"].items()}
     assert sum(used.values()) == 4000
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in RARE])
 def test_a_gang_that_is_released_is_tried_again(point: str) -> None:
     fault = Fault(point, "bad")
-    scene = Scene(CASE, faulty_config(fault))
-    while not run_cycle(scene.state, scene.config, NOW).errors:
+    scenario = Scenario(CASE, faulty_config(fault))
+    while not run_cycle(scenario.state, scenario.config, NOW).errors:
         pass
     fault.gangs.clear()
-    assert "ns/bad-0" not in run_cycle(scene.state, scene.config, NOW).binds
-    assert scene.state.release("ns/bad")
-    bound = dict(run_cycle(scene.state, scene.config, NOW).binds)
-    bound |= run_cycle(scene.state, scene.config, NOW).binds
+    assert "ns/bad-0" not in run_cycle(scenario.state, scenario.config, NOW).binds
+    assert scenario.state.release("ns/bad")
+    bound = dict(run_cycle(scenario.state, scenario.config, NOW).binds)
+    bound |= run_cycle(scenario.state, scenario.config, NOW).binds
     assert {"ns/bad-0", "ns/bad-1"} <= bound.keys()
 
 
 def test_a_gang_whose_group_was_changed_is_tried_again_at_once() -> None:
     fault = Fault("job_valid", "bad")
-    scene = Scene(CASE, faulty_config(fault))
-    run_cycle(scene.state, scene.config, NOW)
+    scenario = Scenario(CASE, faulty_config(fault))
+    run_cycle(scenario.state, scenario.config, NOW)
     fault.gangs.clear()
     row = [*CASE["podgroups"][1][:5], {"annotations": {"fixed": "yes"}}]
-    scene.state.set_pod_group(pod_group(row))
-    assert "ns/bad" not in scene.state.quarantined
+    scenario.state.set_pod_group(pod_group(row))
+    assert "ns/bad" not in scenario.state.quarantined
 
 
 @pytest.mark.parametrize("point", [*WHOLE, "open"])
@@ -98,35 +98,35 @@ def test_another_failure_ends_the_cycle_and_the_next_one_goes_on(point: str) -> 
         [*row[:2], "other" if row[1] == "c" else row[2], *row[3:]] for row in CASE["podgroups"]
     ]
     case = CASE | {"queues": [["other"]], "podgroups": groups}
-    scene = Scene(case, faulty_config(fault))
-    before = dump(scene.state)
-    result = run_cycle(scene.state, scene.config, NOW)
+    scenario = Scenario(case, faulty_config(fault))
+    before = dump(scenario.state)
+    result = run_cycle(scenario.state, scenario.config, NOW)
     assert isinstance(result.error, ZeroDivisionError)
     assert (result.errors, result.binds, result.pod_groups) == ({}, {}, {})
-    assert dump(scene.state) == before
+    assert dump(scenario.state) == before
     fault.gangs.clear()
-    assert len(run_cycle(scene.state, scene.config, NOW).binds) == 6
+    assert len(run_cycle(scenario.state, scenario.config, NOW).binds) == 6
 
 
 def test_what_was_committed_before_a_failed_cycle_counts() -> None:
     """Its statuses follow from the next cycle."""
     fault = Fault("overused", "any", after=1)
-    scene = Scene(CASE, faulty_config(fault))
-    result = run_cycle(scene.state, scene.config, NOW)
+    scenario = Scenario(CASE, faulty_config(fault))
+    result = run_cycle(scenario.state, scenario.config, NOW)
     assert result.error is not None
     assert sorted(result.binds) == ["ns/a-0", "ns/a-1"]
-    assert scene.state.tasks["ns/a-0"].status is SchedulingStatus.BINDING
+    assert scenario.state.tasks["ns/a-0"].status is SchedulingStatus.BINDING
     fault.gangs.clear()
-    again = run_cycle(scene.state, scene.config, NOW)
+    again = run_cycle(scenario.state, scenario.config, NOW)
     assert sorted(again.binds) == ["ns/bad-0", "ns/bad-1", "ns/c-0", "ns/c-1"]
     assert set(again.pod_groups) == {"ns/a", "ns/bad", "ns/c"}
 
 
 def test_what_is_forgotten_leaves_the_quarantine() -> None:
-    scene = Scene(CASE, faulty_config(Fault("job_valid", "bad")))
-    run_cycle(scene.state, scene.config, NOW)
-    scene.state.remove_pod_group("ns", "bad")
-    scene.state.remove_pod("ns", "bad-0")
-    scene.state.remove_pod("ns", "bad-1")
-    assert scene.state.quarantined == {}
-    assert not scene.state.release("ns/bad")
+    scenario = Scenario(CASE, faulty_config(Fault("job_valid", "bad")))
+    run_cycle(scenario.state, scenario.config, NOW)
+    scenario.state.remove_pod_group("ns", "bad")
+    scenario.state.remove_pod("ns", "bad-0")
+    scenario.state.remove_pod("ns", "bad-1")
+    assert scenario.state.quarantined == {}
+    assert not scenario.state.release("ns/bad")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pumice.scheduler.fair_shares import fair_shares
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import case_id, load_cases
+from tests.unit.scheduler.scenarios import case_id, load_cases
 
 TOLERANCE = 0.1
 NO_LIMIT = 1 << 50

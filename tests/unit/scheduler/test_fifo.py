@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenes import Scene, config_text, pod_group, queue
+from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group, queue
 
 PLUGINS: list[Any] = [["priority", "gang"], ["capacity", "predicates", "nodeorder"]]
 
@@ -40,10 +40,10 @@ def _cluster(strategy: str, phase: str = "Inqueue") -> dict[str, Any]:
     [("fifo", ["ns/beside-0"]), ("traverse", ["ns/beside-0", "ns/small-0", "ns/small-1"])],
 )
 def test_the_first_gang_that_does_not_fit(strategy: str, placed: list[str], phase: str) -> None:
-    scene = Scene(_cluster(strategy, phase), config_text(PLUGINS))
+    scenario = Scenario(_cluster(strategy, phase), config_text(PLUGINS))
     bound: list[str] = []
     for _ in range(2):  # the gang that found no node is not worth another try, and still is ahead
-        result = scene.cycle()
+        result = scenario.cycle()
         bound += result.binds
     assert sorted(bound) == placed
     if strategy == "fifo":
@@ -53,21 +53,21 @@ def test_the_first_gang_that_does_not_fit(strategy: str, placed: list[str], phas
 
 
 def test_gangs_go_on_when_the_one_ahead_is_gone() -> None:
-    scene = Scene(_cluster("fifo"), config_text(PLUGINS))
-    scene.cycle()
+    scenario = Scenario(_cluster("fifo"), config_text(PLUGINS))
+    scenario.cycle()
     for number in range(5):
-        scene.state.remove_pod("ns", f"big-{number}")
-    scene.state.remove_pod_group("ns", "big")
-    assert sorted(scene.cycle().binds) == ["ns/small-0", "ns/small-1"]
+        scenario.state.remove_pod("ns", f"big-{number}")
+    scenario.state.remove_pod_group("ns", "big")
+    assert sorted(scenario.cycle().binds) == ["ns/small-0", "ns/small-1"]
 
 
 def test_gangs_go_on_when_the_one_ahead_fits() -> None:
-    scene = Scene(_cluster("fifo"), config_text(PLUGINS))
-    scene.cycle()
-    scene.state.set_pod_group(
+    scenario = Scenario(_cluster("fifo"), config_text(PLUGINS))
+    scenario.cycle()
+    scenario.state.set_pod_group(
         pod_group(["ns", "big", "q", 1, "Inqueue", {"created": "2024-01-01T00:00:00Z"}])
     )
-    assert sorted(scene.cycle().binds) == ["ns/big-0", "ns/small-0", "ns/small-1"]
+    assert sorted(scenario.cycle().binds) == ["ns/big-0", "ns/small-0", "ns/small-1"]
 
 
 def test_pods_beyond_the_minimum_of_a_gang_hold_up_no_other() -> None:
@@ -76,8 +76,8 @@ def test_pods_beyond_the_minimum_of_a_gang_hold_up_no_other() -> None:
     cluster["podgroups"][0][3] = 1
     cluster["queues"][0][1]["capability"] = {}
     cluster["pod_sets"][0]["cpu"] = 2
-    scene = Scene(cluster, config_text(PLUGINS))
-    assert "ns/small-0" in scene.cycle().binds
+    scenario = Scenario(cluster, config_text(PLUGINS))
+    assert "ns/small-0" in scenario.cycle().binds
 
 
 def test_a_gang_for_which_its_queue_has_no_room_holds_up_the_others_in_each_cycle() -> None:
@@ -85,9 +85,9 @@ def test_a_gang_for_which_its_queue_has_no_room_holds_up_the_others_in_each_cycl
     cluster = _cluster("fifo")
     cluster["nodes"][0][1] = 8
     cluster["queues"][0][1]["capability"] = {"cpu": 4}
-    scene = Scene(cluster, config_text(PLUGINS), delays=ReportDelays(numbers=30.0))
+    scenario = Scenario(cluster, config_text(PLUGINS), delays=ReportDelays(numbers=30.0))
     for _ in range(3):
-        result = scene.cycle()
+        result = scenario.cycle()
         assert not [pod for pod in result.binds if "small" in pod]
         assert result.pending["ns/small"].reason == "BehindInQueue"
 
@@ -101,12 +101,12 @@ def test_a_queue_that_becomes_strict_holds_up_the_others_at_once(limit: dict[str
     for number in range(4):  # so many gangs that not all reasons are renewed in the next cycle
         cluster["podgroups"].append(["ns", f"more-{number}", "other", 5, "Inqueue"])
         cluster["pod_sets"].append({"pg": f"more-{number}", "count": 5})
-    scene = Scene(cluster, config_text(PLUGINS))
-    scene.cycle()
-    scene.state.set_queue(queue(["q", {"dequeueStrategy": "fifo", **limit}]))
+    scenario = Scenario(cluster, config_text(PLUGINS))
+    scenario.cycle()
+    scenario.state.set_queue(queue(["q", {"dequeueStrategy": "fifo", **limit}]))
     created = {"created": "2024-01-02T00:00:00Z"}
-    scene.state.set_pod_group(pod_group(["ns", "small", "q", 1, "Inqueue", created]))
-    result = scene.cycle()
+    scenario.state.set_pod_group(pod_group(["ns", "small", "q", 1, "Inqueue", created]))
+    result = scenario.cycle()
     assert result.binds == {}
     assert result.pending["ns/small"].reason == "BehindInQueue"
 
@@ -117,7 +117,7 @@ def test_no_pod_goes_for_gangs_that_are_held_up(
     action: str, strategy: str, goes: list[str]
 ) -> None:
     """The node is too small for the first gang; one that is evicted would make room for the second."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "classes": {"high": 10},
             "nodes": [["n", 4, "8Gi"]],
@@ -135,4 +135,4 @@ def test_no_pod_goes_for_gangs_that_are_held_up(
             ["allocate", action],
         ),
     )
-    assert scene.cycle().evicted == goes
+    assert scenario.cycle().evicted == goes

@@ -11,7 +11,7 @@ from pumice.api import keys
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 from tests.unit.scheduler.test_share_properties import EXAMPLES, HDRF, HELD, clusters
 
 
@@ -120,19 +120,19 @@ def test_shares_in_the_tree_equal_a_slow_reference(
     cluster: dict[str, Any], data: st.DataObject
 ) -> None:
     """At first, after each placement, and after all of them are undone."""
-    scene = Scene(cluster, config_text(HDRF))
-    session = open_session(scene)
+    scenario = Scenario(cluster, config_text(HDRF))
+    session = open_session(scenario)
     requests = _asked(session)
 
     def check() -> None:
         for name, wanted in _slow_keys(session, requests).items():
-            assert _same(session.queue_key(scene.state.queues[name])[0], wanted), name
+            assert _same(session.queue_key(scenario.state.queues[name])[0], wanted), name
 
     check()
     statement = session.statement()
-    for task in list(scene.state.tasks.values()):
+    for task in list(scenario.state.tasks.values()):
         if task.status is SchedulingStatus.PENDING and data.draw(st.booleans()):
-            statement.allocate(task, scene.state.nodes.order[0])
+            statement.allocate(task, scenario.state.nodes.order[0])
             check()
         elif task.status is SchedulingStatus.RUNNING and data.draw(st.booleans()):
             statement.evict(task)
@@ -145,18 +145,18 @@ def test_shares_in_the_tree_equal_a_slow_reference(
 @given(clusters())
 def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> None:
     """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
-    scene = Scene(cluster, config_text(HDRF))
-    session = open_session(scene)
-    line, waiting = session.ordered_queues(), list(scene.state.queues.values())
+    scenario = Scenario(cluster, config_text(HDRF))
+    session = open_session(scenario)
+    line, waiting = session.ordered_queues(), list(scenario.state.queues.values())
     for queue in waiting:
         line.push(queue)
     pending = [
-        task for task in scene.state.tasks.values() if task.status is SchedulingStatus.PENDING
+        task for task in scenario.state.tasks.values() if task.status is SchedulingStatus.PENDING
     ]
     statement = session.statement()
     while waiting:
         if pending:
-            statement.allocate(pending.pop(), scene.state.nodes.order[0])
+            statement.allocate(pending.pop(), scenario.state.nodes.order[0])
         first = min(waiting, key=session.queue_key)
         assert line.pop() is first
         waiting.remove(first)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.reference.feasible import BUILT, feasible
 from tests.reference.records import FAMILIES, families, key_of, read
-from tests.unit.scheduler.scenes import load_cases
+from tests.unit.scheduler.scenarios import load_cases
 
 DOCS = Path(__file__).parents[3] / "docs"
 RECORDS = list(read())

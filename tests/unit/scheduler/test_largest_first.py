@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.scheduler import CycleResult, load_config
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 CONFIG = load_config(config_text([["priority", "gang"], ["predicates", "nodeorder"]], ["allocate"]))
 
@@ -20,7 +20,7 @@ def _placed(nodes: list[int], cpus: list[Any], minimum: int = 0, **options: Any)
             for number, cpu in enumerate(cpus)
         ],
     }
-    return Scene(cluster, CONFIG).cycle()
+    return Scenario(cluster, CONFIG).cycle()
 
 
 def test_small_pods_do_not_take_the_only_room_for_a_large_one() -> None:

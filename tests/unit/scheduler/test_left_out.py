@@ -16,9 +16,9 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import (
+from tests.unit.scheduler.scenarios import (
     NOW,
-    Scene,
+    Scenario,
     config_text,
     node,
     pod,
@@ -90,19 +90,19 @@ def test_an_event_asks_plugins_once_for_all_gangs_for_which_no_pod_may_go(action
             for number in range(RUNNING)
         ],
     }
-    scene = Scene(cluster, config)
+    scenario = Scenario(cluster, config)
     for number in range(4):
-        scene.cycle(NOW + 60 * number)
+        scenario.cycle(NOW + 60 * number)
     sparing.asked.clear()
-    scene.state.set_node(node(["n0", "4", "9Gi"]))  # too little for any of them
-    scene.cycle(NOW + 300)
+    scenario.state.set_node(node(["n0", "4", "9Gi"]))  # too little for any of them
+    scenario.cycle(NOW + 300)
     explained = 3  # few have their reasons renewed, so that they tell of the node as it is
     assert sparing.asked.count("may go") == 1
     assert sparing.asked.count("starving") <= 4 * explained
     assert sparing.asked.count("order") <= 4 * explained
 
-    scene.state.set_pod(pod(["ns", "old-1", "n1", "Running", 4, 0, "old", {"prio": 0}]))
-    result = scene.cycle(NOW + 302)
+    scenario.state.set_pod(pod(["ns", "old-1", "n1", "Running", 4, 0, "old", {"prio": 0}]))
+    result = scenario.cycle(NOW + 302)
     assert result.evicted == ["ns/old-1"], "the pod may go now, and a gang that was left out asks"
 
 
@@ -146,21 +146,21 @@ def crowds(draw: st.DrawFn) -> Raw:
     return cluster
 
 
-def _happen(scene: Scene, cluster: Raw, event: str, number: int) -> None:
+def _happen(scenario: Scenario, cluster: Raw, event: str, number: int) -> None:
     """Let something happen to the object with a number, of those of its kind."""
-    state = scene.state
-    keys = sorted(scene.pods)
+    state = scenario.state
+    keys = sorted(scenario.pods)
     if event.startswith("pod") and keys:
         key = keys[number % len(keys)]
         if event == "pod goes":
             state.remove_pod(*key.split("/"))
-            del scene.pods[key]
+            del scenario.pods[key]
             return
         row = next(row for row in cluster["pods"] if row[1] == key.split("/")[1])
         place = state.tasks[key].node
         phase = "Succeeded" if event == "pod ends" else "Running" if place else "Pending"
         options = {} if event == "pod ends" else {"preemptable": number % 3 > 0}
-        scene.add_pod([*row[:2], place, phase, *row[4:7], options])
+        scenario.add_pod([*row[:2], place, phase, *row[4:7], options])
     elif event.startswith("node"):
         name, cpu, memory, options = cluster["nodes"][number % len(cluster["nodes"])]
         name = "n9" if event == "node comes" else name
@@ -175,15 +175,15 @@ def _happen(scene: Scene, cluster: Raw, event: str, number: int) -> None:
             row[3] = max(row[3] - 1, 1)
         else:
             row[5] = {**row[5], "prio": "high"}
-        row[4] = scene.phase(f"ns/{row[1]}")
+        row[4] = scenario.phase(f"ns/{row[1]}")
         state.set_pod_group(pod_group(row))
 
 
-def _forget(scene: Scene) -> None:
+def _forget(scenario: Scenario) -> None:
     """Have the next cycle find out everything again."""
-    scene.state.settled = None
-    scene.state.gains.any_gang = True
-    for job in scene.state.jobs.values():
+    scenario.state.settled = None
+    scenario.state.gains.any_gang = True
+    for job in scenario.state.jobs.values():
         job.shortage = job.asks = job.asking = None
 
 
@@ -201,24 +201,24 @@ def test_what_is_remembered_is_what_would_be_found_out_again(
     plugin: str, cluster: Raw, events: list[tuple[str, int]]
 ) -> None:
     config = load_config(DEFAULT.replace("name: proportion", f"name: {plugin}"))
-    thrifty, eager = Scene(cluster, config), Scene(cluster, config)
+    thrifty, eager = Scenario(cluster, config), Scenario(cluster, config)
     for number, event in enumerate([None, None, *events, None]):
         found = []
-        for scene in (thrifty, eager):
+        for scenario in (thrifty, eager):
             if event is not None:
-                _happen(scene, cluster, *event)
-            if scene is eager:
-                _forget(scene)
+                _happen(scenario, cluster, *event)
+            if scenario is eager:
+                _forget(scenario)
             thrifty.state.settled = None
-            found.append(scene.cycle(NOW + 60 * number))
-            scene.start(found[-1])
+            found.append(scenario.cycle(NOW + 60 * number))
+            scenario.start(found[-1])
         assert _decided(found[0]) == _decided(found[1])
 
 
 LOW = {"preemptable": False}
 
 
-def _two_gangs(new: list[Any]) -> Scene:
+def _two_gangs(new: list[Any]) -> Scenario:
     """Nodes full of pods of a gang that are not preemptable, and a gang of higher priority."""
     cluster = {
         "nodes": [["n1", 4, "8Gi"], ["n2", 2, "8Gi", {"labels": {"pool": "a"}}]],
@@ -233,26 +233,28 @@ def _two_gangs(new: list[Any]) -> Scene:
             new,
         ],
     }
-    scene = Scene(cluster, load_config())
+    scenario = Scenario(cluster, load_config())
     for number in range(3):
-        assert scene.cycle(NOW + number * 60).evicted == []
-    return scene
+        assert scenario.cycle(NOW + number * 60).evicted == []
+    return scenario
 
 
 def test_what_is_kept_of_the_pods_of_a_gang_ends_with_their_change() -> None:
-    scene = _two_gangs(["ns", "new-0", "", "Pending", 2, 0, "new", {"prio": 10, "policy": "Never"}])
-    scene.state.set_pod(pod(["ns", "other", "n1", "Running", 0, 0, ""]))
-    assert scene.cycle(NOW + 180).evicted == []
-    scene.add_pod(["ns", "new-0", "", "Pending", 2, 0, "new", {"prio": 10}])
-    assert scene.cycle(NOW + 240).evicted == []
-    scene.add_pod(["ns", "old-0", "n1", "Running", 2, 0, "old"])
-    assert scene.cycle(NOW + 300).evicted == ["ns/old-0"]
+    scenario = _two_gangs(
+        ["ns", "new-0", "", "Pending", 2, 0, "new", {"prio": 10, "policy": "Never"}]
+    )
+    scenario.state.set_pod(pod(["ns", "other", "n1", "Running", 0, 0, ""]))
+    assert scenario.cycle(NOW + 180).evicted == []
+    scenario.add_pod(["ns", "new-0", "", "Pending", 2, 0, "new", {"prio": 10}])
+    assert scenario.cycle(NOW + 240).evicted == []
+    scenario.add_pod(["ns", "old-0", "n1", "Running", 2, 0, "old"])
+    assert scenario.cycle(NOW + 300).evicted == ["ns/old-0"]
 
 
 def test_a_pod_that_may_go_from_a_node_that_the_gang_cannot_use_is_none() -> None:
     waiting = ["ns", "new-0", "", "Pending", 2, 0, "new", {"prio": 10, "selector": {"pool": "a"}}]
-    scene = _two_gangs(waiting)
-    scene.add_pod(["ns", "old-0", "n1", "Running", 2, 0, "old"])
-    assert scene.cycle(NOW + 180).evicted == []
-    scene.add_pod(["ns", "old-2", "n2", "Running", 2, 0, "old"])
-    assert scene.cycle(NOW + 240).evicted == ["ns/old-2"]
+    scenario = _two_gangs(waiting)
+    scenario.add_pod(["ns", "old-0", "n1", "Running", 2, 0, "old"])
+    assert scenario.cycle(NOW + 180).evicted == []
+    scenario.add_pod(["ns", "old-2", "n2", "Running", 2, 0, "old"])
+    assert scenario.cycle(NOW + 240).evicted == ["ns/old-2"]

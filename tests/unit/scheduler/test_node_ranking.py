@@ -11,18 +11,18 @@ from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 SPREADING = config_text([["gang"], ["predicates", "nodeorder"]])
 PACKING = config_text([["gang"], ["predicates", "binpack", {"nodeorder": None, "args": {}}]])
 LIMITED = config_text([["gang"], ["predicates", "nodeorder", "nodegroup"]])
 
 
-def _scene(config: str, **options: Any) -> Scene:
+def _scenario(config: str, **options: Any) -> Scenario:
     labels = {"volcano.sh/nodegroup-name": "g"}
     limits = {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": ["g"]}
-    return Scene(
+    return Scenario(
         {
             "nodes": [
                 [f"n{number}", 4 + number % 3, "16Gi", {"labels": labels}] for number in range(6)
@@ -64,9 +64,9 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
     config: str, options: dict[str, Any], seed: int
 ) -> None:
     dice = random.Random(seed)
-    scene = _scene(config, **options)
-    session = open_session(scene)
-    tasks = scene.state.tasks
+    scenario = _scenario(config, **options)
+    session = open_session(scenario)
+    tasks = scenario.state.tasks
     waiting = {kind: [tasks[f"ns/{kind}{i}"] for i in range(30)] for kind in "ab"}
     statements = []
     for _ in range(40):
@@ -78,7 +78,7 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
             assert row == _fresh(session, ranking).best(task)
             if row == NOWHERE:
                 break
-            statement.allocate(task, scene.state.nodes.order[row])
+            statement.allocate(task, scenario.state.nodes.order[row])
             ranking.taken(row)
         statements.append(statement)
         if dice.random() < 0.6:
@@ -91,7 +91,7 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
 
 
 def test_the_first_of_equal_nodes_by_name_is_taken() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["b", 4, "8Gi"], ["a", 4, "8Gi"], ["c", 4, "8Gi"]],
             "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
@@ -99,37 +99,37 @@ def test_the_first_of_equal_nodes_by_name_is_taken() -> None:
         },
         config_text([["nodeorder"]]),
     )
-    assert scene.cycle().binds == {"ns/p": "a"}
+    assert scenario.cycle().binds == {"ns/p": "a"}
 
 
 def test_reasons_are_those_of_the_moment() -> None:
     """Full by the gang's own pods: the reason for the third pod counts the places of the first two."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 1, "8Gi"], ["n2", 1, "512Mi"]],
             "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
             "pods": [["ns", f"p{i}", "", "Pending", 1, "1Gi", "g"] for i in range(2)],
         }
     )
-    session = open_session(scene)
-    task = scene.state.tasks["ns/p0"]
+    session = open_session(scenario)
+    task = scenario.state.tasks["ns/p0"]
     ranking = session.ranking(task, "default")
     assert ranking.why_not().counts == {"Insufficient memory": 1}
-    session.statement().allocate(task, scene.state.nodes.order[0])
+    session.statement().allocate(task, scenario.state.nodes.order[0])
     assert ranking.why_not().counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
 
 
 def test_a_session_without_nodes_has_no_best_one() -> None:
-    scene = Scene({"pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]]})
-    session = open_session(scene)
-    task = scene.state.tasks["ns/p"]
+    scenario = Scenario({"pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]]})
+    session = open_session(scenario)
+    task = scenario.state.tasks["ns/p"]
     ranking = session.ranking(task, "default")
     assert (ranking.best(task), ranking.best_later(task)) == (NOWHERE, NOWHERE)
     assert np.array_equal(ranking.pods.allowed, [])
 
 
-def _queues(**options: Any) -> Scene:
-    return Scene(
+def _queues(**options: Any) -> Scenario:
+    return Scenario(
         {
             "nodes": [[f"n{number}", 8, "16Gi"] for number in range(3)],
             "queues": [["a", options], ["b"], ["c"]],
@@ -145,42 +145,42 @@ def _queues(**options: Any) -> Scene:
 
 def test_alike_queues_share_boards_and_those_with_wishes_do_not() -> None:
     terms = {"preferredDuringSchedulingIgnoredDuringExecution": ["g"]}
-    scene = _queues(affinity={"nodeGroupAffinity": terms})
-    session = open_session(scene)
-    tasks = scene.state.tasks
+    scenario = _queues(affinity={"nodeGroupAffinity": terms})
+    session = open_session(scenario)
+    tasks = scenario.state.tasks
     rankings = [session.ranking(tasks[f"ns/{queue}0"], queue) for queue in "abc"]
     assert rankings[1] is rankings[2]
     assert rankings[0] is not rankings[1]
 
 
 def test_a_filter_that_does_not_say_which_queues_are_alike_is_asked_for_each() -> None:
-    scene = _queues()
-    session = open_session(scene)
+    scenario = _queues()
+    session = open_session(scenario)
     asked: list[str] = []
     registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
     registrar.node_filter(lambda pods, _: asked.append(pods.queue))
     for queue in "abc":
-        session.ranking(scene.state.tasks[f"ns/{queue}0"], queue)
+        session.ranking(scenario.state.tasks[f"ns/{queue}0"], queue)
     assert asked == ["a", "b", "c"]
 
 
 def test_a_filter_that_does_not_say_that_it_reads_rules_alone_is_asked_for_each_shape() -> None:
-    scene = _queues()
-    session = open_session(scene)
+    scenario = _queues()
+    session = open_session(scenario)
     asked: list[int] = []
     registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
     registrar.alike_queues()
     registrar.node_filter(lambda pods, _: asked.append(int(pods.shape.vector[0])))
     for name in ("a0", "a1", "b0", "b1"):
-        session.ranking(scene.state.tasks[f"ns/{name}"], name[0])
+        session.ranking(scenario.state.tasks[f"ns/{name}"], name[0])
     assert asked == [1000, 2000]
 
 
 def test_rankings_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _queues().cycle().binds
     monkeypatch.setattr("pumice.scheduler.node_rankings._KEPT", 1)
-    scene = _queues()
-    assert scene.cycle().binds == expected
+    scenario = _queues()
+    assert scenario.cycle().binds == expected
     session = open_session(_queues())
     for task in list(session.state.tasks.values()):
         session.ranking(task, "b")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.api.nodes import Namespace
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, node, pod, pod_group
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod, pod_group
 from tests.unit.scheduler.test_peers import rules
 
 Raw = dict[str, Any]
@@ -62,21 +62,21 @@ def gang(name: str, specs: list[Raw], **labels: str) -> list[Any]:
     ]
 
 
-def scene_of(place: list[Any], pods: list[Any], minimum: int, config: str = CONFIG) -> Scene:
+def scenario_of(place: list[Any], pods: list[Any], minimum: int, config: str = CONFIG) -> Scenario:
     names = sorted({row[6] for row in pods if row[6]})
     groups = [["ns", name, "default", minimum, "Inqueue"] for name in names]
-    return Scene({"nodes": place, "podgroups": groups, "pods": pods}, config)
+    return Scenario({"nodes": place, "podgroups": groups, "pods": pods}, config)
 
 
-def zones_of(scene: Scene, binds: Any) -> list[str]:
-    found = [scene.state.nodes.records[name].node for name in binds.values()]
+def zones_of(scenario: Scenario, binds: Any) -> list[str]:
+    found = [scenario.state.nodes.records[name].node for name in binds.values()]
     return sorted((each.metadata.labels or {})["zone"] for each in found if each is not None)
 
 
-def rest_changes_nothing(scene: Scene) -> None:
+def rest_changes_nothing(scenario: Scenario) -> None:
     """Five rounds."""
     for round_ in range(1, 6):
-        result = scene.cycle(NOW + round_)
+        result = scenario.cycle(NOW + round_)
         assert (result.binds, result.evicted, result.pipelined) == ({}, [], {})
         assert result.decided == 0
 
@@ -85,92 +85,92 @@ def rest_changes_nothing(scene: Scene) -> None:
 
 
 def test_a_gang_that_wants_itself_is_kept_together() -> None:
-    scene = scene_of(nodes("aabb"), gang("g", [near("zone", app="g")] * 6, app="g"), 6)
-    result = scene.cycle()
+    scenario = scenario_of(nodes("aabb"), gang("g", [near("zone", app="g")] * 6, app="g"), 6)
+    result = scenario.cycle()
     assert len(result.binds) == 6
-    assert len(set(zones_of(scene, result.binds))) == 1
-    scene.start(result)
-    rest_changes_nothing(scene)
+    assert len(set(zones_of(scenario, result.binds))) == 1
+    scenario.start(result)
+    rest_changes_nothing(scenario)
 
 
 def test_a_gang_that_wants_itself_starts_where_there_is_room_for_all_of_it() -> None:
     """Six pods of 1 cpu: the nodes of zones a and c, of 4 cpu, have too little; all nodes score alike."""
-    scene = scene_of(nodes("abbc"), gang("g", [near("zone", app="g")] * 6, app="g"), 6)
-    result = scene.cycle()
-    assert zones_of(scene, result.binds) == list("bbbbbb")
+    scenario = scenario_of(nodes("abbc"), gang("g", [near("zone", app="g")] * 6, app="g"), 6)
+    result = scenario.cycle()
+    assert zones_of(scenario, result.binds) == list("bbbbbb")
 
 
 def test_a_gang_in_one_zone_on_nodes_of_its_own_starts_where_there_are_nodes_enough() -> None:
     spec = near("zone", app="g")
     spec["affinity"] |= apart("host", app="g")["affinity"]
-    scene = scene_of(nodes("abb"), gang("g", [spec] * 2, app="g"), 2)
-    assert zones_of(scene, scene.cycle().binds) == ["b", "b"]
+    scenario = scenario_of(nodes("abb"), gang("g", [spec] * 2, app="g"), 2)
+    assert zones_of(scenario, scenario.cycle().binds) == ["b", "b"]
 
 
 def test_a_gang_that_wants_itself_and_fits_nowhere_as_a_whole_waits() -> None:
-    scene = scene_of(nodes("ab"), gang("g", [near("zone", app="g")] * 5, app="g"), 5)
-    result = scene.cycle()
+    scenario = scenario_of(nodes("ab"), gang("g", [near("zone", app="g")] * 5, app="g"), 5)
+    result = scenario.cycle()
     assert result.binds == {}
     assert "1 node(s) didn't match pod affinity rules" in result.pending["ns/g"].message
-    rest_changes_nothing(scene)
+    rest_changes_nothing(scenario)
 
 
 def test_a_gang_is_spread_over_zones() -> None:
-    scene = scene_of(nodes("aaaabc"), gang("g", [spread("zone", app="g")] * 6, app="g"), 6)
-    result = scene.cycle()
-    assert zones_of(scene, result.binds) == list("aabbcc")
-    scene.start(result)
-    rest_changes_nothing(scene)
+    scenario = scenario_of(nodes("aaaabc"), gang("g", [spread("zone", app="g")] * 6, app="g"), 6)
+    result = scenario.cycle()
+    assert zones_of(scenario, result.binds) == list("aabbcc")
+    scenario.start(result)
+    rest_changes_nothing(scenario)
 
 
 def test_no_two_pods_of_a_gang_share_a_node() -> None:
-    scene = scene_of(nodes("aaa"), gang("g", [apart("host", app="g")] * 3, app="g"), 3)
-    result = scene.cycle()
+    scenario = scenario_of(nodes("aaa"), gang("g", [apart("host", app="g")] * 3, app="g"), 3)
+    result = scenario.cycle()
     assert sorted(result.binds.values()) == ["n0", "n1", "n2"]
-    scene.start(result)
-    rest_changes_nothing(scene)
+    scenario.start(result)
+    rest_changes_nothing(scenario)
 
 
 def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
     """Four pods apart from each other on three nodes; afterwards another gang finds all nodes free for its rules."""
     first = gang("g", [apart("host", app="g")] * 4, app="g")
     second = gang("h", [apart("host", app="g")] * 3)
-    scene = scene_of(nodes("aaa"), [*first, *second], 3)
-    scene.state.set_pod_group(pod_group(["ns", "g", "default", 4, "Inqueue"]))
-    result = scene.cycle()
+    scenario = scenario_of(nodes("aaa"), [*first, *second], 3)
+    scenario.state.set_pod_group(pod_group(["ns", "g", "default", 4, "Inqueue"]))
+    result = scenario.cycle()
     assert sorted(result.binds) == ["ns/h-0", "ns/h-1", "ns/h-2"]
     message = result.pending["ns/g"].message
     assert "3 node(s) didn't match pod anti-affinity rules" in message
-    scene.start(result)
-    scene.cycle(NOW)  # other pods that matter to it have come
-    rest_changes_nothing(scene)
+    scenario.start(result)
+    scenario.cycle(NOW)  # other pods that matter to it have come
+    rest_changes_nothing(scenario)
 
 
 def test_a_pod_that_others_of_its_gang_give_a_node_waits_for_them() -> None:
     """The first pod wants to be near to the second one; it is tried again when that has its place."""
     pods = gang("g", [near("zone", role="chief"), {}])
     pods[1][7]["labels"] = {"role": "chief"}
-    scene = scene_of(nodes("ab"), pods, 2)
-    result = scene.cycle()
+    scenario = scenario_of(nodes("ab"), pods, 2)
+    result = scenario.cycle()
     assert len(result.binds) == 2
-    assert len(set(zones_of(scene, result.binds))) == 1
+    assert len(set(zones_of(scenario, result.binds))) == 1
 
 
 def test_a_gang_of_which_two_pods_wait_for_each_other_fails() -> None:
     pods = gang("g", [near("zone", role="a"), near("zone", role="b")])
     pods[0][7]["labels"], pods[1][7]["labels"] = {"role": "b"}, {"role": "a"}
-    scene = scene_of(nodes("ab"), pods, 2)
-    result = scene.cycle()
+    scenario = scenario_of(nodes("ab"), pods, 2)
+    result = scenario.cycle()
     assert result.binds == {}
     assert "2 node(s) didn't match pod affinity rules" in result.pending["ns/g"].message
-    rest_changes_nothing(scene)
+    rest_changes_nothing(scenario)
 
 
 def test_pods_of_equal_requests_with_other_labels_are_distinguished() -> None:
     guard = ["ns", "guard", "n0", "Running", 0, 0, "", {"spec": apart("host", app="a")}]
     pods = [*gang("g", [{}], app="a"), *gang("h", [{}], app="b"), guard]
-    scene = scene_of(nodes("a"), pods, 1)
-    assert scene.cycle().binds == {"ns/h-0": "n0"}
+    scenario = scenario_of(nodes("a"), pods, 1)
+    assert scenario.cycle().binds == {"ns/h-0": "n0"}
 
 
 # -- promises and victims --------------------------------------------------------------------------
@@ -181,21 +181,21 @@ def test_affinity_is_not_fulfilled_by_a_promise() -> None:
     leaving = ["ns", "old", "n0", "Running", 4, "1Gi", "", {"deleting": True}]
     big = ["ns", "big-0", "", "Pending", 4, "1Gi", "big", {"labels": {"app": "big"}}]
     follower = gang("small", [near("zone", app="big")])
-    scene = scene_of([*nodes("a"), *nodes("bb")[1:]], [leaving, big, *follower], 1)
-    scene.state.remove_node("n1")
-    scene.state.set_node(node(["n1", 1, "64Gi", {"labels": {"zone": "a"}}]))
-    result = scene.cycle()
+    scenario = scenario_of([*nodes("a"), *nodes("bb")[1:]], [leaving, big, *follower], 1)
+    scenario.state.remove_node("n1")
+    scenario.state.set_node(node(["n1", 1, "64Gi", {"labels": {"zone": "a"}}]))
+    result = scenario.cycle()
     assert result.pipelined.keys() >= {"ns/big-0"}
     assert "ns/small-0" not in result.binds
-    scene.start(result)
-    result = scene.cycle(NOW + 1)
+    scenario.start(result)
+    result = scenario.cycle(NOW + 1)
     assert result.binds == {"ns/big-0": "n0", "ns/small-0": "n1"}
 
 
 def test_a_pod_goes_whose_anti_affinity_is_in_the_way() -> None:
     guard = ["ns", "low-0", "n0", "Running", 1, "1Gi", "low", {"spec": apart("zone", app="g")}]
     other = ["ns", "low-1", "n0", "Running", 1, "1Gi", "low"]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": nodes("a"),
             "classes": {"high": 100},
@@ -207,16 +207,16 @@ def test_a_pod_goes_whose_anti_affinity_is_in_the_way() -> None:
         },
         PREEMPTING,
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert result.evicted == ["ns/low-0"]
-    scene.start(result)
-    assert scene.cycle(NOW + 1).binds == {"ns/g-0": "n0"}
-    rest_changes_nothing(scene)
+    scenario.start(result)
+    assert scenario.cycle(NOW + 1).binds == {"ns/g-0": "n0"}
+    rest_changes_nothing(scenario)
 
 
 # -- tried again ---------------------------------------------------------------------------------
 
-Happens = Callable[[Scene], object]
+Happens = Callable[[Scenario], object]
 
 FRIEND = ["ns", "friend", "n1", "Running", 0, 0, "", {"labels": {"app": "friend"}}]
 ENEMY = ["ns", "enemy", "n0", "Running", 0, 0, "", {"labels": {"app": "enemy"}}]
@@ -236,51 +236,51 @@ ELSEWHERE: Raw = {
 }
 
 
-def _namespace(scene: Scene, labels: dict[str, str]) -> object:
+def _namespace(scenario: Scenario, labels: dict[str, str]) -> object:
     manifest = {"metadata": {"name": "other", "labels": labels}}
-    return scene.state.set_namespace(msgspec.convert(manifest, Namespace))
+    return scenario.state.set_namespace(msgspec.convert(manifest, Namespace))
 
 
 HELPS: dict[str, tuple[Raw, list[Any], Happens]] = {
     "a pod comes to a full node of the domain": (
         near("zone", app="friend"),
         [],
-        lambda scene: scene.add_pod(FRIEND),
+        lambda scenario: scenario.add_pod(FRIEND),
     ),
     "a pod on a full node of the domain gets the label": (
         near("zone", app="friend"),
         [[*FRIEND[:7], {"labels": {"app": "no"}}]],
-        lambda scene: scene.add_pod(FRIEND),
+        lambda scenario: scenario.add_pod(FRIEND),
     ),
     "a pod of the domain ends": (
         apart("zone", app="enemy"),
         [ENEMY],
-        lambda scene: scene.state.remove_pod("ns", "enemy"),
+        lambda scenario: scenario.state.remove_pod("ns", "enemy"),
     ),
     "a pod with anti-affinity ends": (
         {},
         [GUARD],
-        lambda scene: scene.state.remove_pod("ns", "guard"),
+        lambda scenario: scenario.state.remove_pod("ns", "guard"),
     ),
     "a pod with anti-affinity loses it": (
         {},
         [GUARD],
-        lambda scene: scene.add_pod([*GUARD[:7], {}]),
+        lambda scenario: scenario.add_pod([*GUARD[:7], {}]),
     ),
     "a node of the domain gets another label": (
         apart("zone", app="enemy"),
         [[*ENEMY[:2], "n1", *ENEMY[3:]]],
-        lambda scene: scene.state.set_node(node(["n1", 0, "1Gi", {"labels": {"zone": "b"}}])),
+        lambda scenario: scenario.state.set_node(node(["n1", 0, "1Gi", {"labels": {"zone": "b"}}])),
     ),
     "a node with the fewest pods goes": (
         spread("zone", app="enemy") | {"nodeSelector": {"host": "n0"}},
         [[*ENEMY[:7], {"labels": {"app": "enemy"}}]],
-        lambda scene: scene.state.remove_node("n2"),
+        lambda scenario: scenario.state.remove_node("n2"),
     ),
     "the namespace of a pod gets another label": (
         ELSEWHERE,
         [["other", "enemy", "n0", "Running", 0, 0, ""]],
-        lambda scene: _namespace(scene, {"team": "y"}),
+        lambda scenario: _namespace(scenario, {"team": "y"}),
     ),
 }
 
@@ -299,19 +299,19 @@ def test_a_gang_is_tried_again_when_that_changes_which_it_waits_for(what: str) -
         spec["topologySpreadConstraints"][0]["labelSelector"] = {
             "matchExpressions": [{"key": "app", "operator": "Exists"}]
         }
-    scene = scene_of(place, [*running, *gang("g", [spec], app="g")], 1)
-    _namespace(scene, {"team": "x"})
-    assert scene.cycle().binds == {}
-    rest_changes_nothing(scene)
-    happens(scene)
-    assert scene.cycle(NOW + 10).binds == {"ns/g-0": "n0"}
+    scenario = scenario_of(place, [*running, *gang("g", [spec], app="g")], 1)
+    _namespace(scenario, {"team": "x"})
+    assert scenario.cycle().binds == {}
+    rest_changes_nothing(scenario)
+    happens(scenario)
+    assert scenario.cycle(NOW + 10).binds == {"ns/g-0": "n0"}
 
 
 def test_what_does_not_matter_to_a_gang_does_not_have_it_tried_again() -> None:
-    scene = scene_of(nodes("a"), [ENEMY, *gang("g", [apart("zone", app="enemy")])], 1)
-    scene.cycle()
-    scene.add_pod(["ns", "passer-by", "n0", "Running", 0, 0, "", {"labels": {"app": "other"}}])
-    result = scene.cycle(NOW + 1)
+    scenario = scenario_of(nodes("a"), [ENEMY, *gang("g", [apart("zone", app="enemy")])], 1)
+    scenario.cycle()
+    scenario.add_pod(["ns", "passer-by", "n0", "Running", 0, 0, "", {"labels": {"app": "other"}}])
+    result = scenario.cycle(NOW + 1)
     assert (result.binds, result.decided) == ({}, 0)
 
 
@@ -367,18 +367,18 @@ def _runner(draw: st.DrawFn, name: str, names: list[str]) -> list[Any]:
 def test_no_gang_waits_for_what_it_could_have(drawn: tuple[Raw, list[Any]]) -> None:
     """Event by event: what is placed is what is placed when every waiting gang is tried in each cycle."""
     cluster, events = drawn
-    thrifty, eager = Scene(cluster, CONFIG), Scene(cluster, CONFIG)
+    thrifty, eager = Scenario(cluster, CONFIG), Scenario(cluster, CONFIG)
     for event in [None, None, *events, None]:
-        for scene in (thrifty, eager):
+        for scenario in (thrifty, eager):
             if event is not None:
                 kind, row = event
                 if kind == "gone":
-                    scene.state.remove_pod(*row[:2])
+                    scenario.state.remove_pod(*row[:2])
                 elif kind == "node":
-                    scene.state.set_node(node(row))
+                    scenario.state.set_node(node(row))
                 else:
-                    scene.state.set_pod(pod(row))
-            scene.state.settled = None
+                    scenario.state.set_pod(pod(row))
+            scenario.state.settled = None
         eager.state.gains.any_gang = True
         for job in eager.state.jobs.values():
             job.shortage = None

@@ -15,7 +15,7 @@ from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.peer_reference import refusals
-from tests.unit.scheduler.scenes import Scene, config_text, node
+from tests.unit.scheduler.scenarios import Scenario, config_text, node
 
 EXAMPLES = examples(30)
 FILTERS = config_text([["gang", "predicates"]])
@@ -167,30 +167,30 @@ def _answers(session: Session, task: TaskInfo) -> dict[str, str]:
     return found
 
 
-def _compare(session: Session, scene: Scene, cluster: Raw, manifests: list[Raw]) -> None:
+def _compare(session: Session, scenario: Scenario, cluster: Raw, manifests: list[Raw]) -> None:
     nodes = {row[0]: row[3] for row in cluster["nodes"]}
     for manifest in manifests:
         key = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
         if not manifest["spec"].get("nodeName"):
             wanted = refusals(manifest, nodes, manifests, cluster["namespaces"])
-            assert _answers(session, scene.state.tasks[key]) == wanted
+            assert _answers(session, scenario.state.tasks[key]) == wanted
 
 
-def _scene(cluster: Raw) -> Scene:
-    scene = Scene(cluster, FILTERS)
+def _scenario(cluster: Raw) -> Scenario:
+    scenario = Scenario(cluster, FILTERS)
     for name, labels in cluster["namespaces"].items():
-        scene.state.set_namespace(
+        scenario.state.set_namespace(
             msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
         )
-    return scene
+    return scenario
 
 
 @EXAMPLES
 @given(clusters())
 def test_nodes_are_refused_as_the_rules_say(cluster: Raw) -> None:
-    scene = _scene(cluster)
-    session = open_session(scene)
-    _compare(session, scene, cluster, list(scene.pods.values()))
+    scenario = _scenario(cluster)
+    session = open_session(scenario)
+    _compare(session, scenario, cluster, list(scenario.pods.values()))
 
 
 @EXAMPLES
@@ -199,21 +199,21 @@ def test_tentative_decisions_count_like_pods_on_nodes_and_are_taken_back(
     cluster: Raw, dice: Any
 ) -> None:
     """Any order of placing, evicting and rolling back: filters that lived equal the rules for what is decided by then."""
-    scene = _scene(cluster)
-    session = open_session(scene)
-    before = dump(scene.state)
+    scenario = _scenario(cluster)
+    session = open_session(scenario)
+    before = dump(scenario.state)
     statement = session.statement()
-    moments = [deepcopy(scene.pods)]
+    moments = [deepcopy(scenario.pods)]
     for _ in range(6):
         manifests = deepcopy(moments[-1])
         key = dice.choice(list(manifests))
-        task, manifest = scene.state.tasks[key], manifests[key]
+        task, manifest = scenario.state.tasks[key], manifests[key]
         if len(moments) > 1 and dice.random() < 0.3:
             place = dice.randrange(len(moments))
             statement.roll_back(place)
             del moments[place + 1 :]
         elif task.status is SchedulingStatus.PENDING:
-            record = dice.choice(scene.state.nodes.order)
+            record = dice.choice(scenario.state.nodes.order)
             statement.allocate(task, record)
             manifest["spec"]["nodeName"] = record.name
             moments.append(manifests)
@@ -221,29 +221,29 @@ def test_tentative_decisions_count_like_pods_on_nodes_and_are_taken_back(
             statement.evict(task)
             manifest["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
             moments.append(manifests)
-        _compare(session, scene, cluster, list(moments[-1].values()))
+        _compare(session, scenario, cluster, list(moments[-1].values()))
     statement.discard()
-    _compare(session, scene, cluster, list(moments[0].values()))
-    assert dump(scene.state) == before
+    _compare(session, scenario, cluster, list(moments[0].values()))
+    assert dump(scenario.state) == before
 
 
 @EXAMPLES
 @given(clusters(), st.randoms(use_true_random=False))
 def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: Any) -> None:
-    scene = _scene(cluster)
-    session = open_session(scene)
+    scenario = _scenario(cluster)
+    session = open_session(scenario)
     statement = session.statement()
     nodes = {row[0]: row[3] for row in cluster["nodes"]}
-    manifests = deepcopy(scene.pods)
-    for key, task in scene.state.tasks.items():
+    manifests = deepcopy(scenario.pods)
+    for key, task in scenario.state.tasks.items():
         if task.status is SchedulingStatus.PENDING and dice.random() < 0.5:
-            record = dice.choice(scene.state.nodes.order)
+            record = dice.choice(scenario.state.nodes.order)
             statement.pipeline(task, record)
             manifests[key]["spec"]["nodeName"] = record.name
     staying = [each for each in manifests.values() if "deletionTimestamp" not in each["metadata"]]
-    now = list(scene.pods.values())
+    now = list(scenario.pods.values())
     both = list(manifests.values())
-    for key, task in scene.state.tasks.items():
+    for key, task in scenario.state.tasks.items():
         if task.status is not SchedulingStatus.PENDING:
             continue
         ranking = session.ranking(task, "default")
@@ -266,8 +266,8 @@ def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: A
 @given(clusters(), clusters(), st.randoms(use_true_random=False))
 def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -> None:
     """From one cluster to another, event by event and with settling in between: nothing of the past is left."""
-    lived, again = _scene(first), _scene(second)
-    donor = _scene(second)
+    lived, again = _scenario(first), _scenario(second)
+    donor = _scenario(second)
     state = lived.state
     state.settle()
     events: list[Any] = [
@@ -308,10 +308,10 @@ def test_a_node_that_comes_back_with_its_pods_is_counted_while_an_earlier_sessio
             ["ns", "g-0", "", "Pending", "1", "1Gi", "g", options],
         ],
     }
-    scene = Scene(cluster, FILTERS)
-    scene.state.remove_node("n2")
-    session = open_session(scene)
-    ranking = session.ranking(scene.state.tasks["ns/g-0"], "default")
-    scene.state.set_node(node(nodes[1]))
-    assert dump(scene.state) == dump(Scene(cluster, FILTERS).state)
+    scenario = Scenario(cluster, FILTERS)
+    scenario.state.remove_node("n2")
+    session = open_session(scenario)
+    ranking = session.ranking(scenario.state.tasks["ns/g-0"], "default")
+    scenario.state.set_node(node(nodes[1]))
+    assert dump(scenario.state) == dump(Scenario(cluster, FILTERS).state)
     assert ranking is not None

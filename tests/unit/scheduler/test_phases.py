@@ -14,7 +14,7 @@ from pumice.scheduler.phases import (
 )
 from pumice.scheduler.results import Reason
 from tests.unit.scheduler.gangs import gang
-from tests.unit.scheduler.scenes import case_id, load_cases
+from tests.unit.scheduler.scenarios import case_id, load_cases
 
 FULL = Reason("NotEnoughResources", "no room")
 

@@ -10,7 +10,7 @@ from pumice.scheduler.model.tasks import READY
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene, node, pod, pod_group, queue
+from tests.unit.scheduler.scenarios import Scenario, node, pod, pod_group, queue
 
 EXAMPLES = examples(40)
 
@@ -108,17 +108,17 @@ def _used_by_binds(state: ClusterState) -> None:
 @EXAMPLES
 @given(clusters())
 def test_no_node_gets_more_than_it_has(cluster: dict[str, Any]) -> None:
-    scene = Scene(cluster)
-    scene.cycle()
-    _used_by_binds(scene.state)
+    scenario = Scenario(cluster)
+    scenario.cycle()
+    _used_by_binds(scenario.state)
 
 
 @EXAMPLES
 @given(clusters())
 def test_gangs_get_their_minimum_or_nothing(cluster: dict[str, Any]) -> None:
-    scene = Scene(cluster)
-    result = scene.cycle()
-    for job in scene.state.jobs.values():
+    scenario = Scenario(cluster)
+    result = scenario.cycle()
+    for job in scenario.state.jobs.values():
         bound = [key for key in job.tasks if key in result.binds]
         if bound:
             ready = sum(task.status in READY for task in job.tasks.values())
@@ -128,9 +128,9 @@ def test_gangs_get_their_minimum_or_nothing(cluster: dict[str, Any]) -> None:
 @EXAMPLES
 @given(clusters())
 def test_everything_that_waits_has_a_reason(cluster: dict[str, Any]) -> None:
-    scene = Scene(cluster)
-    result = scene.cycle()
-    for job in scene.state.jobs.values():
+    scenario = Scenario(cluster)
+    result = scenario.cycle()
+    for job in scenario.state.jobs.values():
         if any(task.status.name == "PENDING" for task in job.tasks.values()):
             assert result.pending[job.key].message
 
@@ -139,12 +139,12 @@ def test_everything_that_waits_has_a_reason(cluster: dict[str, Any]) -> None:
 @given(clusters())
 def test_a_cycle_leaves_nothing_tentative(cluster: dict[str, Any]) -> None:
     """Whatever is not bound is as it was before."""
-    scene = Scene(cluster)
-    before = dump(scene.state)
-    result = scene.cycle()
+    scenario = Scenario(cluster)
+    before = dump(scenario.state)
+    result = scenario.cycle()
     for key in result.binds:
-        scene.state.forget(key, "")
-    after = dump(scene.state)
+        scenario.state.forget(key, "")
+    after = dump(scenario.state)
     after["waiting"] = before["waiting"] = None
     assert after == before
 
@@ -152,19 +152,19 @@ def test_a_cycle_leaves_nothing_tentative(cluster: dict[str, Any]) -> None:
 @EXAMPLES
 @given(clusters())
 def test_a_discarded_statement_restores_every_bit(cluster: dict[str, Any]) -> None:
-    scene = Scene(cluster)
-    before = dump(scene.state)
-    session = open_session(scene)
+    scenario = Scenario(cluster)
+    before = dump(scenario.state)
+    session = open_session(scenario)
     statement = session.statement()
-    for index, task in enumerate(list(scene.state.tasks.values())):
-        records = scene.state.nodes.order
+    for index, task in enumerate(list(scenario.state.tasks.values())):
+        records = scenario.state.nodes.order
         if task.status.name == "PENDING" and records:
             place = statement.pipeline if index % 2 else statement.allocate
             place(task, records[index % len(records)])
         elif task.status.name == "RUNNING" and session.view.row_of(task.node) >= 0:
             statement.evict(task)
     statement.discard()
-    assert dump(scene.state) == before
+    assert dump(scenario.state) == before
 
 
 @EXAMPLES
@@ -176,11 +176,11 @@ def test_whatever_was_decided_a_savepoint_restores_every_bit(
     cluster: dict[str, Any], steps: list[tuple[str, int]]
 ) -> None:
     """Decisions in any order, savepoints in between, and returns to any of those that still hold."""
-    scene = Scene(cluster)
-    session = open_session(scene)
+    scenario = Scenario(cluster)
+    session = open_session(scenario)
     statement = session.statement()
-    tasks, records = list(scene.state.tasks.values()), scene.state.nodes.order
-    saved = [(statement.savepoint(), dump(scene.state))]
+    tasks, records = list(scenario.state.tasks.values()), scenario.state.nodes.order
+    saved = [(statement.savepoint(), dump(scenario.state))]
     for step, number in steps:
         waiting = [task for task in tasks if task.status.name == "PENDING"]
         placed = [task for task in tasks if task.row >= 0 and session.view.row_of(task.node) >= 0]
@@ -190,13 +190,13 @@ def test_whatever_was_decided_a_savepoint_restores_every_bit(
         elif step == "evict" and placed:
             statement.evict(placed[number % len(placed)])
         elif step == "save":
-            saved.append((statement.savepoint(), dump(scene.state)))
+            saved.append((statement.savepoint(), dump(scenario.state)))
         elif step == "return":
             del saved[number % len(saved) + 1 :]
             statement.roll_back(saved[-1][0])
-            assert dump(scene.state) == saved[-1][1]
+            assert dump(scenario.state) == saved[-1][1]
     statement.discard()
-    assert dump(scene.state) == saved[0][1]
+    assert dump(scenario.state) == saved[0][1]
 
 
 def _facts(result: CycleResult) -> Any:
@@ -216,7 +216,7 @@ def test_the_order_of_events_does_not_matter(cluster: dict[str, Any], dice: Any)
     shuffled = {key: dice.sample(rows, len(rows)) for key, rows in cluster.items()}
     names = list(shuffled)
     dice.shuffle(names)
-    one, other = Scene(cluster), Scene({name: shuffled[name] for name in names})
+    one, other = Scenario(cluster), Scenario({name: shuffled[name] for name in names})
     assert dump(one.state) == dump(other.state)
     assert _facts(one.cycle()) == _facts(other.cycle())
 
@@ -227,9 +227,9 @@ def test_a_state_that_lived_equals_one_built_anew(
     first: dict[str, Any], second: dict[str, Any], dice: Any
 ) -> None:
     """From one cluster, event by event, to another, with a cycle in between: nothing of the past is left."""
-    scene = Scene(first)
-    scene.cycle()
-    state = scene.state
+    scenario = Scenario(first)
+    scenario.cycle()
+    state = scenario.state
     names = {row[0] for row in second["nodes"]}
     groups = {row[1] for row in second["podgroups"]}
     pods = {row[1] for row in second["pods"]}
@@ -259,4 +259,4 @@ def test_a_state_that_lived_equals_one_built_anew(
         state.forget(task.key, task.uid)
     for event in events:
         event()
-    assert dump(state) == dump(Scene(second).state)
+    assert dump(state) == dump(Scenario(second).state)

@@ -11,7 +11,7 @@ from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.tasks import READY
 from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.columns import check_sums, dump
-from tests.unit.scheduler.scenes import Scene, config_text, node, pod, pod_group, queue
+from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod, pod_group, queue
 from tests.unit.scheduler.test_properties import EXAMPLES, clusters
 
 PLUGINS = config_text(
@@ -44,28 +44,28 @@ def shared(draw: st.DrawFn) -> dict[str, Any]:
 @EXAMPLES
 @given(shared())
 def test_no_queue_comes_to_hold_more_than_it_may(cluster: dict[str, Any]) -> None:
-    scene = Scene(cluster, PLUGINS)
-    scene.state.settle()
-    shares = scene.state.shares
+    scenario = Scenario(cluster, PLUGINS)
+    scenario.state.settle()
+    shares = scenario.state.shares
     before = shares.allocated.copy()
-    scene.cycle()
+    scenario.cycle()
     grown = shares.allocated > before
     grown[:, PODS] = False
     assert (shares.allocated <= shares.limits.capability)[grown].all()
     assert (shares.limits.capability <= UNLIMITED).all()
-    check_sums(scene.state)
+    check_sums(scenario.state)
 
 
 @EXAMPLES
 @given(shared())
 def test_guarantees_of_others_are_left_alone(cluster: dict[str, Any]) -> None:
     """What a queue has come to hold, it could hold with the guarantees of all others used."""
-    scene = Scene(cluster, PLUGINS)
-    scene.state.settle()
-    shares, ready = scene.state.shares, ~scene.state.facts.unready
+    scenario = Scenario(cluster, PLUGINS)
+    scenario.state.settle()
+    shares, ready = scenario.state.shares, ~scenario.state.facts.unready
     before = shares.allocated.copy()
-    scene.cycle()
-    total = scene.state.nodes.rows().allocatable[ready].sum(axis=0)
+    scenario.cycle()
+    total = scenario.state.nodes.rows().allocatable[ready].sum(axis=0)
     kept = np.minimum(shares.limits.guarantee, shares.limits.capability)
     most = np.maximum(total - kept.sum(axis=0), 0) + kept
     grown = shares.allocated > before
@@ -77,9 +77,9 @@ def test_guarantees_of_others_are_left_alone(cluster: dict[str, Any]) -> None:
 @given(shared())
 def test_gangs_get_their_minimum_or_nothing(cluster: dict[str, Any]) -> None:
     """Pods without requests count as placed in the gang, wherever backfill finds no slot for one of them."""
-    scene = Scene(cluster, PLUGINS)
-    result = scene.cycle()
-    for job in scene.state.jobs.values():
+    scenario = Scenario(cluster, PLUGINS)
+    result = scenario.cycle()
+    for job in scenario.state.jobs.values():
         if any(key in result.binds for key in job.tasks):
             ready = sum(task.status in READY for task in job.tasks.values())
             assert ready + job.pending_empty >= job.min_member
@@ -88,12 +88,12 @@ def test_gangs_get_their_minimum_or_nothing(cluster: dict[str, Any]) -> None:
 @EXAMPLES
 @given(shared())
 def test_a_cycle_leaves_nothing_tentative(cluster: dict[str, Any]) -> None:
-    scene = Scene(cluster, PLUGINS)
-    before = dump(scene.state)
-    result = scene.cycle()
+    scenario = Scenario(cluster, PLUGINS)
+    before = dump(scenario.state)
+    result = scenario.cycle()
     for key in result.binds:
-        scene.state.forget(key, "")
-    after = dump(scene.state)
+        scenario.state.forget(key, "")
+    after = dump(scenario.state)
     after["waiting"] = before["waiting"] = None
     assert after == before
 
@@ -104,8 +104,8 @@ def test_the_order_of_events_does_not_matter(cluster: dict[str, Any], dice: Any)
     shuffled = {key: dice.sample(rows, len(rows)) for key, rows in cluster.items()}
     names = list(shuffled)
     dice.shuffle(names)
-    one = Scene(cluster, PLUGINS).cycle()
-    other = Scene({name: shuffled[name] for name in names}, PLUGINS).cycle()
+    one = Scenario(cluster, PLUGINS).cycle()
+    other = Scenario({name: shuffled[name] for name in names}, PLUGINS).cycle()
     assert one.binds == other.binds
     assert {key: each.message for key, each in one.pending.items()} == {
         key: each.message for key, each in other.pending.items()
@@ -119,7 +119,7 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
 ) -> None:
     """A gang that its queue refused is placed as soon as when it is tried in each cycle."""
     never = ReportDelays(numbers=1e9)
-    thrifty, eager = Scene(first, PLUGINS, delays=never), Scene(first, PLUGINS)
+    thrifty, eager = Scenario(first, PLUGINS, delays=never), Scenario(first, PLUGINS)
     events: list[Any] = [
         *(lambda state, row=row: state.set_node(node(row)) for row in second["nodes"]),
         *(lambda state, row=row: state.set_queue(queue(row)) for row in second["queues"]),

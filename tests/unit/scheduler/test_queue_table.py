@@ -10,7 +10,7 @@ from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import MAX_DEPTH
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import check_sums
-from tests.unit.scheduler.scenes import Scene, node, pod_group, queue
+from tests.unit.scheduler.scenarios import Scenario, node, pod_group, queue
 
 
 def parents_of(*rows: list[Any]) -> dict[str, str]:
@@ -34,7 +34,7 @@ def test_a_parent_that_does_not_exist_is_none() -> None:
 
 def test_a_queue_that_changes_is_taken_up_where_it_is_and_where_it_moves() -> None:
     """Sums are kept while the tree is the same, and counted again when a queue has another parent."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 8, "8Gi"]],
             "queues": [["root"], ["a"], ["b"], ["c", {"parent": "a"}]],
@@ -42,7 +42,7 @@ def test_a_queue_that_changes_is_taken_up_where_it_is_and_where_it_moves() -> No
             "pods": [["ns", "runs-0", "n", "Running", 3, "1Gi", "runs"]],
         }
     )
-    state, shares = scene.state, scene.state.shares
+    state, shares = scenario.state, scenario.state.shares
     for change, holders in (
         ({"parent": "a", "weight": 5}, ["a", "c", "root"]),
         ({"parent": "b", "weight": 7}, ["b", "c", "root"]),
@@ -76,7 +76,7 @@ def test_parents_in_a_cycle_and_long_chains_end(rows: list[list[Any]]) -> None:
 
 
 def test_what_a_queue_and_those_below_it_hold_reserve_and_have_beyond_the_minimum() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 8, "8Gi"]],
             "queues": [["root"], ["a"], ["b", {"parent": "a"}]],
@@ -91,8 +91,8 @@ def test_what_a_queue_and_those_below_it_hold_reserve_and_have_beyond_the_minimu
             ],
         }
     )
-    scene.state.settle()
-    shares, row = scene.state.shares, scene.state.shares.rows
+    scenario.state.settle()
+    shares, row = scenario.state.shares, scenario.state.shares.rows
     assert [shares.allocated[row[name]][0] for name in ("b", "a", "root")] == [4000, 0, 0]
     assert [shares.tree[row[name]][0] for name in ("b", "a", "root")] == [4000, 4000, 4000]
     assert shares.pending[row["b"]][0] == 4000
@@ -103,43 +103,43 @@ def test_what_a_queue_and_those_below_it_hold_reserve_and_have_beyond_the_minimu
 
 
 def test_a_gang_that_changes_its_queue_is_counted_there() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "queues": [["a"], ["b"]],
             "podgroups": [["ns", "g", "a", 1, "Inqueue", {"minRes": {"cpu": 1}}]],
             "pods": [["ns", "g-0", "n", "Running", 3, 0, "g"]],
         }
     )
-    check_sums_after_settling(scene)
-    scene.state.set_pod_group(pod_group(["ns", "g", "b", 1, "Inqueue", {"minRes": {"cpu": 1}}]))
-    check_sums_after_settling(scene)
-    assert scene.state.shares.allocated[scene.state.shares.rows["b"]][0] == 3000
-    scene.state.remove_queue("b")
-    check_sums_after_settling(scene)
-    assert not scene.state.shares.allocated.any()
+    check_sums_after_settling(scenario)
+    scenario.state.set_pod_group(pod_group(["ns", "g", "b", 1, "Inqueue", {"minRes": {"cpu": 1}}]))
+    check_sums_after_settling(scenario)
+    assert scenario.state.shares.allocated[scenario.state.shares.rows["b"]][0] == 3000
+    scenario.state.remove_queue("b")
+    check_sums_after_settling(scenario)
+    assert not scenario.state.shares.allocated.any()
 
 
-def check_sums_after_settling(scene: Scene) -> None:
-    scene.state.settle()
-    check_sums(scene.state)
+def check_sums_after_settling(scenario: Scenario) -> None:
+    scenario.state.settle()
+    check_sums(scenario.state)
 
 
 def test_resources_that_only_podgroups_name_open_no_columns() -> None:
     names = {f"example.com/r{n}": 1 for n in range(100)}
     row = ["ns", "g", "default", 1, "Inqueue", {"minRes": {"cpu": 1} | names}]
-    scene = Scene({"podgroups": [row]})
-    scene.state.settle()
-    assert len(scene.state.axis) == 5
-    job = scene.state.jobs["ns/g"]
+    scenario = Scenario({"podgroups": [row]})
+    scenario.state.settle()
+    assert len(scenario.state.axis) == 5
+    job = scenario.state.jobs["ns/g"]
     assert job.minimum[0] == 1000
-    scene.state.set_node(node(["n", 8, "8Gi", {"resources": {"example.com/r7": 3}}]))
-    check_sums_after_settling(scene)
+    scenario.state.set_node(node(["n", 8, "8Gi", {"resources": {"example.com/r7": 3}}]))
+    check_sums_after_settling(scenario)
     assert job.minimum.tolist() == [1000, 0, 0, 0, 0, 1]
 
 
 def test_a_promised_place_counts_as_held() -> None:
     """Within a session; afterwards the pod waits again."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 4, "8Gi"]],
             "queues": [["a"]],
@@ -147,32 +147,32 @@ def test_a_promised_place_counts_as_held() -> None:
             "pods": [["ns", "g-0", "", "Pending", 3, 0, "g"]],
         }
     )
-    session = open_session(scene)
-    shares, row = scene.state.shares, scene.state.shares.rows["a"]
+    session = open_session(scenario)
+    shares, row = scenario.state.shares, scenario.state.shares.rows["a"]
     statement = session.statement()
-    statement.pipeline(scene.state.tasks["ns/g-0"], scene.state.nodes.order[0])
+    statement.pipeline(scenario.state.tasks["ns/g-0"], scenario.state.nodes.order[0])
     assert (shares.allocated[row][0], shares.pending[row][0]) == (3000, 0)
-    check_sums(scene.state)
+    check_sums(scenario.state)
     statement.commit()
     session.close()
     assert (shares.allocated[row][0], shares.pending[row][0]) == (0, 3000)
 
 
 def test_amounts_of_queues_are_put_into_columns_once_and_follow_changes() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 4, "8Gi"]],
             "queues": [["a", {"capability": {"cpu": "1500m", "memory": "1Gi"}}]],
         }
     )
-    scene.state.settle()
-    shares = scene.state.shares
+    scenario.state.settle()
+    shares = scenario.state.shares
     limits = shares.limits
     stated = [1500, 1 << 30, UNLIMITED, UNLIMITED, UNLIMITED]
     assert limits.capability[shares.rows["a"]].tolist() == stated
     assert shares.limits is limits
-    scene.state.set_queue(queue(["a", {"guarantee": {"resource": {"cpu": 1}}}]))
-    scene.state.settle()
+    scenario.state.set_queue(queue(["a", {"guarantee": {"resource": {"cpu": 1}}}]))
+    scenario.state.settle()
     assert shares.limits.capability[shares.rows["a"]].min() == UNLIMITED
     assert shares.limits.guarantee[shares.rows["a"]][0] == 1000
 

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod, queue
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, queue
 
 EVERY = 30.0
 SHARING = pytest.mark.parametrize("plugin", ["proportion", "capacity"])
 
 
-def _cluster(plugin: Any, gangs: int = 50, minimum: int = 4) -> Scene:
+def _cluster(plugin: Any, gangs: int = 50, minimum: int = 4) -> Scenario:
     """Queue `team` may have 4 cpus, of which it holds 3; gangs of 4 pods wait in it."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 64, "64Gi"]],
             "queues": [["team", {"capability": {"cpu": 4}}]],
@@ -27,92 +27,92 @@ def _cluster(plugin: Any, gangs: int = 50, minimum: int = 4) -> Scene:
         config_text([["gang", "predicates", plugin]]),
         delays=ReportDelays(numbers=EVERY),
     )
-    assert scene.cycle().decided >= gangs
-    while scene.cycle().pod_groups:
+    assert scenario.cycle().decided >= gangs
+    while scenario.cycle().pod_groups:
         pass
-    return scene
+    return scenario
 
 
-def _stir(scene: Scene, number: int) -> None:
+def _stir(scenario: Scenario, number: int) -> None:
     """Something that helps no gang."""
-    scene.state.set_pod(pod(["ns", f"other-{number}", "n", "Running", "100m", "1Mi", ""]))
+    scenario.state.set_pod(pod(["ns", f"other-{number}", "n", "Running", "100m", "1Mi", ""]))
 
 
 @SHARING
 def test_what_helps_none_of_them_is_no_reason_to_try_them(plugin: str) -> None:
-    scene = _cluster(plugin)
-    _stir(scene, 0)
-    result = scene.cycle()
+    scenario = _cluster(plugin)
+    _stir(scenario, 0)
+    result = scenario.cycle()
     assert result.decided == 0
     assert len(result.pending) == 50
 
 
 @SHARING
 def test_a_pod_that_goes_makes_room_for_too_few_of_them(plugin: str) -> None:
-    scene = _cluster(plugin)
-    scene.state.remove_pod("ns", "runs-0")
-    assert scene.cycle().decided == 0
-    scene.state.remove_pod("ns", "runs-1")
-    scene.state.remove_pod("ns", "runs-2")
-    assert sorted(scene.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
+    scenario = _cluster(plugin)
+    scenario.state.remove_pod("ns", "runs-0")
+    assert scenario.cycle().decided == 0
+    scenario.state.remove_pod("ns", "runs-1")
+    scenario.state.remove_pod("ns", "runs-2")
+    assert sorted(scenario.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
 
 
 @SHARING
 def test_a_higher_limit_makes_room(plugin: str) -> None:
-    scene = _cluster(plugin, 2)
-    scene.state.set_queue(queue(["team", {"capability": {"cpu": 7}}]))
-    assert len(scene.cycle().binds) == 4
+    scenario = _cluster(plugin, 2)
+    scenario.state.set_queue(queue(["team", {"capability": {"cpu": 7}}]))
+    assert len(scenario.cycle().binds) == 4
 
 
 @SHARING
 def test_a_pod_beyond_the_minimum_needs_room_for_itself(plugin: str) -> None:
     """Each gang has its minimum of one pod placed, as far as there is room."""
-    scene = _cluster(plugin, 2, minimum=1)
-    _stir(scene, 0)
-    assert scene.cycle().decided == 0
-    scene.state.remove_pod("ns", "runs-0")
-    assert len(scene.cycle().binds) == 1
+    scenario = _cluster(plugin, 2, minimum=1)
+    _stir(scenario, 0)
+    assert scenario.cycle().decided == 0
+    scenario.state.remove_pod("ns", "runs-0")
+    assert len(scenario.cycle().binds) == 1
 
 
 @SHARING
 def test_the_numbers_in_the_reason_are_renewed_now_and_then(plugin: str) -> None:
-    scene = _cluster(plugin, 1)
-    before = scene.state.pending["ns/g0"].message
+    scenario = _cluster(plugin, 1)
+    before = scenario.state.pending["ns/g0"].message
     assert before.endswith("queue team: 3 of 4 cpu used, 1 more allowed, needs 4")
-    scene.state.remove_pod("ns", "runs-0")
-    while scene.cycle(NOW + 1).pod_groups:
+    scenario.state.remove_pod("ns", "runs-0")
+    while scenario.cycle(NOW + 1).pod_groups:
         pass
-    assert scene.state.pending["ns/g0"].message == before
-    scene.cycle(NOW + 1)
-    cycles = scene.state.cycles
-    scene.cycle(NOW + EVERY - 1)
-    assert scene.state.cycles == cycles
-    after = scene.cycle(NOW + EVERY).pending["ns/g0"].message
+    assert scenario.state.pending["ns/g0"].message == before
+    scenario.cycle(NOW + 1)
+    cycles = scenario.state.cycles
+    scenario.cycle(NOW + EVERY - 1)
+    assert scenario.state.cycles == cycles
+    after = scenario.cycle(NOW + EVERY).pending["ns/g0"].message
     assert after.endswith("queue team: 2 of 4 cpu used, 2 more allowed, needs 4")
 
 
 @SHARING
 def test_a_gang_that_changes_is_tried_at_once(plugin: str) -> None:
-    scene = _cluster(plugin, 3)
-    scene.state.remove_pod("ns", "g1-3")
-    assert scene.cycle().decided == 0  # three pods are too few for its minimum
-    scene.state.remove_pod_group("ns", "g1")
-    scene.add_pod(["ns", "g2-9", "", "Pending", 1, 0, "g2"])
-    assert scene.cycle().decided > 0
+    scenario = _cluster(plugin, 3)
+    scenario.state.remove_pod("ns", "g1-3")
+    assert scenario.cycle().decided == 0  # three pods are too few for its minimum
+    scenario.state.remove_pod_group("ns", "g1")
+    scenario.add_pod(["ns", "g2-9", "", "Pending", 1, 0, "g2"])
+    assert scenario.cycle().decided > 0
 
 
 @pytest.mark.parametrize("switches", [["Allocatable"], ["Overused", "Allocatable"]])
 def test_whichever_check_refuses_them(switches: list[str]) -> None:
-    scene = _cluster({"proportion": switches}, 3)
+    scenario = _cluster({"proportion": switches}, 3)
     for number in range(3):
-        scene.state.remove_pod("ns", f"runs-{number}")
-    assert len(scene.cycle().binds) == 4
+        scenario.state.remove_pod("ns", f"runs-{number}")
+    assert len(scenario.cycle().binds) == 4
 
 
 def test_what_is_kept_for_others_counts_as_used() -> None:
     """Of 8 cpus, 4 are kept for another queue until that uses them."""
     waits = [["ns", f"g{number}", "team", 4, "Inqueue"] for number in range(5)]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 8, "64Gi"]],
             "queues": [["team"], ["kept", {"guarantee": {"resource": {"cpu": 4}}}]],
@@ -123,12 +123,12 @@ def test_what_is_kept_for_others_counts_as_used() -> None:
         config_text([["gang", "predicates", "capacity"]]),
         delays=ReportDelays(numbers=EVERY),
     )
-    while scene.cycle().pod_groups:
+    while scenario.cycle().pod_groups:
         pass
-    message = scene.state.pending["ns/g0"].message
+    message = scenario.state.pending["ns/g0"].message
     text = "queue team: the cluster has 1 of 8 cpu used, 4 kept for guarantees of other queues, 3 more allowed, needs 4"
     assert message.endswith(text)
-    _stir(scene, 0)
-    assert scene.cycle().decided == 0
-    scene.state.remove_pod("ns", "runs-0")
-    assert sorted(scene.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
+    _stir(scenario, 0)
+    assert scenario.cycle().decided == 0
+    scenario.state.remove_pod("ns", "runs-0")
+    assert sorted(scenario.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]

@@ -16,7 +16,7 @@ import pytest
 
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.registry import builtin_registry
-from tests.unit.scheduler.scenes import Raw, load_document
+from tests.unit.scheduler.scenarios import Raw, load_document
 from tools.scheduler_pages import FUNCTIONS
 
 PLUGINS = builtin_registry().plugins

@@ -8,10 +8,10 @@ import pytest
 from pumice.api.meta import format_time
 from pumice.scheduler import ClusterState, CycleResult, load_config
 from pumice.scheduler.reservation import Reservation
-from tests.unit.scheduler.scenes import (
+from tests.unit.scheduler.scenarios import (
     NOW,
     Raw,
-    Scene,
+    Scenario,
     case_id,
     config_text,
     load_cases,
@@ -46,28 +46,28 @@ def gang(name: str, size: int, cpu: int, **options: Any) -> dict[str, Any]:
     }
 
 
-def scene_of(*parts: dict[str, Any], config: str = CONFIG, **more: Any) -> Scene:
+def scenario_of(*parts: dict[str, Any], config: str = CONFIG, **more: Any) -> Scenario:
     joined: dict[str, Any] = {"nodes": NODES, **more}
     for part in parts:
         for key, rows in part.items():
             joined[key] = [*joined.get(key, []), *rows]
-    return Scene(joined, config)
+    return Scenario(joined, config)
 
 
 def reserved(state: ClusterState) -> tuple[str, ...]:
     return state.reservation.nodes if state.reservation is not None else ()
 
 
-def said(scene: Scene, key: str) -> tuple[str, str]:
+def said(scenario: Scenario, key: str) -> tuple[str, str]:
     """Status and reason of the condition Reserved."""
-    for each in scene.state.statuses[key].conditions or ():
+    for each in scenario.state.statuses[key].conditions or ():
         if each.type == "Reserved":
             return each.status, each.reason
     return "", ""
 
 
-def cycles(scene: Scene, count: int, start: float = NOW) -> list[CycleResult]:
-    return [scene.cycle(start + number) for number in range(count)]
+def cycles(scenario: Scenario, count: int, start: float = NOW) -> list[CycleResult]:
+    return [scenario.cycle(start + number) for number in range(count)]
 
 
 @pytest.mark.parametrize("case", load_cases("reservation.yaml", "elected"), ids=case_id)
@@ -76,10 +76,10 @@ def test_one_gang_is_chosen(case: Raw) -> None:
         gang(name, 2, 8, prio=f"p{row['prio']}", created=format_time(NOW + row["created"]))
         for name, row in case["gangs"].items()
     ]
-    scene = scene_of(busy("n2", "n3"), *gangs, classes={"p5": 5, "p9": 9})
-    scene.cycle()
-    assert scene.state.reservation is not None
-    assert scene.state.reservation.gang == f"ns/{case['expect']}"
+    scenario = scenario_of(busy("n2", "n3"), *gangs, classes={"p5": 5, "p9": 9})
+    scenario.cycle()
+    assert scenario.state.reservation is not None
+    assert scenario.state.reservation.gang == f"ns/{case['expect']}"
 
 
 @pytest.mark.parametrize("case", load_cases("reservation.yaml", "reserved"), ids=case_id)
@@ -87,33 +87,33 @@ def test_one_node_is_reserved_in_each_cycle(case: Raw) -> None:
     arguments = {"reservation": None, "args": {"reservation.selection": case["selection"]}}
     plugins: list[dict[str, Any] | str] = ["priority", "gang", arguments, "predicates"]
     config = config_text([plugins], ["enqueue", "elect", "allocate", "reserve"])
-    scene = scene_of(busy(*case["busy"]), gang("large", *case["pods"]), config=config)
+    scenario = scenario_of(busy(*case["busy"]), gang("large", *case["pods"]), config=config)
     seen = []
     for number in range(len(case["cycles"])):
-        scene.cycle(NOW + number)
-        seen.append(list(reserved(scene.state)))
+        scenario.cycle(NOW + number)
+        seen.append(list(reserved(scenario.state)))
     assert seen == case["cycles"]
-    assert said(scene, "ns/large") == ("True", "NodesReserved")
+    assert said(scenario, "ns/large") == ("True", "NodesReserved")
 
 
 def test_nodes_that_its_pods_may_not_use_are_not_reserved() -> None:
-    scene = scene_of(busy("n1", "n2", "n3"), gang("large", 4, 4))
-    cycles(scene, 5)
-    assert reserved(scene.state) == ("n2",), "it holds all four"
+    scenario = scenario_of(busy("n1", "n2", "n3"), gang("large", 4, 4))
+    cycles(scenario, 5)
+    assert reserved(scenario.state) == ("n2",), "it holds all four"
 
 
 @pytest.mark.parametrize(("size", "cpu"), [(2, 12), (40, 1)], ids=["pods", "sum"])
 def test_nothing_is_reserved_for_a_gang_that_the_cluster_cannot_hold(size: int, cpu: int) -> None:
     possible = gang("possible", 3, 8, created="2024-01-02T00:00:00Z")
     large = gang("too-large", size, cpu, created="2024-01-01T00:00:00Z")
-    scene = scene_of(busy("n1", "n2", "n3"), large, possible)
-    cycles(scene, 3)
-    assert scene.state.reservation is not None
-    assert scene.state.reservation.gang == "ns/possible"
+    scenario = scenario_of(busy("n1", "n2", "n3"), large, possible)
+    cycles(scenario, 3)
+    assert scenario.state.reservation is not None
+    assert scenario.state.reservation.gang == "ns/possible"
 
 
 def test_a_shape_that_lacks_places_decides_which_node_is_reserved() -> None:
-    scene = scene_of(
+    scenario = scenario_of(
         busy("n1", "n2", "n3"),
         {
             "podgroups": [["ns", "two", "default", 2, "", {}]],
@@ -124,52 +124,52 @@ def test_a_shape_that_lacks_places_decides_which_node_is_reserved() -> None:
         },
         nodes=[["n1", 4, "8Gi", {"labels": {"small": "yes"}}], *NODES[1:]],
     )
-    cycles(scene, 4)
-    assert reserved(scene.state) == ("n1",)
+    cycles(scenario, 4)
+    assert reserved(scenario.state) == ("n1",)
 
 
 @pytest.mark.parametrize("end", ["queue", "pods"])
 def test_a_target_that_cannot_run_any_more_keeps_nothing(end: str) -> None:
-    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
-    cycles(scene, 3)
-    assert reserved(scene.state)
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scenario, 3)
+    assert reserved(scenario.state)
     if end == "queue":
-        scene.state.set_queue(queue(["default", {"state": "Closed"}]))
+        scenario.state.set_queue(queue(["default", {"state": "Closed"}]))
     else:
         for number in range(3):
-            scene.state.remove_pod("ns", f"large-{number}")
-    scene.cycle(NOW + 3)
-    assert scene.state.reservation is None
+            scenario.state.remove_pod("ns", f"large-{number}")
+    scenario.cycle(NOW + 3)
+    assert scenario.state.reservation is None
 
 
 def test_a_configuration_without_reserve_ends_the_reservation() -> None:
-    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
-    cycles(scene, 3)
-    scene.config = load_config(config_text([PLUGINS], ["enqueue", "allocate"]))
-    scene.cycle(NOW + 3)
-    assert scene.state.reservation is None
-    assert said(scene, "ns/large") == ("False", "Released")
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scenario, 3)
+    scenario.config = load_config(config_text([PLUGINS], ["enqueue", "allocate"]))
+    scenario.cycle(NOW + 3)
+    assert scenario.state.reservation is None
+    assert said(scenario, "ns/large") == ("False", "Released")
 
 
 def test_gangs_that_wait_are_not_harmed_by_room_on_some_nodes() -> None:
     """The filter is asked about the rows that changed alone."""
     large = gang("large", 3, 8, created="2024-01-01T00:00:00Z")
-    scene = scene_of(busy("n1", "n2", "n3"), large, gang("small", 2, 2))
-    cycles(scene, 3)
-    scene.state.remove_pod("ns", "busy-n1")
-    assert sorted(scene.cycle(NOW + 3).binds) == ["ns/small-0", "ns/small-1"]
+    scenario = scenario_of(busy("n1", "n2", "n3"), large, gang("small", 2, 2))
+    cycles(scenario, 3)
+    scenario.state.remove_pod("ns", "busy-n1")
+    assert sorted(scenario.cycle(NOW + 3).binds) == ["ns/small-0", "ns/small-1"]
 
 
 def test_targets_that_have_timed_out_take_turns() -> None:
     names = ("a", "b", "c")
     gangs = [gang(name, 3, 8, created=f"2024-01-0{n}T00:00:00Z") for n, name in enumerate(names, 1)]
-    scene, seen, now = scene_of(busy("n2", "n3"), *gangs), [], NOW
+    scenario, seen, now = scenario_of(busy("n2", "n3"), *gangs), [], NOW
     for _ in range(6):
-        scene.cycle(now)
-        assert scene.state.reservation is not None
-        seen.append(scene.state.reservation.gang)
+        scenario.cycle(now)
+        assert scenario.state.reservation is not None
+        seen.append(scenario.state.reservation.gang)
         now += TIMEOUT
-        scene.cycle(now)
+        scenario.cycle(now)
     assert seen == ["ns/a", "ns/b", "ns/c", "ns/a", "ns/b", "ns/c"]
 
 
@@ -181,10 +181,10 @@ def test_a_reservation_of_the_future_begins_now() -> None:
         "reason": "NodesReserved",
         "message": message,
     }
-    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8, conditions=[condition]))
-    scene.cycle(NOW)
-    assert scene.state.reservation is not None
-    assert scene.state.reservation.since == NOW
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 3, 8, conditions=[condition]))
+    scenario.cycle(NOW)
+    assert scenario.state.reservation is not None
+    assert scenario.state.reservation.since == NOW
 
 
 def test_nothing_is_reserved_for_whom_nothing_could_hold_whatever_its_podgroup_tells() -> None:
@@ -195,28 +195,30 @@ def test_nothing_is_reserved_for_whom_nothing_could_hold_whatever_its_podgroup_t
         "reason": "NodesReserved",
         "message": message,
     }
-    scene = scene_of(busy("n1"), gang("evil", 1, 900, conditions=[condition]), gang("good", 1, 1))
-    assert scene.cycle(NOW).binds == {"ns/good-0": "n2"}
-    assert scene.state.reservation is None
+    scenario = scenario_of(
+        busy("n1"), gang("evil", 1, 900, conditions=[condition]), gang("good", 1, 1)
+    )
+    assert scenario.cycle(NOW).binds == {"ns/good-0": "n2"}
+    assert scenario.state.reservation is None
 
 
-def _large_and_small(*, later: bool, is_large: bool = True) -> Scene:
+def _large_and_small(*, later: bool, is_large: bool = True) -> Scenario:
     """A large gang that waits for n3, and a small one that comes with it or when nodes are reserved."""
     small = gang("small", 1, 10, created="2024-01-02T00:00:00Z")
     large = [gang("large", 3, 8, created="2024-01-01T00:00:00Z")] if is_large else []
-    scene = scene_of(busy("n3"), *large, *([] if later else [small]))
+    scenario = scenario_of(busy("n3"), *large, *([] if later else [small]))
     if later:
-        cycles(scene, 3)
-        scene.state.set_pod_group(pod_group(small["podgroups"][0]))
-        scene.add_pod(["ns", "small-0", "", "Pending", 10, "1Gi", "small"])
-    return scene
+        cycles(scenario, 3)
+        scenario.state.set_pod_group(pod_group(small["podgroups"][0]))
+        scenario.add_pod(["ns", "small-0", "", "Pending", 10, "1Gi", "small"])
+    return scenario
 
 
 @pytest.mark.parametrize("case", load_cases("reservation.yaml", "others"), ids=case_id)
 def test_others_get_no_new_place_on_reserved_nodes(case: Raw) -> None:
-    scene = _large_and_small(later=True, is_large=case["reserved"])
-    assert reserved(scene.state) == (("n2", "n3") if case["reserved"] else ())
-    result = scene.cycle(NOW + 3)
+    scenario = _large_and_small(later=True, is_large=case["reserved"])
+    assert reserved(scenario.state) == (("n2", "n3") if case["reserved"] else ())
+    result = scenario.cycle(NOW + 3)
     assert result.binds == case["binds"]
     assert case.get("message", "") in (
         result.pending["ns/small"].message if "ns/small" in result.pending else ""
@@ -224,10 +226,10 @@ def test_others_get_no_new_place_on_reserved_nodes(case: Raw) -> None:
 
 
 def test_the_gang_for_which_nodes_are_reserved_gets_them() -> None:
-    scene = _large_and_small(later=True)
-    scene.cycle(NOW + 3)
-    scene.state.remove_pod("ns", "busy-n3")
-    result = scene.cycle(NOW + 4)
+    scenario = _large_and_small(later=True)
+    scenario.cycle(NOW + 3)
+    scenario.state.remove_pod("ns", "busy-n3")
+    result = scenario.cycle(NOW + 4)
     assert sorted(result.binds) == ["ns/large-0", "ns/large-1", "ns/large-2"]
 
 
@@ -236,62 +238,62 @@ def test_a_gang_that_is_placed_before_anything_is_reserved_has_its_place() -> No
 
 
 def test_what_is_reserved_is_free_again_once_the_gang_runs() -> None:
-    scene = scene_of(busy("n3"), gang("large", 3, 8))
-    cycles(scene, 3)
-    scene.state.remove_pod("ns", "busy-n3")
-    scene.cycle(NOW + 3)
-    assert scene.state.reservation is None
-    assert said(scene, "ns/large") == ("False", "Ready")
+    scenario = scenario_of(busy("n3"), gang("large", 3, 8))
+    cycles(scenario, 3)
+    scenario.state.remove_pod("ns", "busy-n3")
+    scenario.cycle(NOW + 3)
+    assert scenario.state.reservation is None
+    assert said(scenario, "ns/large") == ("False", "Ready")
 
 
 @pytest.mark.parametrize("kept", [1, 2], ids=["one node so far", "all nodes"])
 def test_it_lasts_while_its_gang_waits_for_terminating_pods(kept: int) -> None:
     """Their places are promised to the gang; were they free for others, a newer gang could take them."""
-    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
-    cycles(scene, kept)
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scenario, kept)
     for row in busy("n2", "n3")["pods"]:
-        scene.add_pod([*row, {"deleting": True}])
-    promised = [result.pipelined for result in cycles(scene, 4 - kept, NOW + kept)]
+        scenario.add_pod([*row, {"deleting": True}])
+    promised = [result.pipelined for result in cycles(scenario, 4 - kept, NOW + kept)]
     assert set(promised[0]) == {"ns/large-0", "ns/large-1", "ns/large-2"}
-    assert reserved(scene.state) == ("n2", "n3")
-    assert said(scene, "ns/large") == ("True", "NodesReserved")
+    assert reserved(scenario.state) == ("n2", "n3")
+    assert said(scenario, "ns/large") == ("True", "NodesReserved")
     for name in ("n2", "n3"):
-        scene.state.remove_pod("ns", f"busy-{name}")
-    scene.cycle(NOW + 4)
-    assert said(scene, "ns/large") == ("False", "Ready")
+        scenario.state.remove_pod("ns", f"busy-{name}")
+    scenario.cycle(NOW + 4)
+    assert said(scenario, "ns/large") == ("False", "Ready")
 
 
 def test_it_ends_with_its_time_and_another_gang_is_chosen() -> None:
     old = gang("old", 3, 8, created="2024-01-01T00:00:00Z")
     new = gang("new", 5, 4, created="2024-01-02T00:00:00Z")
-    scene = scene_of(busy("n2", "n3"), old, new)
-    cycles(scene, 4)
-    assert scene.state.reservation is not None
-    assert scene.state.reservation.gang == "ns/old"
-    assert scene.state.is_settled(scene.config, NOW + TIMEOUT - 1)
-    assert not scene.state.is_settled(scene.config, NOW + TIMEOUT)
-    scene.cycle(NOW + TIMEOUT)
-    assert reserved(scene.state) == ()
-    assert said(scene, "ns/old") == ("False", "TimedOut")
-    cycles(scene, 2, NOW + TIMEOUT + 1)
-    assert scene.state.reservation is not None
-    assert scene.state.reservation.gang == "ns/new"
+    scenario = scenario_of(busy("n2", "n3"), old, new)
+    cycles(scenario, 4)
+    assert scenario.state.reservation is not None
+    assert scenario.state.reservation.gang == "ns/old"
+    assert scenario.state.is_settled(scenario.config, NOW + TIMEOUT - 1)
+    assert not scenario.state.is_settled(scenario.config, NOW + TIMEOUT)
+    scenario.cycle(NOW + TIMEOUT)
+    assert reserved(scenario.state) == ()
+    assert said(scenario, "ns/old") == ("False", "TimedOut")
+    cycles(scenario, 2, NOW + TIMEOUT + 1)
+    assert scenario.state.reservation is not None
+    assert scenario.state.reservation.gang == "ns/new"
 
 
 def test_it_ends_with_its_gang() -> None:
-    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
-    cycles(scene, 3)
-    scene.state.remove_pod_group("ns", "large")
-    scene.cycle(NOW + 3)
-    assert scene.state.reservation is None
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scenario, 3)
+    scenario.state.remove_pod_group("ns", "large")
+    scenario.cycle(NOW + 3)
+    assert scenario.state.reservation is None
 
 
 def test_target_nodes_and_time_survive_a_restart() -> None:
     parts = (busy("n2", "n3"), gang("large", 3, 8))
-    scene = scene_of(*parts)
-    cycles(scene, 3)
-    status = scene.state.statuses["ns/large"]
-    again = scene_of(*parts)
+    scenario = scenario_of(*parts)
+    cycles(scenario, 3)
+    status = scenario.state.statuses["ns/large"]
+    again = scenario_of(*parts)
     group = again.state.jobs["ns/large"].group
     assert group is not None
     again.state.set_pod_group(msgspec.structs.replace(group, status=status))
@@ -309,45 +311,45 @@ def test_a_condition_that_cannot_be_read_reserves_nothing() -> None:
             "message": message,
         }
         large = gang("large", 3, 8, conditions=[condition])
-        scene = scene_of(
+        scenario = scenario_of(
             busy("n2", "n3"), large, config=config_text([PLUGINS], ["elect", "allocate"])
         )
-        scene.cycle()
-        assert reserved(scene.state) == ()
+        scenario.cycle()
+        assert reserved(scenario.state) == ()
 
 
 def test_a_gang_without_pods_reserves_what_it_says_that_it_needs() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": NODES,
             "podgroups": [["ns", "g", "default", 2, "", {"minRes": {"cpu": 20}}]],
         },
         config_text([["priority", "gang", "reservation"]], ["elect", "reserve"]),
     )
-    cycles(scene, 4)
-    assert reserved(scene.state) == ("n2", "n3")
+    cycles(scenario, 4)
+    assert reserved(scenario.state) == ("n2", "n3")
 
 
 def test_nothing_is_reserved_for_a_gang_that_its_queue_cannot_take() -> None:
     plugins: list[dict[str, Any] | str] = [*PLUGINS, "proportion"]
     config = config_text([plugins], ["enqueue", "elect", "allocate", "reserve"])
     rows = [["ns", "big", "small", 2, "Inqueue"], ["ns", "ok", "default", 1, "Inqueue"]]
-    scene = scene_of(
+    scenario = scenario_of(
         config=config,
         nodes=[["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
         queues=[["small", {"capability": {"cpu": "1"}}], ["default"]],
         podgroups=rows,
         pods=[["ns", f"big-{n}", "", "Pending", 4, 0, "big"] for n in range(2)],
     )
-    cycles(scene, 4)
-    assert scene.state.reservation is None
-    scene.state.set_pod(pod(["ns", "ok-0", "", "Pending", 1, 0, "ok"]))
-    assert list(scene.cycle(NOW + 5).binds) == ["ns/ok-0"]
+    cycles(scenario, 4)
+    assert scenario.state.reservation is None
+    scenario.state.set_pod(pod(["ns", "ok-0", "", "Pending", 1, 0, "ok"]))
+    assert list(scenario.cycle(NOW + 5).binds) == ["ns/ok-0"]
 
 
 def test_a_node_on_which_pods_had_to_go_for_another_gang_is_not_reserved() -> None:
     config = config_text([PLUGINS], ["elect", "allocate", "preempt", "reserve"])
-    scene = scene_of(
+    scenario = scenario_of(
         config=config,
         nodes=[["n1", 6, "8Gi"]],
         queues=[["q0"], ["q2"]],
@@ -365,8 +367,8 @@ def test_a_node_on_which_pods_had_to_go_for_another_gang_is_not_reserved() -> No
             ["ns", "next-0", "", "Pending", 1, 0, "next"],
         ],
     )
-    assert scene.cycle().evicted == ["ns/old-0"]
-    assert scene.state.reservation is not None
-    assert reserved(scene.state) == ()
-    scene.state.remove_pod("ns", "old-0")
-    assert scene.cycle(NOW + 1).binds == {"ns/next-0": "n1"}
+    assert scenario.cycle().evicted == ["ns/old-0"]
+    assert scenario.state.reservation is not None
+    assert reserved(scenario.state) == ()
+    scenario.state.remove_pod("ns", "old-0")
+    assert scenario.cycle(NOW + 1).binds == {"ns/next-0": "n1"}

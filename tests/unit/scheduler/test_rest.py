@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pumice.scheduler import load_config
 from pumice.scheduler.config import DEFAULT
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import NOW, Scene, pod
+from tests.unit.scheduler.scenarios import NOW, Scenario, pod
 
 Raw = dict[str, Any]
 
@@ -107,19 +107,19 @@ def full_clusters(draw: st.DrawFn) -> Raw:
 
 def last_eviction(cluster: Raw, config: str, lingering: int) -> int:
     """The last of the rounds in which a pod is evicted."""
-    scene = Scene(cluster, CONFIGS[config])
+    scenario = Scenario(cluster, CONFIGS[config])
     rows = {f"ns/{row[1]}": row for row in cluster["pods"]}
     leaving: dict[str, int] = {}
     last = -1
     for number in range(ROUNDS):
-        result = scene.cycle(NOW + 2 * number)
+        result = scenario.cycle(NOW + 2 * number)
         last = number if result.evicted else last
         for key, node in result.binds.items():
-            scene.state.set_pod(pod([*rows[key][:2], node, "Running", *rows[key][4:]]))
+            scenario.state.set_pod(pod([*rows[key][:2], node, "Running", *rows[key][4:]]))
         for key in [key for key, until in leaving.items() if until <= number]:
             del leaving[key]
-            scene.state.remove_pod("ns", rows[key][1])
-            scene.state.set_pod(pod([*rows[key][:2], "", "Pending", *rows[key][4:]]))
+            scenario.state.remove_pod("ns", rows[key][1])
+            scenario.state.set_pod(pod([*rows[key][:2], "", "Pending", *rows[key][4:]]))
         leaving |= dict.fromkeys(result.evicted, number + lingering)
     return last
 
@@ -175,11 +175,11 @@ def test_room_of_a_gang_is_not_for_pods_beyond_the_minimum_of_another(config: st
             *(["ns", f"low{n}-0", "n1", "Running", 1, 0, f"low{n}"] for n in range(7)),
         ],
     }
-    scene = Scene(cluster, CONFIGS[config])
+    scenario = Scenario(cluster, CONFIGS[config])
     evicted: list[str] = []
     for number in range(4):
-        result = scene.cycle(NOW + 2 * number)
+        result = scenario.cycle(NOW + 2 * number)
         evicted += result.evicted
-        scene.start(result)
+        scenario.start(result)
     assert len(evicted) == 1
-    assert scene.state.tasks["ns/mid-0"].node == "n1"
+    assert scenario.state.tasks["ns/mid-0"].node == "n1"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import Scene, node, pod, pod_group, queue
+from tests.unit.scheduler.scenarios import Scenario, node, pod, pod_group, queue
 from tests.unit.scheduler.test_properties import EXAMPLES, clusters
 
 
@@ -16,7 +16,7 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
     data: st.DataObject, first: dict[str, Any], second: dict[str, Any], dice: Any
 ) -> None:
     """Whatever happens, a scheduler that tries every waiting gang in each cycle decides the same."""
-    thrifty, eager = Scene(first), Scene(first)
+    thrifty, eager = Scenario(first), Scenario(first)
     events: list[Any] = [
         *(lambda state, row=row: state.set_node(node(row)) for row in second["nodes"]),
         *(
@@ -44,11 +44,11 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
         assert {key: status.phase for key, status in seen.all_pod_groups.items()} == phases
 
 
-def _try_all(scene: Scene) -> None:
+def _try_all(scenario: Scenario) -> None:
     """Have the next cycle try every gang that waits, whatever earlier cycles found out."""
-    scene.state.settled = None
-    scene.state.gains.any_gang = True
-    for job in scene.state.jobs.values():
+    scenario.state.settled = None
+    scenario.state.gains.any_gang = True
+    for job in scenario.state.jobs.values():
         job.shortage = None
 
 
@@ -134,20 +134,20 @@ def histories(
     return [*draw(st.permutations(first)), *draw(st.permutations(later))]
 
 
-def _happen(scene: Scene, event: tuple[str, list[Any]]) -> None:
+def _happen(scenario: Scenario, event: tuple[str, list[Any]]) -> None:
     kind, row = event
     if kind == "node":
-        scene.state.set_node(node(row))
+        scenario.state.set_node(node(row))
     elif kind == "node gone":
-        scene.state.remove_node(row[0])
+        scenario.state.remove_node(row[0])
     elif kind == "gone":
-        scene.state.remove_pod(*row[:2])
+        scenario.state.remove_pod(*row[:2])
     elif kind == "group":
-        scene.state.set_pod_group(pod_group(row))
+        scenario.state.set_pod_group(pod_group(row))
     elif kind == "queue":
-        scene.state.set_queue(queue(row))
+        scenario.state.set_queue(queue(row))
     else:
-        scene.state.set_pod(pod(row))
+        scenario.state.set_pod(pod(row))
 
 
 @examples(120)
@@ -155,7 +155,7 @@ def _happen(scene: Scene, event: tuple[str, list[Any]]) -> None:
 def test_no_gang_waits_for_what_it_could_have(drawn: tuple[dict[str, Any], list[Any]]) -> None:
     """Event by event: what is placed is what is placed when every waiting gang is tried in each cycle."""
     cluster, events = drawn
-    thrifty, eager = Scene(cluster), Scene(cluster)
+    thrifty, eager = Scenario(cluster), Scenario(cluster)
     for event in [None, None, *events, None]:
         if event is not None:
             _happen(thrifty, event)

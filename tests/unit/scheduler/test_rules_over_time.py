@@ -18,9 +18,9 @@ from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim,
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, node, pod_group, pod_manifest
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group, pod_manifest
 from tests.unit.scheduler.test_volume_choices import assert_counts_are_right
-from tests.unit.scheduler.volume_scenes import DISK, claim, storage_classes, volume
+from tests.unit.scheduler.volume_scenarios import DISK, claim, storage_classes, volume
 
 Raw = dict[str, Any]
 
@@ -89,7 +89,7 @@ class History:
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.thrifty, self.eager = Scene({}, CONFIG), Scene({}, CONFIG)
+        self.thrifty, self.eager = Scenario({}, CONFIG), Scenario({}, CONFIG)
         self.uids = 0
         self.now = NOW
         self.objects: dict[str, dict[str, Any]] = {"claim": {}, "volume": {}, "class": {}}
@@ -114,13 +114,13 @@ class History:
         if isinstance(known, dict) and known["metadata"].get("uid") != manifest["metadata"].get("uid"):  # fmt: skip
             self.drop(kind, name)
         self.objects[kind][name] = deepcopy(manifest)
-        for scene in (self.thrifty, self.eager):
-            _put(scene.state, kind, manifest)
+        for scenario in (self.thrifty, self.eager):
+            _put(scenario.state, kind, manifest)
 
     def drop(self, kind: str, name: str) -> None:
         if self.objects[kind].pop(name, None) is not None:
-            for scene in (self.thrifty, self.eager):
-                _drop(scene.state, kind, name)
+            for scenario in (self.thrifty, self.eager):
+                _drop(scenario.state, kind, name)
 
     def some(self, kind: str) -> tuple[str, Any]:
         """A copy of one object of a kind, the first ones where there are none."""
@@ -216,9 +216,9 @@ class History:
 
     def refuse(self, key: str) -> None:
         """The API server refuses what is assumed of a pod."""
-        for scene in (self.thrifty, self.eager):
-            if key in scene.state.tasks:
-                scene.state.forget(key, scene.state.tasks[key].uid)
+        for scenario in (self.thrifty, self.eager):
+            if key in scenario.state.tasks:
+                scenario.state.forget(key, scenario.state.tasks[key].uid)
 
     def show(self) -> None:
         """The API server shows what is assumed, as far as it can still be done."""
@@ -258,15 +258,15 @@ class History:
 
     # -- what must hold ------------------------------------------------------------------------
 
-    def again(self) -> Scene:
+    def again(self) -> Scenario:
         """A scheduler that starts now; what is listed comes in any order."""
-        scene = Scene({}, CONFIG)
+        scenario = Scenario({}, CONFIG)
         for kind in ("class", "limits", "claim", "volume", "namespace", "node", "group", "pod"):
             listed = list(self.objects.get(kind, {}).values())
             self.dice.shuffle(listed)
             for manifest in listed:
-                _put(scene.state, kind, deepcopy(manifest))
-        return scene
+                _put(scenario.state, kind, deepcopy(manifest))
+        return scenario
 
     def cycle(self, *, is_calm: bool) -> None:
         """One cycle of each; with a new one if nothing is under way."""
@@ -277,8 +277,8 @@ class History:
         for job in self.eager.state.jobs.values():
             job.shortage = None
         self.now += 2.0
-        for scene in (self.thrifty, self.eager):
-            scene.state.settled = None
+        for scenario in (self.thrifty, self.eager):
+            scenario.state.settled = None
         binds = self.thrifty.cycle(self.now).binds
         assert self.eager.cycle(self.now).binds == binds
         if again is not None:

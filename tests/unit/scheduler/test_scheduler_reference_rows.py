@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.kit.tables import CASES, table
-from tests.unit.scheduler.scenes import Raw, load_document
+from tests.unit.scheduler.scenarios import Raw, load_document
 
 SECTIONS: list[Raw] = table("scheduler-reference-rows")
 ROWS = 148

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.unit.scheduler.scenes import NOW, Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenarios import NOW, Scenario, case_id, config_text, load_cases
 
 GATE = "scheduling.volcano.sh/queue-allocation-gate"
 CONFIG = config_text([["priority", "gang"], ["predicates", "capacity"]])
 
 
-def _scene(case: dict[str, Any], *, opens_gates: bool) -> Scene:
+def _scenario(case: dict[str, Any], *, opens_gates: bool) -> Scenario:
     options = {"annotations": {GATE: "true"}, "gates": [GATE]} | case.get("pod", {})
-    return Scene(
+    return Scenario(
         {
             "nodes": case["nodes"],
             "queues": [["q", case.get("queue", {})]],
@@ -28,8 +28,8 @@ def _scene(case: dict[str, Any], *, opens_gates: bool) -> Scene:
 
 @pytest.mark.parametrize("case", load_cases("scheduling_gates"), ids=case_id)
 def test_gates(case: dict[str, Any]) -> None:
-    scene = _scene(case, opens_gates=True)
-    result = scene.cycle()
+    scenario = _scenario(case, opens_gates=True)
+    result = scenario.cycle()
 
     assert sorted(result.binds) == case.get("binds", [])
     assert result.opened == case.get("opened", [])
@@ -38,29 +38,29 @@ def test_gates(case: dict[str, Any]) -> None:
 
 
 def test_nothing_is_taken_away_where_the_feature_is_off() -> None:
-    result = _scene({"nodes": [["n1", 2, "8Gi"]]}, opens_gates=False).cycle()
+    result = _scenario({"nodes": [["n1", 2, "8Gi"]]}, opens_gates=False).cycle()
     assert result.binds == {}
     assert result.opened == []
     assert result.pending["ns/pg"].reason == "SchedulingGated"
 
 
 def test_a_gate_is_named_until_it_is_gone_and_the_pod_is_unschedulable_then() -> None:
-    scene = _scene({"nodes": [["n1", 1, "8Gi"]]}, opens_gates=True)
+    scenario = _scenario({"nodes": [["n1", 1, "8Gi"]]}, opens_gates=True)
     for second in range(5):
-        assert scene.cycle(NOW + second).opened == ["ns/p-0", "ns/p-1"]
+        assert scenario.cycle(NOW + second).opened == ["ns/p-0", "ns/p-1"]
 
-    for key, manifest in list(scene.pods.items()):
+    for key, manifest in list(scenario.pods.items()):
         options = {"annotations": manifest["metadata"]["annotations"]}
-        scene.add_pod([*key.split("/"), "", "Pending", 1, "1Gi", "pg", options])
-    result = scene.cycle(NOW + 6)
+        scenario.add_pod([*key.split("/"), "", "Pending", 1, "1Gi", "pg", options])
+    result = scenario.cycle(NOW + 6)
     assert result.opened == []
     assert {verdict.reason for verdict in result.pods.values()} == {"Unschedulable"}
 
 
 def test_a_queue_that_gets_room_later_lets_its_gang_be_seen() -> None:
-    scene = _scene({"nodes": [["n1", 1, "8Gi"]], "queue": {"capability": {"cpu": 1}}}, opens_gates=True)  # fmt: skip
-    assert scene.cycle().opened == []
-    scene.state.set_queue(
-        _scene({"nodes": [], "queue": {"capability": {"cpu": 2}}}, opens_gates=True).state.queues["q"]
+    scenario = _scenario({"nodes": [["n1", 1, "8Gi"]], "queue": {"capability": {"cpu": 1}}}, opens_gates=True)  # fmt: skip
+    assert scenario.cycle().opened == []
+    scenario.state.set_queue(
+        _scenario({"nodes": [], "queue": {"capability": {"cpu": 2}}}, opens_gates=True).state.queues["q"]
     )  # fmt: skip
-    assert scene.cycle(NOW + 1).opened == ["ns/p-0", "ns/p-1"]
+    assert scenario.cycle(NOW + 1).opened == ["ns/p-0", "ns/p-1"]

@@ -15,7 +15,7 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 GANG = {"podgroups": [["ns", "g", "default", 1, "Pending", {"minRes": {"cpu": 1}}]]}
 
@@ -38,7 +38,7 @@ def _registry(*plugins: PluginSpec) -> SchedulerRegistry:
 
 
 def _session(tiers: list[list[str]], *plugins: PluginSpec) -> Session:
-    return open_session(Scene(GANG, load_config(config_text(tiers), _registry(*plugins))))
+    return open_session(Scenario(GANG, load_config(config_text(tiers), _registry(*plugins))))
 
 
 def _enqueueable(**votes: Vote | Reason) -> list[PluginSpec]:
@@ -74,10 +74,10 @@ def test_votes_count_tier_by_tier(
 def test_a_rejected_gang_stays_pending_and_says_why() -> None:
     (spec,) = _enqueueable(quota=Reason("QuotaExceeded", "queue default is full", {"cpu": 1}))
     config = load_config(config_text([["gang", "quota"]]), _registry(spec))
-    scene = Scene(GANG, config)
-    result = scene.cycle()
-    assert scene.phase("ns/g") == "Pending"
-    assert scene.conditions("ns/g") == {"Unschedulable": "True"}
+    scenario = Scenario(GANG, config)
+    result = scenario.cycle()
+    assert scenario.phase("ns/g") == "Pending"
+    assert scenario.conditions("ns/g") == {"Unschedulable": "True"}
     assert result.pending["ns/g"] == Reason("QuotaExceeded", "queue default is full", {"cpu": 1})
     assert [event.message for event in result.events] == ["queue default is full"]
 
@@ -85,16 +85,16 @@ def test_a_rejected_gang_stays_pending_and_says_why() -> None:
 def test_gangs_without_minimum_resources_enter_without_a_vote() -> None:
     (spec,) = _enqueueable(quota=NO)
     config = load_config(config_text([["gang", "quota"]]), _registry(spec))
-    scene = Scene({"podgroups": [["ns", "g", "default", 1, "Pending"]]}, config)
-    scene.cycle()
-    assert scene.phase("ns/g") == "Inqueue"
+    scenario = Scenario({"podgroups": [["ns", "g", "default", 1, "Pending"]]}, config)
+    scenario.cycle()
+    assert scenario.phase("ns/g") == "Inqueue"
 
 
 def test_who_entered_is_reported_to_all() -> None:
     told: list[str] = []
     spec = _plugin("t", lambda register: register.job_enqueued(lambda job: told.append(job.key)))
-    scene = Scene(GANG, load_config(config_text([["t"]]), _registry(spec)))
-    scene.cycle()
+    scenario = Scenario(GANG, load_config(config_text([["t"]]), _registry(spec)))
+    scenario.cycle()
     assert told == ["ns/g"]
 
 
@@ -136,20 +136,22 @@ def test_the_first_tier_with_an_opinion_says_who_starves(
 
 def test_the_first_plugin_that_sees_a_difference_orders() -> None:
     by_name = _plugin("by-name", lambda register: register.job_order(lambda job: job.name))
-    scene = Scene(
+    scenario = Scenario(
         {"podgroups": [["ns", "z", "default", 1, "Pending"], ["ns", "a", "default", 1, "Pending"]]},
         load_config(config_text([["gang"], ["by-name"]]), _registry(by_name)),
     )
-    session = open_session(scene)
+    session = open_session(scenario)
     assert sorted(session.view.waiting, key=session.job_key)[0].name == "a"
-    scene.add_pod(["ns", "z-0", "n", "Running", 1, "1Gi", "z"])
-    scene.add_pod(["ns", "z-1", "", "Pending", 1, "1Gi", "z"])
-    assert session.job_key(scene.state.jobs["ns/a"]) < session.job_key(scene.state.jobs["ns/z"])
+    scenario.add_pod(["ns", "z-0", "n", "Running", 1, "1Gi", "z"])
+    scenario.add_pod(["ns", "z-1", "", "Pending", 1, "1Gi", "z"])
+    assert session.job_key(scenario.state.jobs["ns/a"]) < session.job_key(
+        scenario.state.jobs["ns/z"]
+    )
 
 
 def test_an_overused_queue_gets_no_turn() -> None:
     spec = _plugin("greedy", lambda register: register.overused(lambda _queue: True))
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 4, "8Gi"]],
             "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
@@ -157,7 +159,7 @@ def test_an_overused_queue_gets_no_turn() -> None:
         },
         load_config(config_text([["gang", "greedy"]]), _registry(spec)),
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert result.binds == {}
     assert result.pending["ns/g"].reason == "QueueOverused"
 
@@ -177,13 +179,13 @@ def test_a_queue_may_refuse_single_pods() -> None:
         "pod_sets": [{"pg": "p", "count": 2}],
     }
     config = load_config(config_text([["gang", "limit"]]), _registry(spec))
-    result = Scene(case, config).cycle()
+    result = Scenario(case, config).cycle()
     assert result.binds == {}
     assert result.pending["ns/p"].reason == "QueueLimit"
     assert result.pending["ns/p"].message.endswith("Origin reason is: queue default may use 1 cpu")
     assert result.pending["ns/p"].details["limit"] == "1"
     case["podgroups"] = [["ns", "p", "default", 1, "Inqueue"]]
-    result = Scene(case, config).cycle()
+    result = Scenario(case, config).cycle()
     assert result.binds == {"ns/p-0": "n"}
     assert result.pending["ns/p"].reason == "QueueLimit"
 
@@ -191,15 +193,15 @@ def test_a_queue_may_refuse_single_pods() -> None:
 def test_switches_keep_plugins_out() -> None:
     """With every switch off, gang registers only what has no switch: whether a job is valid."""
     config = load_config(config_text([[{"gang": []}]]))
-    extensions = open_session(Scene(GANG, config)).extensions
+    extensions = open_session(Scenario(GANG, config)).extensions
     assert [each.plugin for each in extensions.job_valid] == ["gang"]
     assert (extensions.job_order, extensions.job_ready, extensions.job_pipelined) == ([], [], [])
 
 
 def test_a_plugin_registers_every_session_anew() -> None:
-    scene = Scene(GANG, load_config(config_text([["gang"]])))
-    assert len(open_session(scene).extensions.job_ready) == 1
-    assert len(open_session(scene).extensions.job_ready) == 1
+    scenario = Scenario(GANG, load_config(config_text([["gang"]])))
+    assert len(open_session(scenario).extensions.job_ready) == 1
+    assert len(open_session(scenario).extensions.job_ready) == 1
     assert NO_ARGUMENTS.warnings == ()
 
 
@@ -231,6 +233,6 @@ def test_a_shape_that_found_no_node_is_not_tried_again_pod_by_pod() -> None:
         config_text([["gang", "counting"]]),
         _registry(PluginSpec("counting", "A test's plugin.", Counting)),
     )
-    scene = Scene(case, config)
-    assert sorted(scene.cycle().binds) == ["ns/pg-ps-0", "ns/pg-ps-1"]
+    scenario = Scenario(case, config)
+    assert sorted(scenario.cycle().binds) == ["ns/pg-ps-0", "ns/pg-ps-1"]
     assert asked.count("worker") <= 2

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pumice.scheduler.model.axis import LARGEST, SCORED_CPU, SCORED_MEMORY, Axis
-from tests.unit.scheduler.scenes import Scene, case_id, load_cases
+from tests.unit.scheduler.scenarios import Scenario, case_id, load_cases
 
 
-def _scene(*options: dict[str, Any]) -> Scene:
-    return Scene(
+def _scenario(*options: dict[str, Any]) -> Scenario:
+    return Scenario(
         {
             "pods": [
                 ["ns", f"p{index}", "", "Pending", 1, "1Gi", "g", each]
@@ -23,13 +23,13 @@ def _scene(*options: dict[str, Any]) -> Scene:
 @pytest.mark.parametrize("case", load_cases("resources.yaml"), ids=case_id)
 def test_requests_in_columns(case: dict[str, Any]) -> None:
     row = ["ns", "p0", "", "Pending", 0, 0, "", {"resources": case["in"]}]
-    scene = Scene({"pods": [row]})
-    assert scene.state.axis.amounts(scene.state.tasks["ns/p0"].shape.vector) == case["out"]
+    scenario = Scenario({"pods": [row]})
+    assert scenario.state.axis.amounts(scenario.state.tasks["ns/p0"].shape.vector) == case["out"]
 
 
 def test_pods_that_ask_for_the_same_have_one_shape() -> None:
-    scene = _scene({}, {"role": "other", "prio": 7, "labels": {"a": "b"}})
-    assert len(scene.state.shapes) == 1
+    scenario = _scenario({}, {"role": "other", "prio": 7, "labels": {"a": "b"}})
+    assert len(scenario.state.shapes) == 1
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_pods_that_ask_for_the_same_have_one_shape() -> None:
     ],
 )
 def test_what_makes_another_shape(options: dict[str, Any]) -> None:
-    assert len(_scene({}, options).state.shapes) == 2
+    assert len(_scenario({}, options).state.shapes) == 2
 
 
 def test_containers_without_requests_are_scored_with_a_little() -> None:
-    scene = Scene({"pods": [["ns", "p", "", "Pending", 0, 0, "g"]]})
-    shape = scene.state.tasks["ns/p"].shape
+    scenario = Scenario({"pods": [["ns", "p", "", "Pending", 0, 0, "g"]]})
+    shape = scenario.state.tasks["ns/p"].shape
     assert shape.is_empty
     assert shape.vector[SCORED_CPU] == 100
     assert shape.vector[SCORED_MEMORY] == 200 * 1024 * 1024
@@ -57,11 +57,11 @@ def test_containers_without_requests_are_scored_with_a_little() -> None:
 
 def test_needs_come_in_one_order_whichever_is_named_first() -> None:
     """CPU, memory, then the others by name: the first that lacks is the reason of a node."""
-    first = Scene({"pods": [["ns", "x", "", "Pending", 1, 0, "", {"resources": {"z/z": 1}}]]})
+    first = Scenario({"pods": [["ns", "x", "", "Pending", 1, 0, "", {"resources": {"z/z": 1}}]]})
     row = ["ns", "p", "", "Pending", 1, "1Gi", "", {"resources": {"a/a": 1, "z/z": 1}}]
-    for scene in (first, Scene({})):
-        scene.add_pod(row)
-        needs = scene.state.tasks["ns/p"].shape.needs
+    for scenario in (first, Scenario({})):
+        scenario.add_pod(row)
+        needs = scenario.state.tasks["ns/p"].shape.needs
         assert [need.name for need in needs] == ["cpu", "memory", "a/a", "pods", "z/z"]
 
 

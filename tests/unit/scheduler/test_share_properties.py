@@ -13,7 +13,7 @@ from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskI
 from pumice.scheduler.victims import allowed
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
 
 EXAMPLES = examples(40)
@@ -76,10 +76,10 @@ def clusters(draw: st.DrawFn) -> dict[str, Any]:
 # -- capability ------------------------------------------------------------------------------
 
 
-def _used(scene: Scene, below: dict[str, list[str]]) -> dict[tuple[str, str], int]:
+def _used(scenario: Scenario, below: dict[str, list[str]]) -> dict[tuple[str, str], int]:
     """What each queue holds with those below it, by resource, counted from the pods."""
     used: dict[tuple[str, str], int] = {}
-    for job in scene.state.jobs.values():
+    for job in scenario.state.jobs.values():
         for queue in below.get(job.queue, []):
             for column, resource in enumerate(RESOURCES):
                 total = sum(
@@ -91,8 +91,8 @@ def _used(scene: Scene, below: dict[str, list[str]]) -> dict[tuple[str, str], in
     return used
 
 
-def _paths(scene: Scene, *, in_tree: bool) -> dict[str, list[str]]:
-    shares = scene.state.shares
+def _paths(scenario: Scenario, *, in_tree: bool) -> dict[str, list[str]]:
+    shares = scenario.state.shares
     return {
         name: [shares.names[each] for each in shares.paths[row]] if in_tree else [name]
         for name, row in shares.rows.items()
@@ -103,13 +103,13 @@ def _paths(scene: Scene, *, in_tree: bool) -> dict[str, list[str]]:
 @given(clusters(), st.booleans())
 def test_no_queue_is_taken_over_its_capability(cluster: dict[str, Any], in_tree: bool) -> None:
     """Not by what a cycle places, in no queue above it either."""
-    scene = Scene(cluster, config_text(CAPACITY if in_tree else FLAT))
-    scene.state.settle()
-    paths = _paths(scene, in_tree=in_tree)
-    before = _used(scene, paths)
-    scene.cycle()
-    for (queue, resource), used in _used(scene, paths).items():
-        stated = (scene.state.queues[queue].spec.capability or {}).get(resource)
+    scenario = Scenario(cluster, config_text(CAPACITY if in_tree else FLAT))
+    scenario.state.settle()
+    paths = _paths(scenario, in_tree=in_tree)
+    before = _used(scenario, paths)
+    scenario.cycle()
+    for (queue, resource), used in _used(scenario, paths).items():
+        stated = (scenario.state.queues[queue].spec.capability or {}).get(resource)
         if stated is not None and used > before[queue, resource]:
             milli = parse_milli(stated)
             assert used <= (milli if resource == "cpu" else milli // 1000)
@@ -119,15 +119,15 @@ def test_no_queue_is_taken_over_its_capability(cluster: dict[str, Any], in_tree:
 @given(clusters())
 def test_what_others_are_guaranteed_stays_free(cluster: dict[str, Any]) -> None:
     """What a cycle places beyond a queue's own guarantee leaves room for the guarantees of all queues."""
-    scene = Scene(cluster, config_text(FLAT))
-    scene.state.settle()
-    paths = _paths(scene, in_tree=False)
-    before = _used(scene, paths)
-    scene.cycle()
-    after = _used(scene, paths)
+    scenario = Scenario(cluster, config_text(FLAT))
+    scenario.state.settle()
+    paths = _paths(scenario, in_tree=False)
+    before = _used(scenario, paths)
+    scenario.cycle()
+    after = _used(scenario, paths)
     promised = {
         name: parse_milli(queue.spec.guarantee.resource["cpu"])
-        for name, queue in scene.state.queues.items()
+        for name, queue in scenario.state.queues.items()
         if queue.spec.guarantee is not None and queue.spec.guarantee.resource
     }
     total = sum(row[1] for row in cluster["nodes"]) * 1000
@@ -140,10 +140,12 @@ def test_what_others_are_guaranteed_stays_free(cluster: dict[str, Any]) -> None:
                 assert sum(after.get((name, "cpu"), 0) for name in paths) + kept <= total
 
 
-def _slow_refuses(scene: Scene, paths: dict[str, list[str]], queue: str, task: TaskInfo) -> bool:
+def _slow_refuses(
+    scenario: Scenario, paths: dict[str, list[str]], queue: str, task: TaskInfo
+) -> bool:
     """Whether a queue cannot take the CPU and memory of a pod, counted from the pods and the specs of the queues."""
-    queues, shares = scene.state.queues, scene.state.shares
-    used, total = _used(scene, paths), scene.state.nodes.rows().allocatable.sum(axis=0)
+    queues, shares = scenario.state.queues, scenario.state.shares
+    used, total = _used(scenario, paths), scenario.state.nodes.rows().allocatable.sum(axis=0)
     rights = Entitlements.of(shares, total, in_tree=len(paths["a"]) > 1)
     above = {name: path[1] if len(path) > 1 else "" for name, path in paths.items()}
     for name in paths[queue]:
@@ -184,26 +186,26 @@ def test_limits_and_guarantees_are_those_of_a_recount(
     cluster: dict[str, Any], in_tree: bool, data: st.DataObject
 ) -> None:
     """After any decisions, and after they are undone; and what is said about room agrees with what is said about a pod."""
-    scene = Scene(cluster, config_text(CAPACITY if in_tree else FLAT))
-    session = open_session(scene)
-    paths = _paths(scene, in_tree=in_tree)
+    scenario = Scenario(cluster, config_text(CAPACITY if in_tree else FLAT))
+    session = open_session(scenario)
+    paths = _paths(scenario, in_tree=in_tree)
     inner = {each for path in paths.values() for each in path[1:]}
 
     def check() -> None:
-        for task in scene.state.tasks.values():
-            queue = scene.state.jobs[task.job].queue
+        for task in scenario.state.tasks.values():
+            queue = scenario.state.jobs[task.job].queue
             if task.status is not SchedulingStatus.PENDING or queue in inner:
                 continue
-            refusal = session.why_not_allocatable(scene.state.queues[queue], task)
-            assert (refusal is not None) is _slow_refuses(scene, paths, queue, task)
-            fits = session.has_room(scene.state.queues[queue], task.shape.vector)
+            refusal = session.why_not_allocatable(scenario.state.queues[queue], task)
+            assert (refusal is not None) is _slow_refuses(scenario, paths, queue, task)
+            fits = session.has_room(scenario.state.queues[queue], task.shape.vector)
             assert fits is (refusal is None)
 
     check()
     statement = session.statement()
-    for task in list(scene.state.tasks.values()):
+    for task in list(scenario.state.tasks.values()):
         if task.status is SchedulingStatus.PENDING and data.draw(st.booleans()):
-            statement.allocate(task, scene.state.nodes.order[0])
+            statement.allocate(task, scenario.state.nodes.order[0])
         elif task.status is SchedulingStatus.RUNNING and data.draw(st.booleans()):
             statement.evict(task)
     check()
@@ -214,9 +216,9 @@ def test_limits_and_guarantees_are_those_of_a_recount(
 # -- entitlements ----------------------------------------------------------------------------
 
 
-def _slow_entitlements(scene: Scene) -> dict[str, tuple[Fraction | None, Fraction]]:
+def _slow_entitlements(scenario: Scenario) -> dict[str, tuple[Fraction | None, Fraction]]:
     """Real capability and deserved CPU of each queue, from the formulae."""
-    queues = scene.state.queues
+    queues = scenario.state.queues
     above = {
         name: "" if name == "root" else (queue.spec.parent or "root")
         for name, queue in queues.items()
@@ -258,10 +260,10 @@ NODES: list[list[Any]] = [["n0", 5, 8], ["n1", 7, 8]]
 @EXAMPLES
 @given(trees())
 def test_what_queues_may_have_and_deserve_follows_from_the_formulae(rows: list[list[Any]]) -> None:
-    scene = Scene({"nodes": NODES, "queues": rows}, config_text(CAPACITY))
-    session = open_session(scene)
+    scenario = Scenario({"nodes": NODES, "queues": rows}, config_text(CAPACITY))
+    session = open_session(scenario)
     rights = Entitlements.of(session.view.shares, session.view.total(), in_tree=True)
-    for name, (real, deserved) in _slow_entitlements(scene).items():
+    for name, (real, deserved) in _slow_entitlements(scenario).items():
         row = session.view.shares.rows[name]
         assert rights.real[row, 0] == real
         assert rights.deserved[row, 0] == deserved
@@ -276,23 +278,23 @@ def test_shuffled_objects_give_the_same_answers(
     cluster: dict[str, Any], dice: Any, tiers: Any
 ) -> None:
     shuffled = {kind: dice.sample(rows, len(rows)) for kind, rows in cluster.items()}
-    scenes = [Scene(each, config_text(tiers)) for each in (cluster, shuffled)]
-    first, second = [_answers(scene) for scene in scenes]
+    scenarios = [Scenario(each, config_text(tiers)) for each in (cluster, shuffled)]
+    first, second = [_answers(scenario) for scenario in scenarios]
     assert first == second
-    assert scenes[0].cycle().binds == scenes[1].cycle().binds
+    assert scenarios[0].cycle().binds == scenarios[1].cycle().binds
 
 
-def _answers(scene: Scene) -> tuple[list[str], dict[str, list[str]]]:
+def _answers(scenario: Scenario) -> tuple[list[str], dict[str, list[str]]]:
     """The order of queues, and who may go for each waiting pod."""
-    session = open_session(scene)
+    session = open_session(scenario)
     victims = {}
-    for task in scene.state.tasks.values():
+    for task in scenario.state.tasks.values():
         job = session.state.jobs[task.job]
         if task.status is SchedulingStatus.PENDING and job.row >= 0:
-            preemptor = preemptor_of(scene, task.key)
-            offered = candidates_of(scene, preemptor)
+            preemptor = preemptor_of(scenario, task.key)
+            offered = candidates_of(scenario, preemptor)
             victims[task.key] = may_go(
                 offered, allowed(session.extensions.reclaimable, preemptor, offered)
             )
-    queues = sorted(scene.state.queues.values(), key=session.queue_key)
+    queues = sorted(scenario.state.queues.values(), key=session.queue_key)
     return [queue.metadata.name for queue in queues], victims

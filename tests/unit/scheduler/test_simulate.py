@@ -17,10 +17,10 @@ from pumice.scheduler.simulate import (
     with_priorities,
 )
 from tests.kit.builders import node, pod, pod_group
-from tests.unit.scheduler.volume_scenes import claim, pod_volumes, storage_classes, volume
+from tests.unit.scheduler.volume_scenarios import claim, pod_volumes, storage_classes, volume
 
 
-def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> ClusterObjects:
+def objects(nodes: list[Any], groups: list[Any], pods: list[Any]) -> ClusterObjects:
     return ClusterObjects(
         nodes=msgspec.convert(nodes, list[Node]),
         pod_groups=msgspec.convert(groups, list[PodGroup]),
@@ -29,8 +29,8 @@ def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> ClusterObject
 
 
 def test_bound_pods_run_and_keep_running() -> None:
-    scene = world([node("n")], [pod_group("g", 1)], [pod("p", group="g", cpu="1")])
-    simulation = Simulation(scene, load_config(None))
+    scenario = objects([node("n")], [pod_group("g", 1)], [pod("p", group="g", cpu="1")])
+    simulation = Simulation(scenario, load_config(None))
     assert simulation.cycle(0.0).binds == {"default/p": "n"}
     assert simulation.pods["default/p"].status.phase == "Pending"
     for _ in range(2):
@@ -39,14 +39,14 @@ def test_bound_pods_run_and_keep_running() -> None:
         assert simulation.pods["default/p"].spec.node_name == "n"
         assert simulation.cycle(1.0).binds == {}
     assert simulation.pod_groups["default/g"].phase == "Running"
-    assert scene.pods[0].spec.node_name == ""
+    assert scenario.pods[0].spec.node_name == ""
 
 
 def test_terminating_pods_go_and_ended_ones_stay() -> None:
     leaving = pod("leaving", node="n", phase="Running", cpu="4")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     ended = pod("ended", node="n", phase="Succeeded", cpu="4")
-    simulation = Simulation(world([node("n")], [], [leaving, ended]), load_config(None))
+    simulation = Simulation(objects([node("n")], [], [leaving, ended]), load_config(None))
     simulation.cycle(0.0)
     assert set(simulation.pods) == {"default/leaving", "default/ended"}
     simulation.advance()
@@ -55,26 +55,26 @@ def test_terminating_pods_go_and_ended_ones_stay() -> None:
 
 
 def test_before_the_first_cycle_nothing_is_known() -> None:
-    simulation = Simulation(world([], [pod_group("g", 1)], []), load_config(None))
+    simulation = Simulation(objects([], [pod_group("g", 1)], []), load_config(None))
     assert simulation.pending == {}
     assert simulation.pod_groups == {}
     simulation.advance()
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    broken = world([node("n", cpu="many")], [], [])
+    broken = objects([node("n", cpu="many")], [], [])
     with pytest.raises(
         UnreadableObjectError, match=r'Node/n: quantities must match .* found "many"'
     ):
         Simulation(broken, load_config(None))
 
 
-def test_the_newest_moment_of_a_world() -> None:
+def test_the_newest_moment_of_objects() -> None:
     early, late = node("a"), pod("p")
     early["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     late["status"]["startTime"] = "2026-01-01T01:00:00+01:00"
     late["status"]["conditions"] = [{"type": "Ready", "lastTransitionTime": "not a time"}]
-    assert world([early], [], [late]).newest() == 1767225600.0
+    assert objects([early], [], [late]).newest() == 1767225600.0
     assert ClusterObjects().newest() == 0.0
 
 
@@ -98,16 +98,16 @@ def test_claims_that_wait_are_bound_as_it_was_decided() -> None:
         pod(f"p-{name}", group="g", namespace="ns", cpu="1", volumes=pod_volumes([name]))
         for name in ("made", "found")
     ]
-    scene = world([node("n1")], [pod_group("g", 2, namespace="ns")], pods)
+    scenario = objects([node("n1")], [pod_group("g", 2, namespace="ns")], pods)
     for name, each in storage_classes().items():
         raw = {"metadata": {"name": name}, **each}
-        scene.storage_classes.append(msgspec.convert(raw, StorageClass))
+        scenario.storage_classes.append(msgspec.convert(raw, StorageClass))
     for name, used in (("made", "any"), ("found", "share")):
         raw = claim(name, {"class": used})
-        scene.claims.append(msgspec.convert(raw, PersistentVolumeClaim))
+        scenario.claims.append(msgspec.convert(raw, PersistentVolumeClaim))
     raw = {"metadata": {"name": "disk"}, **volume("share", 5)}
-    scene.volumes.append(msgspec.convert(raw, PersistentVolume))
-    simulation = Simulation(scene, load_config(None))
+    scenario.volumes.append(msgspec.convert(raw, PersistentVolume))
+    simulation = Simulation(scenario, load_config(None))
     binds: dict[str, str] = {}
     for moment in range(4):
         binds |= simulation.cycle(float(moment)).binds

@@ -12,7 +12,7 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.scheduler.statement import Statement
 from pumice.scheduler.view import SessionView
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod, with_plugins
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, with_plugins
 
 
 def _evict_all(session: Session, _arguments: Arguments) -> None:
@@ -25,47 +25,47 @@ def _evict_all(session: Session, _arguments: Arguments) -> None:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scenario() -> Scenario:
     """Two pods on a node, and an action that evicts what it may."""
     known = builtin_registry()
     action = ActionSpec("evict-all", "A test's action.", _evict_all, ())
     registry = SchedulerRegistry(known.plugins, {**known.actions, action.name: action})
     config = load_config(config_text([["gang"]], ["evict-all"]), registry)
     rows = [["ns", f"p{number}", "n1", "Running", 1, "1Gi", ""] for number in range(2)]
-    return Scene({"nodes": [["n1", 4, "8Gi"]], "pods": rows}, config)
+    return Scenario({"nodes": [["n1", 4, "8Gi"]], "pods": rows}, config)
 
 
 def _victims(result: CycleResult) -> list[str]:
     return sorted(result.evicted)
 
 
-def test_a_refused_victim_is_left_out_until_its_time_has_come(scene: Scene) -> None:
-    assert _victims(scene.cycle()) == ["ns/p0", "ns/p1"]
-    scene.state.spare("ns/p0", "", NOW + 60)
+def test_a_refused_victim_is_left_out_until_its_time_has_come(scenario: Scenario) -> None:
+    assert _victims(scenario.cycle()) == ["ns/p0", "ns/p1"]
+    scenario.state.spare("ns/p0", "", NOW + 60)
     for moment in (NOW + 1, NOW + 30, NOW + 59.9):
-        assert _victims(scene.cycle(moment)) == []
-    assert scene.state.is_settled(scene.config, NOW + 59.9)
-    assert not scene.state.is_settled(scene.config, NOW + 60)
-    assert _victims(scene.cycle(NOW + 60)) == ["ns/p0"]
+        assert _victims(scenario.cycle(moment)) == []
+    assert scenario.state.is_settled(scenario.config, NOW + 59.9)
+    assert not scenario.state.is_settled(scenario.config, NOW + 60)
+    assert _victims(scenario.cycle(NOW + 60)) == ["ns/p0"]
 
 
-def test_a_pod_that_is_gone_is_spared_no_longer(scene: Scene) -> None:
-    scene.cycle()
-    scene.state.spare("ns/p0", "", NOW + 60)
-    scene.state.remove_pod("ns", "p0")
-    scene.state.set_pod(pod(["ns", "p0", "n1", "Running", 1, "1Gi", ""]))
-    assert _victims(scene.cycle(NOW + 1)) == ["ns/p0"]
+def test_a_pod_that_is_gone_is_spared_no_longer(scenario: Scenario) -> None:
+    scenario.cycle()
+    scenario.state.spare("ns/p0", "", NOW + 60)
+    scenario.state.remove_pod("ns", "p0")
+    scenario.state.set_pod(pod(["ns", "p0", "n1", "Running", 1, "1Gi", ""]))
+    assert _victims(scenario.cycle(NOW + 1)) == ["ns/p0"]
 
 
-def test_an_eviction_is_room_for_gangs_that_wait(scene: Scene) -> None:
-    scene.cycle()
-    assert list(scene.state.gains.nodes) == ["n1"]
+def test_an_eviction_is_room_for_gangs_that_wait(scenario: Scenario) -> None:
+    scenario.cycle()
+    assert list(scenario.state.gains.nodes) == ["n1"]
 
 
-def test_a_pod_of_another_uid_is_not_spared(scene: Scene) -> None:
-    scene.cycle()
-    scene.state.spare("ns/p0", "another", NOW + 60)
-    assert scene.state.spared == {}
+def test_a_pod_of_another_uid_is_not_spared(scenario: Scenario) -> None:
+    scenario.cycle()
+    scenario.state.spare("ns/p0", "another", NOW + 60)
+    assert scenario.state.spared == {}
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
@@ -99,7 +99,7 @@ def test_plugins_are_asked_about_running_pods_once_however_many_gangs_wait(actio
         "pod_sets": [{"pg": f"g{n}", "count": 2, "cpu": 1 + n / 100} for n in range(30)],
         "pods": [["ns", f"old-{n}", f"n{n % 2 + 1}", "Running", 4, 0, "old"] for n in range(2)],
     }
-    pending = Scene(cluster, config).cycle().pending
+    pending = Scenario(cluster, config).cycle().pending
     assert asked == [2], "both running pods, for thirty gangs whose pods differ"
     assert {reason.numbers["victims"][0]["sparedBy"]["sparing"] for reason in pending.values()} == {
         2
@@ -140,5 +140,5 @@ def test_plugins_are_asked_about_all_running_pods_once_when_each_of_many_equal_g
         "pod_sets": [{"pg": f"g{number}", "count": 2, "cpu": 4} for number in range(8)],
         "pods": [["ns", f"old-{name}", name, "Running", 4, 0, "old"] for name in nodes],
     }
-    assert len(Scene(cluster, config).cycle().evicted) == 16
+    assert len(Scenario(cluster, config).cycle().evicted) == 16
     assert [count for count in asked if count > 1] == [20]

@@ -8,7 +8,7 @@ from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene, config_text, node, pod, pod_group, queue
+from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod, pod_group, queue
 
 GROUP = ["ns", "g", "default", 1, "Inqueue"]
 POD = ["ns", "p", "", "Pending", 1, "1Gi", "g"]
@@ -160,7 +160,7 @@ def test_unreadable_amounts_change_nothing(state: ClusterState) -> None:
 
 def test_huge_amounts_do_not_overflow() -> None:
     """Scores and sums of a node with 8 exabytes stay in range, and it is the emptier one."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", "8E", "8E"], ["n2", 1, "1Gi"]],
             "podgroups": [GROUP],
@@ -168,7 +168,7 @@ def test_huge_amounts_do_not_overflow() -> None:
         },
         config_text([["gang", "nodeorder"]]),
     )
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_the_group_annotation_and_the_scheduler_make_a_pod_ours(state: ClusterState) -> None:
@@ -200,18 +200,18 @@ def test_priority_of_a_pod(state: ClusterState, options: dict[str, object], prio
 
 
 def test_priority_of_a_gang_follows_its_class() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "classes": {"high": 1000},
             "podgroups": [[*GROUP, {"prio": "high"}], ["ns", "h", "default", 1, "Inqueue"]],
         }
     )
-    jobs = scene.state.jobs
+    jobs = scenario.state.jobs
     assert (jobs["ns/g"].priority, jobs["ns/h"].priority) == (1000, 0)
-    scene.state.set_priority_class(_class("base", 5, is_default=True))
+    scenario.state.set_priority_class(_class("base", 5, is_default=True))
     assert (jobs["ns/g"].priority, jobs["ns/h"].priority) == (1000, 5)
-    assert not scene.state.set_priority_class(_class("base", 5, is_default=True))
-    scene.state.remove_priority_class("high")
+    assert not scenario.state.set_priority_class(_class("base", 5, is_default=True))
+    scenario.state.remove_priority_class("high")
     assert jobs["ns/g"].priority == 0
 
 
@@ -220,34 +220,34 @@ def _class(name: str, value: int, *, is_default: bool) -> PriorityClass:
 
 
 def test_a_decided_bind_is_assumed_until_it_is_confirmed() -> None:
-    scene = Scene({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]})
-    assert scene.cycle().binds == {"ns/p": "n1"}
-    scene.state.set_pod(pod(POD))
-    statuses = [scene.state.tasks["ns/p"].status]
-    assert scene.cycle().binds == {}
-    scene.state.set_pod(pod(["ns", "p", "n1", *POD[3:]]))
-    statuses.append(scene.state.tasks["ns/p"].status)
+    scenario = Scenario({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]})
+    assert scenario.cycle().binds == {"ns/p": "n1"}
+    scenario.state.set_pod(pod(POD))
+    statuses = [scenario.state.tasks["ns/p"].status]
+    assert scenario.cycle().binds == {}
+    scenario.state.set_pod(pod(["ns", "p", "n1", *POD[3:]]))
+    statuses.append(scenario.state.tasks["ns/p"].status)
     assert statuses == [SchedulingStatus.BINDING, SchedulingStatus.BOUND], (
         "an old event does not undo it"
     )
 
 
 def test_a_refused_bind_is_forgotten_and_tried_again() -> None:
-    scene = Scene({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]})
-    before = dump(scene.state)
-    scene.cycle()
-    assert scene.state.forget("ns/p", "")
-    assert dump(scene.state) == before
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario = Scenario({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]})
+    before = dump(scenario.state)
+    scenario.cycle()
+    assert scenario.state.forget("ns/p", "")
+    assert dump(scenario.state) == before
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_a_pod_that_was_bound_elsewhere_is_taken_as_it_is() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {"nodes": [["n1", 1, "8Gi"], ["n2", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]}
     )
-    scene.cycle()
-    scene.state.set_pod(pod(["ns", "p", "n2", *POD[3:]]))
-    assert dump(scene.state)["on"] == {"n2": ["ns/p"]}
+    scenario.cycle()
+    scenario.state.set_pod(pod(["ns", "p", "n2", *POD[3:]]))
+    assert dump(scenario.state)["on"] == {"n2": ["ns/p"]}
 
 
 def test_the_default_queue_cannot_be_lost(state: ClusterState) -> None:

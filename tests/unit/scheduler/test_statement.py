@@ -8,13 +8,13 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scenario() -> Scenario:
     """Two nodes; a running pod of gang a, a bound one, and two waiting ones of gang b."""
-    return Scene(
+    return Scenario(
         {
             "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
             "podgroups": [
@@ -31,9 +31,9 @@ def scene() -> Scene:
     )
 
 
-def _everything(scene: Scene, session: Session) -> tuple[dict[str, list[int]], Statement]:
+def _everything(scenario: Scenario, session: Session) -> tuple[dict[str, list[int]], Statement]:
     """Do one of each; return what the nodes look like and the statement."""
-    tasks, nodes = scene.state.tasks, scene.state.nodes.records
+    tasks, nodes = scenario.state.tasks, scenario.state.nodes.records
     statement = session.statement()
     statement.evict(tasks["ns/a-0"])
     statement.evict(tasks["ns/a-1"])
@@ -44,11 +44,11 @@ def _everything(scene: Scene, session: Session) -> tuple[dict[str, list[int]], S
     return seen, statement
 
 
-def test_decisions_take_effect_at_once(scene: Scene) -> None:
-    session = open_session(scene)
-    seen, _ = _everything(scene, session)
+def test_decisions_take_effect_at_once(scenario: Scenario) -> None:
+    session = open_session(scenario)
+    seen, _ = _everything(scenario, session)
     assert seen == {"used": [2000, 2000], "releasing": [2000, 1000], "pipelined": [3000, 0]}
-    tasks = scene.state.tasks
+    tasks = scenario.state.tasks
     assert [tasks[f"ns/{name}"].status for name in ("a-0", "a-1", "b-0", "b-1")] == [
         SchedulingStatus.RELEASING,
         SchedulingStatus.RELEASING,
@@ -58,59 +58,59 @@ def test_decisions_take_effect_at_once(scene: Scene) -> None:
     assert session.view.rows.future_idle(0).tolist() == [1000, 3000]
 
 
-def test_discard_restores_every_bit(scene: Scene) -> None:
+def test_discard_restores_every_bit(scenario: Scenario) -> None:
     """Also the status that an evicted pod had: bound is not the same as running."""
-    before = dump(scene.state)
-    session = open_session(scene)
-    _, statement = _everything(scene, session)
-    assert dump(scene.state) != before
+    before = dump(scenario.state)
+    session = open_session(scenario)
+    _, statement = _everything(scenario, session)
+    assert dump(scenario.state) != before
     statement.discard()
-    assert dump(scene.state) == before
+    assert dump(scenario.state) == before
     assert session.committed.binds == {}
 
 
-def test_commit_is_the_way_out(scene: Scene) -> None:
-    session = open_session(scene)
-    _, statement = _everything(scene, session)
+def test_commit_is_the_way_out(scenario: Scenario) -> None:
+    session = open_session(scenario)
+    _, statement = _everything(scenario, session)
     session.commit(statement)
     assert session.committed.binds == {"ns/b-0": "n2"}
     assert session.committed.evicted == ["ns/a-0", "ns/a-1"]
     assert session.pipelined == {"ns/b-1": "n1"}
-    assert scene.state.tasks["ns/b-0"].status is SchedulingStatus.BINDING
+    assert scenario.state.tasks["ns/b-0"].status is SchedulingStatus.BINDING
 
 
-def test_promises_end_with_the_session(scene: Scene) -> None:
-    session = open_session(scene)
+def test_promises_end_with_the_session(scenario: Scenario) -> None:
+    session = open_session(scenario)
     statement = session.statement()
-    statement.pipeline(scene.state.tasks["ns/b-1"], scene.state.nodes.records["n1"])
+    statement.pipeline(scenario.state.tasks["ns/b-1"], scenario.state.nodes.records["n1"])
     before_closing = session.view.rows.pipelined.any()
     session.commit(statement)
     session.close()
     assert before_closing
     assert not session.view.rows.pipelined.any()
-    assert scene.state.tasks["ns/b-1"].status is SchedulingStatus.PENDING
+    assert scenario.state.tasks["ns/b-1"].status is SchedulingStatus.PENDING
 
 
-def test_kept_statements_end_with_the_session(scene: Scene) -> None:
-    before = dump(scene.state)
-    session = open_session(scene)
-    _, statement = _everything(scene, session)
+def test_kept_statements_end_with_the_session(scenario: Scenario) -> None:
+    before = dump(scenario.state)
+    session = open_session(scenario)
+    _, statement = _everything(scenario, session)
     session.keep(statement)
     assert session.pipelined == {"ns/b-1": "n1"}
     session.close()
-    assert dump(scene.state) == before
+    assert dump(scenario.state) == before
 
 
-def test_handlers_hear_of_everything_and_of_its_undoing(scene: Scene) -> None:
+def test_handlers_hear_of_everything_and_of_its_undoing(scenario: Scenario) -> None:
     heard: list[str] = []
-    session = open_session(scene)
+    session = open_session(scenario)
     session.extensions.on_allocate.append(
         Extension(0, "test", lambda task, node: heard.append(f"+{task.name}@{node.name}"))
     )
     session.extensions.on_deallocate.append(
         Extension(0, "test", lambda task, node: heard.append(f"-{task.name}@{node.name}"))
     )
-    _, statement = _everything(scene, session)
+    _, statement = _everything(scenario, session)
     assert heard == ["-a-0@n1", "-a-1@n2", "+b-0@n2", "+b-1@n1"]
     heard.clear()
     statement.discard()
@@ -119,7 +119,7 @@ def test_handlers_hear_of_everything_and_of_its_undoing(scene: Scene) -> None:
 
 def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
     """A line notices the eviction of a pod, and an undone placement during which keys were taken."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 9, "9Gi"]],
             "podgroups": [["ns", name, "default", 1, "Running"] for name in ("a", "b")],
@@ -132,11 +132,11 @@ def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
         },
         config_text([["drf"]]),
     )
-    session = open_session(scene)
-    jobs, tasks = scene.state.jobs, scene.state.tasks
+    session = open_session(scenario)
+    jobs, tasks = scenario.state.jobs, scenario.state.tasks
     line = session.ordered_jobs()
     statement = session.statement()
-    statement.allocate(tasks["ns/b-1"], scene.state.nodes.order[0])
+    statement.allocate(tasks["ns/b-1"], scenario.state.nodes.order[0])
     line.push(jobs["ns/a"])
     line.push(jobs["ns/b"])
     statement.discard()
@@ -147,7 +147,7 @@ def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
 
 
 def test_an_undone_placement_that_no_key_has_seen_costs_nothing() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 9, "9Gi"]],
             "podgroups": [["ns", "a", "default", 1, "Inqueue"]],
@@ -155,9 +155,9 @@ def test_an_undone_placement_that_no_key_has_seen_costs_nothing() -> None:
         },
         config_text([["drf"]]),
     )
-    session = open_session(scene)
-    session.job_key(scene.state.jobs["ns/a"])
+    session = open_session(scenario)
+    session.job_key(scenario.state.jobs["ns/a"])
     statement = session.statement()
-    statement.allocate(scene.state.tasks["ns/a-0"], scene.state.nodes.order[0])
+    statement.allocate(scenario.state.tasks["ns/a-0"], scenario.state.nodes.order[0])
     statement.discard()
     assert (session.touched.job_epoch, session.touched.queue_epoch) == (0, 0)

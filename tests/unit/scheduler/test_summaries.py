@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from pumice.scheduler import Reason
-from tests.unit.scheduler.scenes import NOW, Scene, case_config, case_id, load_cases, node
+from tests.unit.scheduler.scenarios import NOW, Scenario, case_config, case_id, load_cases, node
 
 
-def scene_of(case: dict[str, Any]) -> Scene:
+def scenario_of(case: dict[str, Any]) -> Scenario:
     group = ["ns", "g", case.get("queue", "default"), case.get("min", 1), "Inqueue"]
     case = {"queues": [["default"]], "podgroups": [group]} | case
-    return Scene(case, case_config(case))
+    return Scenario(case, case_config(case))
 
 
 @pytest.mark.parametrize("case", load_cases("summaries.yaml"), ids=case_id)
 def test_summaries(case: dict[str, Any]) -> None:
-    reason = scene_of(case).cycle().pending["ns/g"]
+    reason = scenario_of(case).cycle().pending["ns/g"]
     assert reason.summary == case["expect"]
     if "numbers" in case:
         assert reason.numbers == case["numbers"]
@@ -32,9 +32,9 @@ def test_without_a_sentence_of_its_own_the_message_is_the_summary() -> None:
 def test_a_change_of_the_sentence_alone_writes_nothing() -> None:
     """Its numbers are not in the PodGroup's condition, so a larger free place is no reason for a write."""
     case = {"nodes": [["a", 1, "8Gi"]], "min": 1, "pod_sets": [{"pg": "g", "count": 1, "cpu": 3}]}
-    scene = scene_of(case)
-    assert "1 cpu (a)" in scene.cycle().pending["ns/g"].summary
-    scene.state.set_node(node(["a", 2, "8Gi"]))
-    result = scene.cycle(NOW + 60)
+    scenario = scenario_of(case)
+    assert "1 cpu (a)" in scenario.cycle().pending["ns/g"].summary
+    scenario.state.set_node(node(["a", 2, "8Gi"]))
+    result = scenario.cycle(NOW + 60)
     assert "2 cpu (a)" in result.pending["ns/g"].summary
     assert (result.pod_groups, result.pods, result.events) == ({}, {}, [])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import NOW, Scene
+from tests.unit.scheduler.scenarios import NOW, Scenario
 from tests.unit.scheduler.test_rest import CALM, CONFIGS, ROUNDS, last_eviction
 
 Raw = dict[str, Any]
@@ -105,6 +105,6 @@ def test_a_gang_reclaims_what_an_earlier_one_of_its_queue_could_not() -> None:
         _gang("a1", "Inqueue", 1, "0"),
         _gang("a2", "Inqueue", 0, "2Gi"),
     ]
-    result = Scene(_two_queues(pods, deserved), CONFIGS["capacity"]).cycle(NOW)
+    result = Scenario(_two_queues(pods, deserved), CONFIGS["capacity"]).cycle(NOW)
     assert result.evicted == ["ns/b0-0"]
     assert result.pipelined == {"ns/a2-0": "n1"}

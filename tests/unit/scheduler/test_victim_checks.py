@@ -5,10 +5,10 @@ import pytest
 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.plugins.gang import may_lose
-from tests.unit.scheduler.scenes import (
+from tests.unit.scheduler.scenarios import (
     NOW,
     Raw,
-    Scene,
+    Scenario,
     case_id,
     config_text,
     load_document,
@@ -22,9 +22,9 @@ CASES = load_document("victim_checks.yaml")
 def test_a_gang_loses_what_it_has_beyond_its_minimum(case: Raw) -> None:
     pods = [["ns", name, "n1", "Running", 1, 0, "g", {"role": role}] for name, role in case["pods"]]
     group = ["ns", "g", "default", case["min"], "Running", {"minTask": case.get("minTask", {})}]
-    scene = Scene({"nodes": [["n1", 100, "1Gi"]], "podgroups": [group], "pods": pods})
-    scene.state.settle()
-    state = scene.state
+    scenario = Scenario({"nodes": [["n1", 100, "1Gi"]], "podgroups": [group], "pods": pods})
+    scenario.state.settle()
+    state = scenario.state
     tasks = [state.tasks[f"ns/{name}"] for name in case["candidates"]]
     rows = np.array([task.row for task in tasks])
     zeros = np.zeros(len(tasks), dtype=np.int64)
@@ -46,15 +46,17 @@ def test_a_gang_without_victims_looks_again_after_a_change_but_once_a_second_at_
             ["ns", "new-0", "", "Pending", 1, 0, "new"],
         ],
     }
-    scene = Scene(case, config_text([["priority", "gang"]], ["allocate", "preempt"]))
+    scenario = Scenario(case, config_text([["priority", "gang"]], ["allocate", "preempt"]))
     for second in range(3):
-        assert scene.cycle(NOW + second).evicted == []
-    cycles = scene.state.cycles
-    scene.cycle(NOW + 3)
-    assert scene.state.cycles == cycles  # nothing has changed
-    scene.state.set_pod_group(pod_group(["ns", "old", "default", 0, "Inqueue", {"prio": "high"}]))
-    assert scene.cycle(NOW + 4).evicted == []
-    scene.state.set_pod_group(pod_group(["ns", "old", "default", 1, "Inqueue", {"prio": "low"}]))
-    assert scene.cycle(NOW + 4.5).evicted == []
-    assert scene.state.wakes == [NOW + 5]
-    assert scene.cycle(NOW + 5).evicted == ["ns/old-1"]
+        assert scenario.cycle(NOW + second).evicted == []
+    cycles = scenario.state.cycles
+    scenario.cycle(NOW + 3)
+    assert scenario.state.cycles == cycles  # nothing has changed
+    scenario.state.set_pod_group(
+        pod_group(["ns", "old", "default", 0, "Inqueue", {"prio": "high"}])
+    )
+    assert scenario.cycle(NOW + 4).evicted == []
+    scenario.state.set_pod_group(pod_group(["ns", "old", "default", 1, "Inqueue", {"prio": "low"}]))
+    assert scenario.cycle(NOW + 4.5).evicted == []
+    assert scenario.state.wakes == [NOW + 5]
+    assert scenario.cycle(NOW + 5).evicted == ["ns/old-1"]

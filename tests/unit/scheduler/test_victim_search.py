@@ -16,7 +16,7 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 from tests.unit.scheduler.test_properties import EXAMPLES
 
 TIERS: list[list[Any]] = [["priority", "gang", "conformance"], ["nodeorder"]]
@@ -182,10 +182,10 @@ def _waiting(session: Session) -> list[Preemptor]:
     ]
 
 
-def _check_all(scene: Scene, *, reclaims: bool, guards: bool) -> None:
+def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
     """Twice the same search: each pod with what was decided for those before, and then all of it undone."""
-    session = open_session(scene)
-    before = dump(scene.state)
+    session = open_session(scenario)
+    before = dump(scenario.state)
     search = Search(session)
     found = []
     for _ in range(2):
@@ -195,7 +195,7 @@ def _check_all(scene: Scene, *, reclaims: bool, guards: bool) -> None:
             for preemptor in _waiting(session)
         ]
         search.discard(statement)
-        assert dump(scene.state) == before
+        assert dump(scenario.state) == before
         found.append(plans)
     assert found[0] == found[1]
     session.close()
@@ -235,7 +235,7 @@ def test_preempt_finds_what_a_slow_search_finds_and_discarding_restores_everythi
     cluster: dict[str, Any], guards: bool
 ) -> None:
     config = config_text(TIERS if guards else LOOSE)
-    _check_all(Scene(cluster, config), reclaims=False, guards=guards)
+    _check_all(Scenario(cluster, config), reclaims=False, guards=guards)
 
 
 @EXAMPLES
@@ -244,7 +244,7 @@ def test_reclaim_finds_what_a_slow_search_finds_and_discarding_restores_everythi
     cluster: dict[str, Any], guards: bool
 ) -> None:
     config = config_text(TIERS if guards else LOOSE)
-    _check_all(Scene(cluster, config), reclaims=True, guards=guards)
+    _check_all(Scenario(cluster, config), reclaims=True, guards=guards)
 
 
 @EXAMPLES
@@ -252,15 +252,15 @@ def test_reclaim_finds_what_a_slow_search_finds_and_discarding_restores_everythi
 def test_no_gang_falls_below_its_minimum_and_no_pod_is_evicted_for_less(
     cluster: dict[str, Any], action: str
 ) -> None:
-    scene = Scene(cluster, config_text(TIERS, ["enqueue", "allocate", action]))
-    result = scene.cycle()
+    scenario = Scenario(cluster, config_text(TIERS, ["enqueue", "allocate", action]))
+    result = scenario.cycle()
     for key in result.evicted:
-        job = scene.state.jobs[scene.state.tasks[key].job]
+        job = scenario.state.jobs[scenario.state.tasks[key].job]
         assert job.ready >= job.min_member
     if result.evicted:
         assert result.nominations
     for key in result.nominations:
-        gang = scene.state.jobs[scene.state.tasks[key].job]
+        gang = scenario.state.jobs[scenario.state.tasks[key].job]
         promised = sum(task in result.pipelined for task in gang.tasks)
         assert gang.ready + promised >= gang.min_member
 
@@ -269,8 +269,8 @@ def test_no_gang_falls_below_its_minimum_and_no_pod_is_evicted_for_less(
 @given(contested())
 def test_what_gangs_alike_have_found_before_changes_nothing(cluster: dict[str, Any]) -> None:
     """Answers of drf become stricter with each pod of a gang; the next gang starts with the first answers again."""
-    scene = Scene(cluster, config_text([["drf"]]))
-    session = open_session(scene)
+    scenario = Scenario(cluster, config_text([["drf"]]))
+    session = open_session(scenario)
     shared = Search(session)
     statement = session.statement()
     for preemptor in _waiting(session):
@@ -284,7 +284,7 @@ def test_what_gangs_alike_have_found_before_changes_nothing(cluster: dict[str, A
 
 def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
     """The second pod of the first gang would have a larger share than what is left to the victim's gang."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n0", 2, "8Gi"], ["n1", 2, "8Gi"], ["n2", 6, "8Gi"]],
             "podgroups": [
@@ -305,7 +305,7 @@ def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
         },
         config_text([["drf"], ["nodeorder"]]),
     )
-    session = open_session(scene)
+    session = open_session(scenario)
     search, statement = Search(session), session.statement()
     plans = [
         search.place(preemptor, between_jobs(session, preemptor.job), statement)

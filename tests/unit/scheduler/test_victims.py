@@ -12,9 +12,9 @@ from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from tests.unit.scheduler.scenes import (
+from tests.unit.scheduler.scenarios import (
     NOW,
-    Scene,
+    Scenario,
     case_id,
     config_text,
     load_document,
@@ -38,8 +38,8 @@ def _tiers(case: dict[str, Any]) -> Any:
 
 def _run(case: dict[str, Any], document: dict[str, Any], action: str) -> None:
     case = {"classes": document["classes"]} | case
-    scene = Scene(case, config_text(_tiers(case), case.get("actions", [action])))
-    result, expect = scene.cycle(), case["expect"]
+    scenario = Scenario(case, config_text(_tiers(case), case.get("actions", [action])))
+    result, expect = scenario.cycle(), case["expect"]
     assert sorted(result.evicted) == sorted(expect.get("evicted", []))
     assert result.pipelined == expect.get("pipelined", {})
     assert result.binds == expect.get("binds", {})
@@ -48,8 +48,8 @@ def _run(case: dict[str, Any], document: dict[str, Any], action: str) -> None:
     told = {f"{event.namespace}/{event.name}" for event in result.events if event.kind == "Pod"}
     assert told == set(result.evicted)
     for number in range(MORE_CYCLES):
-        scene.start(result)
-        result = scene.cycle(NOW + 1 + number)
+        scenario.start(result)
+        result = scenario.cycle(NOW + 1 + number)
         assert (result.evicted, result.nominations) == ([], {})
 
 
@@ -114,8 +114,8 @@ def test_filters_are_asked_again_after_an_eviction(*, preemptable: bool) -> None
     registry = with_plugins(
         builtin_registry(), PluginSpec("waits", "A test's plugin.", _WaitsForOne)
     )
-    scene = Scene(case, load_config(config_text(tiers, ["preempt"]), registry))
-    assert scene.cycle().evicted == (["c1/preemptee"] if preemptable else [])
+    scenario = Scenario(case, load_config(config_text(tiers, ["preempt"]), registry))
+    assert scenario.cycle().evicted == (["c1/preemptee"] if preemptable else [])
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
@@ -127,5 +127,5 @@ def test_a_gang_for_which_there_is_room_is_bound_in_whatever_order_the_actions_c
         "podgroups": [["ns", "g", "default", 2, "", {}]],
         "pod_sets": [{"pg": "g", "count": 2}],
     }
-    scene = Scene(case, config_text([["gang", "priority"]], ["enqueue", action, "allocate"]))
-    assert sorted(scene.cycle().binds) == ["ns/g-0", "ns/g-1"]
+    scenario = Scenario(case, config_text([["gang", "priority"]], ["enqueue", action, "allocate"]))
+    assert sorted(scenario.cycle().binds) == ["ns/g-0", "ns/g-1"]

@@ -16,7 +16,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
-from tests.unit.scheduler.scenes import NOW, WITHOUT_SHARES, Scene, config_text, with_plugins
+from tests.unit.scheduler.scenarios import NOW, WITHOUT_SHARES, Scenario, config_text, with_plugins
 
 CLUSTER: dict[str, Any] = {
     "nodes": [["n1", 4, "8Gi", {"resources": {"nvidia.com/gpu": 8}}]],
@@ -89,9 +89,9 @@ def gauges(state: ClusterState | None) -> CollectorRegistry:
 
 
 def test_a_cycle_measures_each_plugin_each_action_the_beginning_and_the_whole() -> None:
-    scene, steps = Scene(CLUSTER), Steps()
+    scenario, steps = Scenario(CLUSTER), Steps()
     config = load_config(config_text([["gang"], ["binpack"]]))
-    run_cycle(scene.state, config, NOW, steps)
+    run_cycle(scenario.state, config, NOW, steps)
     assert steps.ended == [
         ("plugin", "gang"),
         ("plugin", "binpack"),
@@ -103,10 +103,10 @@ def test_a_cycle_measures_each_plugin_each_action_the_beginning_and_the_whole() 
 
 
 def test_a_cycle_that_is_not_run_measures_nothing() -> None:
-    scene, steps = Scene({"nodes": [["n1", 4, "8Gi"]]}), Steps()
+    scenario, steps = Scenario({"nodes": [["n1", 4, "8Gi"]]}), Steps()
     for _ in range(2):
-        run_cycle(scene.state, scene.config, NOW)
-    run_cycle(scene.state, scene.config, NOW, steps)
+        run_cycle(scenario.state, scenario.config, NOW)
+    run_cycle(scenario.state, scenario.config, NOW, steps)
     assert steps.ended == []
 
 
@@ -120,7 +120,7 @@ def test_a_step_that_fails_is_measured() -> None:
     spec = PluginSpec(name="failing", summary="Fails.", build=Failing)
     config = load_config(config_text([["failing"]]), with_plugins(builtin_registry(), spec))
     steps = Steps()
-    assert run_cycle(Scene(CLUSTER).state, config, NOW, steps).error is not None
+    assert run_cycle(Scenario(CLUSTER).state, config, NOW, steps).error is not None
     assert steps.ended == [("plugin", "failing"), ("opening", ""), ("cycle", "")]
 
 
@@ -143,29 +143,29 @@ def test_measured_steps_are_milliseconds_by_volcanos_labels() -> None:
 
 
 def test_what_a_cycle_decided_is_counted() -> None:
-    scene, registry = Scene(CLUSTER, WITHOUT_SHARES), CollectorRegistry()
+    scenario, registry = Scenario(CLUSTER, WITHOUT_SHARES), CollectorRegistry()
     metrics = VolcanoMetrics(registry)
-    result = scene.cycle()
+    result = scenario.cycle()
     metrics.decided(result)
     assert result.started == []
-    scene.start(result)
-    assert scene.cycle().started == ["ns/runs"]
+    scenario.start(result)
+    assert scenario.cycle().started == ["ns/runs"]
     value = registry.get_sample_value
     assert value("volcano_unschedule_job_count") == 1
     assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 3
     assert value("volcano_pod_preemption_victims") == 0
     assert value("volcano_total_preemption_attempts") == 0
-    assert scene.cycle().started == []
+    assert scenario.cycle().started == []
 
 
 def test_searches_for_victims_are_counted_once_a_gang_and_are_no_further_attempts_of_its_pods() -> (
     None
 ):
-    scene, registry = Scene(CLUSTER), CollectorRegistry()
+    scenario, registry = Scenario(CLUSTER), CollectorRegistry()
     metrics = VolcanoMetrics(registry)
     config = config_text([["priority", "gang", "predicates"]], ["allocate", "preempt"])
-    scene.config = load_config(config)
-    metrics.decided(scene.cycle())
+    scenario.config = load_config(config)
+    metrics.decided(scenario.cycle())
     value = registry.get_sample_value
     assert value("volcano_total_preemption_attempts") == 1
     assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 3
@@ -190,9 +190,9 @@ def test_ages_of_pods_and_gangs_are_milliseconds_and_never_below_zero() -> None:
 
 
 def test_what_queues_hold_ask_for_and_reserve_with_those_below_them() -> None:
-    scene = Scene(CLUSTER, WITHOUT_SHARES)
-    scene.cycle()
-    registry = gauges(scene.state)
+    scenario = Scenario(CLUSTER, WITHOUT_SHARES)
+    scenario.cycle()
+    registry = gauges(scenario.state)
     assert read(registry, "allocated_milli_cpu") == {
         "default": 0,
         "night": 2000,
@@ -218,11 +218,11 @@ def test_what_queues_hold_ask_for_and_reserve_with_those_below_them() -> None:
 
 
 def test_a_queue_that_is_gone_has_no_series() -> None:
-    scene = Scene(CLUSTER, WITHOUT_SHARES)
-    scene.cycle()
-    registry = gauges(scene.state)
-    scene.state.remove_queue("night")
-    scene.cycle()
+    scenario = Scenario(CLUSTER, WITHOUT_SHARES)
+    scenario.cycle()
+    registry = gauges(scenario.state)
+    scenario.state.remove_queue("night")
+    scenario.cycle()
     assert "night" not in generate_latest(registry).decode()
     assert "team" in generate_latest(registry).decode()
 
@@ -251,17 +251,17 @@ SPEC = PluginSpec(name="publishing", summary="Publishes.", build=Publishing)
 
 
 def test_plugins_publish_what_they_compute_until_the_next_session() -> None:
-    scene = Scene(CLUSTER, WITHOUT_SHARES)
+    scenario = Scenario(CLUSTER, WITHOUT_SHARES)
     config = load_config(config_text([["publishing"]]), with_plugins(builtin_registry(), SPEC))
-    run_cycle(scene.state, config, NOW)
-    registry = gauges(scene.state)
-    scene.state.axis.column("example.com/new")  # a resource that was named since
+    run_cycle(scenario.state, config, NOW)
+    registry = gauges(scenario.state)
+    scenario.state.axis.column("example.com/new")  # a resource that was named since
     assert read(registry, "deserved_milli_cpu")["team"] == 1500.5
     assert not read(registry, "real_capacity_milli_cpu"), "no limit is no number"
     assert not read(registry, "real_capacity_scalar_resources")
     assert read(registry, "share") == {"default": 0, "night": 0.25, "root": 0.5, "team": 0.75}
     assert read(registry, "overused") == {"default": 0, "night": 0, "root": 0, "team": 1}
-    run_cycle(scene.state, load_config(WITHOUT_SHARES, builtin_registry()), NOW)
+    run_cycle(scenario.state, load_config(WITHOUT_SHARES, builtin_registry()), NOW)
     assert not read(registry, "deserved_milli_cpu")
     assert not read(registry, "share")
 
@@ -271,11 +271,11 @@ def test_capacity_publishes_what_queues_deserve_and_may_hold() -> None:
     limits = {"capability": {"cpu": 3}, "deserved": {"cpu": 2}}
     queues = [["root"], ["team", limits], ["night", {"parent": "team", "deserved": {"cpu": 1}}]]
     plugins: list[Any] = [["gang", {"capacity": ["Allocatable", "Hierarchy"]}, "predicates"]]
-    scene = Scene(CLUSTER | {"queues": queues}, config_text(plugins))
-    scene.cycle()
-    scene.state.set_queue(Queue(metadata=ObjectMeta(name="new")))
-    scene.cycle()
-    registry = gauges(scene.state)
+    scenario = Scenario(CLUSTER | {"queues": queues}, config_text(plugins))
+    scenario.cycle()
+    scenario.state.set_queue(Queue(metadata=ObjectMeta(name="new")))
+    scenario.cycle()
+    registry = gauges(scenario.state)
     assert read(registry, "capacity_milli_cpu") == {"team": 3000}
     everything = {"default": 4000, "new": 4000, "root": 4000}
     assert read(registry, "real_capacity_milli_cpu") == everything | {"team": 3000, "night": 3000}

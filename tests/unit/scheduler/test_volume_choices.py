@@ -15,33 +15,33 @@ from pumice.api.volumes import PersistentVolumeClaim, VolumeClaimReference
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus
 from pumice.scheduler.opening import open_session
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenes import Scene, config_text, pod_group
-from tests.unit.scheduler.volume_scenes import add_pod, bind_claims, choices, claim, scene_of
+from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group
+from tests.unit.scheduler.volume_scenarios import add_pod, bind_claims, choices, claim, scenario_of
 
 
-def _recount(scene: Scene) -> tuple[dict[str, Any], dict[str, str]]:
+def _recount(scenario: Scenario) -> tuple[dict[str, Any], dict[str, str]]:
     """Pods that use each claim, and the volumes that are taken, from the pods alone."""
     users: dict[str, dict[str, bool]] = {}
-    for task in scene.state.tasks.values():
+    for task in scenario.state.tasks.values():
         if task.node and (task.status in NEEDS_ROOM or task.status is SchedulingStatus.PIPELINED):
             for key in task.shape.claims:
                 users.setdefault(key, {})[task.key] = task.status is SchedulingStatus.RELEASING
     taken = {
         choice.volume: key
-        for task in scene.state.tasks.values()
-        for key, choice in scene.state.claims.choices(task).items()
+        for task in scenario.state.tasks.values()
+        for key, choice in scenario.state.claims.choices(task).items()
         if choice.volume
     }
     return users, taken
 
 
-def assert_counts_are_right(scene: Scene) -> None:
-    claims = scene.state.claims
-    users, taken = _recount(scene)
+def assert_counts_are_right(scenario: Scenario) -> None:
+    claims = scenario.state.claims
+    users, taken = _recount(scenario)
     _, was_taken, was_used, attached = claims.snapshot()
     assert (was_used, was_taken) == (users, taken)
     found: dict[Any, list[int]] = {}
-    for task in scene.state.tasks.values():
+    for task in scenario.state.tasks.values():
         if task.key not in claims._uses:
             continue
         volumes = {claims._attached(key) for key in task.shape.claims} - {None}
@@ -99,28 +99,28 @@ STEPS = st.lists(
 def test_a_statement_that_is_undone_gives_back_exactly(
     pods: list[list[str]], steps: list[tuple[str, int, str]]
 ) -> None:
-    scene = scene_of(ROWS)
+    scenario = scenario_of(ROWS)
     for number, mounted in enumerate(pods):
-        add_pod(scene, f"p-{number}", mounted)
-    scene.state.settle()
-    session = open_session(scene.state, scene.config, 0.0)
-    before = scene.state.claims.snapshot()
+        add_pod(scenario, f"p-{number}", mounted)
+    scenario.state.settle()
+    session = open_session(scenario.state, scenario.config, 0.0)
+    before = scenario.state.claims.snapshot()
     statement = session.statement()
     history: list[tuple[object, ...]] = []
     for what, number, node in steps:
-        task = scene.state.tasks.get(f"ns/p-{number}")
+        task = scenario.state.tasks.get(f"ns/p-{number}")
         if what == "back":
             if number < len(history):
                 statement.roll_back(number)
-                assert scene.state.claims.snapshot() == history[number]
+                assert scenario.state.claims.snapshot() == history[number]
                 del history[number:]
         elif task is not None and task.status is SchedulingStatus.PENDING:
-            history.append(scene.state.claims.snapshot())
+            history.append(scenario.state.claims.snapshot())
             act = statement.allocate if what == "place" else statement.pipeline
-            act(task, scene.state.nodes.records[node])
-        assert_counts_are_right(scene)
+            act(task, scenario.state.nodes.records[node])
+        assert_counts_are_right(scenario)
     statement.discard()
-    assert scene.state.claims.snapshot() == before
+    assert scenario.state.claims.snapshot() == before
     session.close()
 
 
@@ -145,30 +145,30 @@ EVENTS = st.lists(
 def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
     pods: list[list[str]], events: list[tuple[str, int]]
 ) -> None:
-    scene = scene_of(ROWS)
+    scenario = scenario_of(ROWS)
     for number, mounted in enumerate(pods):
-        add_pod(scene, f"p-{number}", mounted)
-    result = scene.cycle()
+        add_pod(scenario, f"p-{number}", mounted)
+    result = scenario.cycle()
     for what, number in events:
-        state = scene.state
+        state = scenario.state
         match what:
             case "cycle":
-                result = scene.cycle()
+                result = scenario.cycle()
             case "pod" if number < len(pods):
-                add_pod(scene, f"p-{number}", pods[number])
+                add_pod(scenario, f"p-{number}", pods[number])
             case "gone":
                 state.remove_pod("ns", f"p-{number}")
-                scene.pods.pop(f"ns/p-{number}", None)
+                scenario.pods.pop(f"ns/p-{number}", None)
             case "refused" if f"ns/p-{number}" in state.tasks:
                 state.forget(f"ns/p-{number}", f"uid-p-{number}")
             case "started":
-                still = {key: node for key, node in result.binds.items() if key in scene.pods}
+                still = {key: node for key, node in result.binds.items() if key in scenario.pods}
                 for key, node in still.items():
-                    manifest = scene.pods[key]
+                    manifest = scenario.pods[key]
                     manifest["spec"]["nodeName"], manifest["status"]["phase"] = node, "Running"
                     state.set_pod(msgspec.convert(manifest, Pod))
             case "bound":
-                bind_claims(scene)
+                bind_claims(scenario)
             case "claim gone":
                 state.remove_claim("ns", f"l{number}")
             case "claim":
@@ -176,7 +176,7 @@ def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
                 state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
             case "volume gone":
                 state.remove_volume(f"local-n{number}")
-        assert_counts_are_right(scene)
+        assert_counts_are_right(scenario)
 
 
 def _gang(count: int) -> dict[str, Any]:
@@ -187,29 +187,29 @@ def _gang(count: int) -> dict[str, Any]:
 
 
 def test_five_more_rounds_change_nothing_while_claims_are_being_bound_and_after() -> None:
-    scene = scene_of(_gang(3))
-    result = scene.cycle()
+    scenario = scenario_of(_gang(3))
+    result = scenario.cycle()
     assert len(result.binds) == 3
-    chosen = choices(scene)
+    chosen = choices(scenario)
     for _ in range(5):
-        assert scene.cycle().binds == {}
-        assert choices(scene) == chosen
-    bind_claims(scene)
-    scene.start(result)
-    assert choices(scene) == {}
+        assert scenario.cycle().binds == {}
+        assert choices(scenario) == chosen
+    bind_claims(scenario)
+    scenario.start(result)
+    assert choices(scenario) == {}
     for _ in range(5):
-        again = scene.cycle()
+        again = scenario.cycle()
         assert (again.binds, again.evicted, again.pipelined) == ({}, [], {})
-    assert {task.status for task in scene.state.tasks.values()} == {SchedulingStatus.RUNNING}
+    assert {task.status for task in scenario.state.tasks.values()} == {SchedulingStatus.RUNNING}
 
 
 def test_a_pod_that_is_forgotten_gives_its_volume_back() -> None:
-    scene = scene_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
-    scene.cycle()
-    assert choices(scene) == {"d0": "local-n1"}
-    scene.state.forget("ns/p", "uid-p")
-    assert choices(scene) == {}
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario = scenario_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
+    scenario.cycle()
+    assert choices(scenario) == {"d0": "local-n1"}
+    scenario.state.forget("ns/p", "uid-p")
+    assert choices(scenario) == {}
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_a_volume_that_two_claims_name_is_for_none_else_while_one_of_them_does() -> None:
@@ -221,79 +221,81 @@ def test_a_volume_that_two_claims_name_is_for_none_else_while_one_of_them_does()
         },
         "pods": {"p": ["data"]},
     }
-    scene = scene_of(case)
-    scene.state.remove_claim("ns", "second")
-    assert scene.cycle().binds == {}
-    scene.state.remove_claim("ns", "first")
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario = scenario_of(case)
+    scenario.state.remove_claim("ns", "second")
+    assert scenario.cycle().binds == {}
+    scenario.state.remove_claim("ns", "first")
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_the_reason_follows_a_volume_that_another_claim_gets() -> None:
     named = {name: {"class": "share", "volumeName": "a"} for name in ("first", "second")}
-    scene = scene_of({"volumes": {"a": ["share", 20]}, "claims": named, "pods": {"p": ["second"]}})
-    assert 'waits for persistentvolume "a"' in scene.cycle().pending["ns/pg"].message
-    old = scene.state.claims._volumes["a"].volume
+    scenario = scenario_of(
+        {"volumes": {"a": ["share", 20]}, "claims": named, "pods": {"p": ["second"]}}
+    )
+    assert 'waits for persistentvolume "a"' in scenario.cycle().pending["ns/pg"].message
+    old = scenario.state.claims._volumes["a"].volume
     owner = VolumeClaimReference("ns", "first", "uid-first")
-    scene.state.set_volume(replace(old, spec=replace(old.spec, claim_ref=owner)))
-    message = scene.cycle().pending["ns/pg"].message
+    scenario.state.set_volume(replace(old, spec=replace(old.spec, claim_ref=owner)))
+    message = scenario.cycle().pending["ns/pg"].message
     assert 'which is for persistentvolumeclaim "ns/first"' in message
 
 
 def test_a_volume_that_changes_its_class_by_the_old_annotation_is_found() -> None:
     case = {"volumes": {"a": ["other", 20]}, "claims": {"data": {"class": "share"}}}
-    scene = scene_of(case | {"pods": {"p": ["data"]}})
-    assert scene.cycle().binds == {}
-    old = scene.state.claims._volumes["a"].volume
+    scenario = scenario_of(case | {"pods": {"p": ["data"]}})
+    assert scenario.cycle().binds == {}
+    old = scenario.state.claims._volumes["a"].volume
     noted = {"volume.beta.kubernetes.io/storage-class": "share"}
     changed = replace(old, metadata=replace(old.metadata, annotations=noted))
-    assert scene.state.set_volume(changed)
-    assert scene.cycle().binds == {"ns/p": "n1"}
-    assert not scene.state.set_volume(changed)
+    assert scenario.state.set_volume(changed)
+    assert scenario.cycle().binds == {"ns/p": "n1"}
+    assert not scenario.state.set_volume(changed)
 
 
 def test_a_claim_that_changes_its_class_by_the_old_annotation_is_found() -> None:
     case = {"volumes": {"a": ["share", 20]}, "claims": {"data": {"class": "other"}}}
-    scene = scene_of(case | {"pods": {"p": ["data"]}})
-    assert scene.cycle().binds == {}
+    scenario = scenario_of(case | {"pods": {"p": ["data"]}})
+    assert scenario.cycle().binds == {}
     raw = {"metadata": {"name": "data"}} | claim("data", {"class": "other", "annotation": "share"})
-    assert scene.state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    assert scenario.state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_what_was_decided_outlives_a_change_of_the_pod() -> None:
-    scene = scene_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
-    scene.cycle()
+    scenario = scenario_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
+    scenario.cycle()
     spec = {"volumes": [{"name": "v0", "persistentVolumeClaim": {"claimName": "d0"}}]}
     options = {"spec": spec, "uid": "uid-p", "prio": 7}
-    scene.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
-    assert choices(scene) == {"d0": "local-n1"}
-    assert scene.state.tasks["ns/p"].status is SchedulingStatus.BINDING
+    scenario.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
+    assert choices(scenario) == {"d0": "local-n1"}
+    assert scenario.state.tasks["ns/p"].status is SchedulingStatus.BINDING
 
 
 def test_a_waiting_gang_is_tried_again_when_a_volume_is_created() -> None:
-    scene = scene_of({"claims": {"d0": {"class": "share"}}, "pods": {"p": ["d0"]}})
-    assert scene.cycle().binds == {}
-    other = scene_of({"volumes": {"late": ["share", 10]}, "pods": {}, "min": 1})
-    scene.state.set_volume(other.state.claims._volumes["late"].volume)
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario = scenario_of({"claims": {"d0": {"class": "share"}}, "pods": {"p": ["d0"]}})
+    assert scenario.cycle().binds == {}
+    other = scenario_of({"volumes": {"late": ["share", 10]}, "pods": {}, "min": 1})
+    scenario.state.set_volume(other.state.claims._volumes["late"].volume)
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_a_claim_that_cannot_be_bound_takes_nothing_of_its_queue() -> None:
-    scene = scene_of({"claims": {"d0": {"class": "typo"}}, "pods": {"p": ["d0"]}})
-    scene.config = scene_of({}, [["gang", "predicates", "proportion"]]).config
-    scene.cycle()
-    scene.state.set_pod_group(pod_group(["ns", "next", "default", 1, "Inqueue"]))
-    scene.add_pod(["ns", "next-0", "", "Pending", 4, "1Gi", "next"])
-    scene.add_pod(["ns", "next-1", "", "Pending", 4, "1Gi", "next"])
-    scene.add_pod(["ns", "next-2", "", "Pending", 4, "1Gi", "next"])
-    assert len(scene.cycle().binds) == 3
+    scenario = scenario_of({"claims": {"d0": {"class": "typo"}}, "pods": {"p": ["d0"]}})
+    scenario.config = scenario_of({}, [["gang", "predicates", "proportion"]]).config
+    scenario.cycle()
+    scenario.state.set_pod_group(pod_group(["ns", "next", "default", 1, "Inqueue"]))
+    scenario.add_pod(["ns", "next-0", "", "Pending", 4, "1Gi", "next"])
+    scenario.add_pod(["ns", "next-1", "", "Pending", 4, "1Gi", "next"])
+    scenario.add_pod(["ns", "next-2", "", "Pending", 4, "1Gi", "next"])
+    assert len(scenario.cycle().binds) == 3
 
 
 def test_pods_with_claims_of_their_own_share_what_is_found_out_about_nodes() -> None:
-    scene = scene_of(_gang(12))
-    scene.state.settle()
-    session = open_session(scene.state, scene.config, 0.0)
-    tasks = list(scene.state.tasks.values())
+    scenario = scenario_of(_gang(12))
+    scenario.state.settle()
+    session = open_session(scenario.state, scenario.config, 0.0)
+    tasks = list(scenario.state.tasks.values())
     assert len({id(session.ranking(task, "default")) for task in tasks}) == 1
     session.close()
 
@@ -306,16 +308,16 @@ def test_a_victim_frees_the_claim_that_one_pod_at_a_time_may_use() -> None:
         "pods": {"p": ["x"]},
         "actions": ["enqueue", "allocate", "preempt"],
     }
-    scene = scene_of(case, [["priority", "gang", "predicates"]])
+    scenario = scenario_of(case, [["priority", "gang", "predicates"]])
     spec = {"volumes": [{"name": "v0", "persistentVolumeClaim": {"claimName": "x"}}]}
     options = {"spec": spec, "uid": "uid-p", "deleting": False}
-    scene.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
+    scenario.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
     leaving = {"spec": spec, "deleting": True}
-    scene.add_pod(["ns", "old", "n2", "Running", 1, "1Gi", "running", leaving])
-    result = scene.cycle()
+    scenario.add_pod(["ns", "old", "n2", "Running", 1, "1Gi", "running", leaving])
+    result = scenario.cycle()
     assert result.pipelined == {"ns/p": "n1"}
-    scene.state.remove_pod("ns", "old")
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario.state.remove_pod("ns", "old")
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 @pytest.mark.parametrize(
@@ -336,39 +338,39 @@ def test_a_pod_is_evicted_for_what_it_uses(claims: dict[str, Any], limits: int) 
         "running": {"old": ["n1", 1, "x"]},
         "actions": ["enqueue", "allocate", "preempt"],
     }  # fmt: skip
-    scene = scene_of(case, [["priority", "gang", "predicates"]])
-    scene.state.set_priority_class(PriorityClass(metadata=ObjectMeta(name="high"), value=100))
-    scene.state.set_pod_group(pod_group(["ns", "running", "default", 0, "Running"]))
-    scene.state.set_pod_group(pod_group(["ns", "pg", "default", 1, "Inqueue", {"prio": "high"}]))
-    add_pod(scene, "p", ["d0" if "d0" in claims else "x"])
-    result = scene.cycle()
+    scenario = scenario_of(case, [["priority", "gang", "predicates"]])
+    scenario.state.set_priority_class(PriorityClass(metadata=ObjectMeta(name="high"), value=100))
+    scenario.state.set_pod_group(pod_group(["ns", "running", "default", 0, "Running"]))
+    scenario.state.set_pod_group(pod_group(["ns", "pg", "default", 1, "Inqueue", {"prio": "high"}]))
+    add_pod(scenario, "p", ["d0" if "d0" in claims else "x"])
+    result = scenario.cycle()
     if limits == 2:
         assert (result.evicted, result.binds) == ([], {"ns/p": "n1"})
         return
     assert (result.evicted, result.pipelined) == (["ns/old"], {"ns/p": "n1"})
-    scene.start(result)
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario.start(result)
+    assert scenario.cycle().binds == {"ns/p": "n1"}
     for _ in range(5):
-        assert (again := scene.cycle()).binds == {}
+        assert (again := scenario.cycle()).binds == {}
         assert again.evicted == []
 
 
 def test_only_gangs_that_such_claims_matter_to_are_tried_in_every_cycle() -> None:
-    scene = scene_of(
+    scenario = scenario_of(
         {
             "volumes": {"only": ["share", 10]},
             "claims": {"d0": {"class": "share"}, "d1": {"class": "share"}},
             "pods": {"p-0": ["d0"], "p-1": ["d1"]},
         }
     )
-    scene.state.set_pod_group(pod_group(["ns", "large", "default", 1, "Inqueue"]))
-    scene.add_pod(["ns", "large-0", "", "Pending", 99, "1Gi", "large"])
-    assert scene.cycle().binds == {}
-    assert scene.state.jobs["ns/pg"].shortage is None
-    assert scene.state.jobs["ns/large"].shortage is not None
+    scenario.state.set_pod_group(pod_group(["ns", "large", "default", 1, "Inqueue"]))
+    scenario.add_pod(["ns", "large-0", "", "Pending", 99, "1Gi", "large"])
+    assert scenario.cycle().binds == {}
+    assert scenario.state.jobs["ns/pg"].shortage is None
+    assert scenario.state.jobs["ns/large"].shortage is not None
 
 
 def test_the_configuration_says_how_long_binding_claims_may_take() -> None:
-    assert scene_of({}).config.bind_timeout == 600.0
-    assert scene_of({"disabled": ["predicate.VolumeBindingEnable"]}).config.bind_timeout is None
-    assert Scene({}, config_text([["gang"]])).config.bind_timeout is None
+    assert scenario_of({}).config.bind_timeout == 600.0
+    assert scenario_of({"disabled": ["predicate.VolumeBindingEnable"]}).config.bind_timeout is None
+    assert Scenario({}, config_text([["gang"]])).config.bind_timeout is None

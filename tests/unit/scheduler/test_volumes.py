@@ -4,23 +4,23 @@ from typing import Any
 
 import pytest
 
-from tests.unit.scheduler.scenes import load_cases
-from tests.unit.scheduler.volume_scenes import choices, scene_of
+from tests.unit.scheduler.scenarios import load_cases
+from tests.unit.scheduler.volume_scenarios import choices, scenario_of
 
 CASES = load_cases("volumes.yaml")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["id"]))
 def test_a_pod_goes_where_its_claims_can_be_bound(case: dict[str, Any]) -> None:
-    scene = scene_of(case)
-    result = scene.cycle()
+    scenario = scenario_of(case)
+    result = scenario.cycle()
     binds = {key.removeprefix("ns/"): node for key, node in result.binds.items()}
     if "reason" in case:
         assert binds == {}
-        assert choices(scene) == {}
+        assert choices(scenario) == {}
         assert case["reason"] in result.pending["ns/pg"].message
         return
     assert "ns/pg" not in result.pending
     assert binds == case["binds"] if "binds" in case else len(binds) == len(case["pods"])
     if "choices" in case:
-        assert choices(scene) == case["choices"]
+        assert choices(scenario) == case["choices"]

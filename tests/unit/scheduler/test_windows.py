@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler.windows import next_change, read_window, window_problem
-from tests.unit.scheduler.scenes import Raw, load_cases
+from tests.unit.scheduler.scenarios import Raw, load_cases
 
 OSLO = ZoneInfo("Europe/Oslo")
 ZONES = st.sampled_from(["UTC", "Europe/Oslo", "Australia/Lord_Howe", "America/St_Johns"])

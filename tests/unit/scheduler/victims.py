@@ -1,25 +1,27 @@
-"""Candidates for eviction of a scene, as actions offer them to plugins."""
+"""Candidates for eviction of a scenario, as actions offer them to plugins."""
 
 import numpy as np
 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.running import VICTIMS
 from pumice.scheduler.model.tasks import TaskInfo
-from tests.unit.scheduler.scenes import Scene
+from tests.unit.scheduler.scenarios import Scenario
 
 __all__ = ["candidates_of", "may_go", "preemptor_of"]
 
 
-def preemptor_of(scene: Scene, pod: str) -> Preemptor:
-    """A pod of a scene as one for which others may have to go."""
-    task = scene.state.tasks[pod]
-    job = scene.state.jobs[task.job]
-    return Preemptor(task, job, scene.state.queues[job.queue])
+def preemptor_of(scenario: Scenario, pod: str) -> Preemptor:
+    """A pod of a scenario as one for which others may have to go."""
+    task = scenario.state.tasks[pod]
+    job = scenario.state.jobs[task.job]
+    return Preemptor(task, job, scenario.state.queues[job.queue])
 
 
-def candidates_of(scene: Scene, preemptor: Preemptor, *, same_queue: bool = False) -> Candidates:
+def candidates_of(
+    scenario: Scenario, preemptor: Preemptor, *, same_queue: bool = False
+) -> Candidates:
     """Running pods of other queues (or of other gangs of the same one), by node and then by name."""
-    state = scene.state
+    state = scenario.state
     tasks = [
         task
         for task in state.tasks.values()
@@ -31,12 +33,12 @@ def candidates_of(scene: Scene, preemptor: Preemptor, *, same_queue: bool = Fals
         and (state.jobs[task.job].queue == preemptor.job.queue) is same_queue
     ]
     tasks.sort(key=lambda task: (state.nodes.records[task.node].row, task.key))
-    return candidates(scene, tasks)
+    return candidates(scenario, tasks)
 
 
-def candidates(scene: Scene, tasks: list[TaskInfo]) -> Candidates:
+def candidates(scenario: Scenario, tasks: list[TaskInfo]) -> Candidates:
     """These pods as candidates, in this order."""
-    state = scene.state
+    state = scenario.state
     jobs = list(dict.fromkeys(state.jobs[task.job] for task in tasks))
     return Candidates(
         state.nodes.running,

@@ -127,9 +127,13 @@ def _schedule(case: Case, cron_job: CronJob) -> None:
             message = f"schedule is not a valid cron expression: {error}"
             case.report(CRON_SCHEDULE, path, message)
             return
-        for oddity in schedule.oddities:
-            case.report(CRON_SCHEDULE_ODD, path, oddity)
-        if isinstance(schedule, Interval) and schedule.seconds < MINUTE and not schedule.oddities:
+        for ignored_part in schedule.ignored_parts:
+            case.report(CRON_SCHEDULE_ODD, path, ignored_part)
+        if (
+            isinstance(schedule, Interval)
+            and schedule.seconds < MINUTE
+            and not schedule.ignored_parts
+        ):
             message = (
                 f'creates several Jobs a minute, found "{text}"; Volcano creates only one of them'
             )

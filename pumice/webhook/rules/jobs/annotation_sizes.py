@@ -74,7 +74,7 @@ def _of_pods(
     if size <= (most := _LARGEST - _ROOM_IN_PODS):
         return
     if not copied and size > _LARGEST:
-        return  # what is too much for any template, its own rule says (TPL-ANNOTATION)
+        return  # rule TPL-ANNOTATION reports annotations that are too large for any template
     also = f", with {', '.join(copied)} of the Job" if copied else ""
     message = (
         f"go to the pods, which take {_LARGEST} bytes and get {_ROOM_IN_PODS} more: "

@@ -36,7 +36,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def _pod_templates(case: Case, job: Job) -> None:
-    # Namespaces with levels of their own see other problems, so what is in order for one is not for all.
+    # Namespaces with levels of their own report other problems, so a template may be valid in one and not in another.
     known = case.known if case.levels is case.settings.cluster_levels else None
     for index, task in enumerate(job.tasks):
         template = without_plain(task.template or {})
@@ -48,7 +48,7 @@ def _pod_templates(case: Case, job: Job) -> None:
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)
         found_none = before == len(case.errors) + len(case.warnings)
-        # Without suggestions left, a misspelt field goes unnoticed.
+        # If the budget for suggestions is spent, a misspelt field is not noticed.
         if known is not None and found_none and not case.suggestions.spent:
             known.add(key)
 

@@ -75,7 +75,7 @@ def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum:
     if spec.min_available:
         if stored is not None and stored.tasks and _follows(job, spec, stored):
             case.patch.set("/spec/minAvailable", default)
-    # A stored 0 is either what tasks without pods add up to, or older than admission.
+    # A stored 0 is either the sum of tasks without pods, or older than admission.
     elif stored is None or stored.min_available not in (None, spec.min_available):
         if spec.min_available == 0 and default:
             _zero(case, "spec.minAvailable", default)

@@ -118,7 +118,7 @@ def _length(name: str) -> Reason | None:
 
 def _last_pod(case: Case, job: str, task: str, position: int, replicas: int) -> None:
     name = pod_name(job, task, max(replicas - 1, 0))
-    if len(name) <= LABEL_LENGTH:  # of good names and a number only the length can be wrong
+    if len(name) <= LABEL_LENGTH:  # if the names are valid, only the length can be wrong
         return
     also_upstream = qualified_name_problem(pod_name(job, task, position)) is not None
     message = (

@@ -137,10 +137,10 @@ def job_plugins(case: Case, job: Job) -> None:
     errors, warnings = plugins.problems(job, case.plugins, strict_upstream=strict)
     for found in (*errors, *warnings):
         if found.code == JOB_PLUGIN_SIZE.code:
-            # What is too large is measured in pods, though the message counts bytes.
+            # The excess is measured in pods, although the message has bytes.
             case.excesses[found.code, found.path] = job.replicas
     for error in errors:
-        # What is far beyond all bounds is refused; Volcano has no bounds.
+        # Values far above the limits are refused; Volcano has no limits.
         case.add(error, "enforce", stricter=error.code == JOB_PLUGIN_SIZE.code)
     refused = {(each.code, each.path) for each in errors}
     for warning in warnings:

@@ -84,7 +84,7 @@ def hierarchy(case: Case, queue: Queue) -> None:
             f'"{weights}" for {counted(len(steps), "step")} in "{path}"'
         )
         case.report(Q_HIER_LEN, _WEIGHTS, message)
-    if weights or len(steps) == 1:  # of one step no weight is a weight that is no number
+    if weights or len(steps) == 1:  # a single step without a weight has an invalid weight
         for weight in shares:
             _weight(case, weight)
     if path:

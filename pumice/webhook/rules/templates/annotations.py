@@ -74,7 +74,7 @@ def annotations(site: Site, found: Raw, spec: Raw) -> None:
 def _deletion_cost(site: Site, value: str) -> None:
     low, high = _COSTS
     digits = value.lstrip("-").lstrip("0")
-    # The length first: Python takes its time over a number of many digits.
+    # Check the length first: Python is slow for numbers with many digits.
     if not _COST.fullmatch(value) or len(digits) > len(str(high)) or not low <= int(value) <= high:
         message = f"must be a 32bit integer ({low} to {high}), found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, _DELETION_COST)

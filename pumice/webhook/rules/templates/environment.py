@@ -156,7 +156,7 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
     else:
         known = _BINARY if written.endswith("i") else _DECIMAL
         good, wanted = not part and units in known, "1 and 1 with a suffix such as k, M, Ki or Mi"
-    # Kubernetes compares what is written: it takes 1000m and 1.0 for 1, and leaves +1, 01 and 1e0 alone.
+    # Kubernetes compares texts: it reads 1000m and 1.0 as 1, but not +1, 01 and 1e0.
     if milli and not (good and _USUAL.fullmatch(written) and is_whole_milli(written)):
         message = f"only divisor's values {wanted} are supported, found {written}"
         site.report(rule, message, field)

@@ -53,7 +53,7 @@ def _are_variables(found: Any) -> bool:
     """True for variables with valid, unique names and string values."""
     try:
         values = {each["name"]: each["value"] for each in found if len(each) == 2}
-        names = "".join(values)  # what makes one bad is a character, wherever it stands
+        names = "".join(values)  # a name is invalid because of a character at any position
         "".join(values.values())
     except (KeyError, TypeError):
         return False  # some have their values from elsewhere

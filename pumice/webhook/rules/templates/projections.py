@@ -160,7 +160,7 @@ _required = required(TPL_VOLUME_FILE)
 _signer = matching(TPL_CERTIFICATES, "must be a signer such as example.com/signer", _is_signer)
 _own_names = matching(
     TPL_VOLUME_FILE,
-    'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is told as a step upwards
+    'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is reported as a step upwards
     lambda path: not path.startswith("..") or ".." in path.split("/"),
 )
 _NO_REF = "one of fieldRef and resourceFieldRef is required"

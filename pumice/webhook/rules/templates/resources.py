@@ -121,9 +121,9 @@ TPL_MEMORY_UNIT = warned(
 _MOST_CORES = 10_000 * MILLI
 """More than any node has, in milli-units."""
 _LEAST_BYTES = 10**6 * MILLI
-"""A limit below this is too low for any container to start, in milli-units."""
+"""A memory limit below this is too low for any container to start, in milli-units."""
 _MOST_GIBIBYTES = 64
-"""Numbers up to this are taken for gibibytes, greater ones for mebibytes."""
+"""Numbers up to this probably mean gibibytes, greater ones mebibytes."""
 _CPU = re.compile(r"(\d+(?:\.\d+)?)M?", re.ASCII)
 _WHOLE = re.compile(r"\d+", re.ASCII)
 _MOST_COUNTED = 2**63 - 1

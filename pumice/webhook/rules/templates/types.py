@@ -188,7 +188,7 @@ class _TypeReader:
         return [
             readable
             if (readable := self._inner(f"{path}[{index}]", value, notation)) is not None
-            # Something must stand here, so that the items behind it keep their numbers.
+            # Keep an item here, so that the later items keep their indexes.
             else _EMPTY.get(notation, {})
             for index, value in enumerate(found)
         ]

@@ -9,7 +9,7 @@ from pumice.api.schedules import parse_schedule
 from pumice.api.time_zones import time_zone
 from pumice.controller.cronjobs import awaits_note
 from tests.kit.tables import table
-from tests.unit.controller.cronjobs.world import World, moment, name_of, utc
+from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, moment, name_of, utc
 
 Raw = dict[str, Any]
 
@@ -20,21 +20,23 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_what_becomes_of_a_cron_job(case: Raw) -> None:
-    world = World(case)
+    cluster = FakeCluster(case)
     for step in case["steps"]:
         now = moment(step["now"])
-        world.set_phases(step.get("jobs") or {})
-        world.cron_job["spec"] |= step.get("spec") or {}
-        active, last = world.active, world.time("lastScheduleTime")
-        success = world.time("lastSuccessfulTime")
-        found, then = world.settle(now), step["then"]
+        cluster.set_phases(step.get("jobs") or {})
+        cluster.cron_job["spec"] |= step.get("spec") or {}
+        active, last = cluster.active, cluster.time("lastScheduleTime")
+        success = cluster.time("lastSuccessfulTime")
+        found, then = cluster.settle(now), step["then"]
         assert found.creates == [name_of(each) for each in then.get("creates", ())]
         assert found.deletes == [name_of(each) for each in then.get("deletes", ())]
         assert found.events == then.get("events", [])
         wanted = then.get("active")
-        assert world.active == (active if wanted is None else [name_of(each) for each in wanted])
-        assert world.time("lastScheduleTime") == (moment(then["last"]) if "last" in then else last)
-        assert world.time("lastSuccessfulTime") == (
+        assert cluster.active == (active if wanted is None else [name_of(each) for each in wanted])
+        assert cluster.time("lastScheduleTime") == (
+            moment(then["last"]) if "last" in then else last
+        )
+        assert cluster.time("lastSuccessfulTime") == (
             moment(then["success"]) if "success" in then else success
         )
         if "wake" in then:
@@ -44,19 +46,19 @@ def test_what_becomes_of_a_cron_job(case: Raw) -> None:
         if "writes" in then:
             assert found.writes == then["writes"]
     if "job" in case:
-        made = world.jobs[found.creates[-1]]
+        made = cluster.jobs[found.creates[-1]]
         assert {key: made["metadata"][key] for key in case["job"]} == case["job"]
-        assert made["spec"] == world.cron_job["spec"]["jobTemplate"]["spec"]
+        assert made["spec"] == cluster.cron_job["spec"]["jobTemplate"]["spec"]
         assert set(made["metadata"]["labels"]) == {"x"}
 
 
 def test_the_newest_of_very_many_active_jobs_are_listed() -> None:
     first = moment("2020-01-01T00:00:00Z")
     jobs = {f"c-{int(first) // 60 + number}": "Running" for number in range(1100)}
-    world = World({"jobs": jobs, "last": "10:00", "steps": [{"now": "10:02"}]})
-    world.settle(moment("10:02"))
-    assert world.active == list(jobs)[-1000:]
-    assert world.settle(moment("10:03")).writes == 0
+    cluster = FakeCluster({"jobs": jobs, "last": "10:00", "steps": [{"now": "10:02"}]})
+    cluster.settle(moment("10:02"))
+    assert cluster.active == list(jobs)[-1000:]
+    assert cluster.settle(moment("10:03")).writes == 0
 
 
 @pytest.mark.parametrize("case", table("cronjobs/instants"), ids=lambda case: case["id"])
@@ -76,7 +78,7 @@ def test_instants(case: Raw) -> None:
 @pytest.mark.parametrize("case", table("cronjobs/awaited"), ids=lambda case: case["id"])
 def test_which_jobs_stay_until_their_run_is_noted(case: Raw) -> None:
     given = {key: case[key] for key in ("last", "leaving") if case.get(key)}
-    world = World(
+    cluster = FakeCluster(
         given | {"jobs": {"J10:05": case.get("phase", "Completed")}, "steps": [{"now": "10:07"}]}
     )
-    assert awaits_note(world.cron_job, world.jobs[name_of("J10:05")]) is case["awaited"]
+    assert awaits_note(cluster.cron_job, cluster.jobs[name_of("J10:05")]) is case["awaited"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.controller.cronjobs.runs import is_active
-from tests.unit.controller.cronjobs.world import Happened, World, moment
+from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, Happened, moment
 
 Raw = dict[str, Any]
 
@@ -21,7 +21,7 @@ DEATHS = st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=1, max_size=
 FATES = st.lists(st.sampled_from(["runs", *ENDS]), min_size=4, max_size=4)
 
 
-class Living(World):
+class Living(FakeCluster):
     """A CronJob that is looked at again and again by controllers that die."""
 
     def __init__(self, policy: str, limit: int) -> None:
@@ -60,32 +60,32 @@ class Living(World):
 def test_each_run_has_one_job(
     policy: str, limit: int, deaths: list[list[int | None]], fates: list[str], early: bool
 ) -> None:
-    world = Living(policy, limit)
+    cluster = Living(policy, limit)
     expected = []
     for run in range(1, 5):
         now = BEGIN + run * PERIOD + 0.1
-        waits = policy == "Forbid" and any(map(is_active, world.jobs.values()))
+        waits = policy == "Forbid" and any(map(is_active, cluster.jobs.values()))
         if not waits:
             expected.append(f"c-{int(now) // 60}")
         dies = deaths[run - 1]
         if early:  # its Jobs end while no controller runs
-            world.look(now, dies[:1])
-            world.end(fates[run - 1])
-            world.look(now + 1, [*dies[1:], None])
+            cluster.look(now, dies[:1])
+            cluster.end(fates[run - 1])
+            cluster.look(now + 1, [*dies[1:], None])
         else:
-            world.look(now, [*dies, None])
-            world.end(fates[run - 1])
-            world.look(now + 1, [None])
-        assert len(world.created) == len(set(world.created))
-        ended = [job for job in world.jobs.values() if not is_active(job)]
+            cluster.look(now, [*dies, None])
+            cluster.end(fates[run - 1])
+            cluster.look(now + 1, [None])
+        assert len(cluster.created) == len(set(cluster.created))
+        ended = [job for job in cluster.jobs.values() if not is_active(job)]
         assert len(ended) <= 2 * limit
-        running = [name for name, job in world.jobs.items() if is_active(job)]
-        assert world.active == sorted(running)
+        running = [name for name, job in cluster.jobs.items() if is_active(job)]
+        assert cluster.active == sorted(running)
         if policy != "Allow":
             assert len(running) <= 1
-        if waits and world.created[len(expected) :]:
+        if waits and cluster.created[len(expected) :]:
             expected.append(f"c-{int(now) // 60}")  # it began when the Job before it had ended
-    assert world.created == expected
-    assert world.time("lastScheduleTime") == max(
+    assert cluster.created == expected
+    assert cluster.time("lastScheduleTime") == max(
         BEGIN, *(int(name.removeprefix("c-")) * 60 for name in expected)
     )

@@ -31,7 +31,7 @@ def fixture_nodes() -> Nodes:
     return {f"n{index}": {RACK: f"r{index // 2}", CLUSTER: f"c{index // 4}"} for index in range(8)}
 
 
-class World:
+class FakeCluster:
     """HyperNodes as an API server keeps them."""
 
     def __init__(self) -> None:
@@ -144,23 +144,23 @@ def expected(then: dict[str, list[str] | None]) -> dict[str, list[str]]:
     return whole
 
 
-def prepared(case: Raw) -> World:
-    """The world before the change."""
-    world = World()
+def prepared(case: Raw) -> FakeCluster:
+    """The cluster before the change."""
+    cluster = FakeCluster()
     if not case.get("fresh"):
-        world.sync(changed(fixture_nodes(), case.get("first", {})))
+        cluster.sync(changed(fixture_nodes(), case.get("first", {})))
     for value in case.get("deleted", ()):
-        del world.objects[world.named(value)["metadata"]["name"]]
+        del cluster.objects[cluster.named(value)["metadata"]["name"]]
     for value, name in case.get("older", {}).items():
         stored: Raw = (
-            world.objects.pop(world.named(value)["metadata"]["name"])
-            if world.objects
+            cluster.objects.pop(cluster.named(value)["metadata"]["name"])
+            if cluster.objects
             else {"metadata": {"labels": {SOURCE: "label", RACK: value}}, "spec": {}}
         )
         if not stored["spec"]:
             stored["spec"] = {"tier": 1, "members": named_members("n0", "n1", "n4")}
         else:
-            for parent in world.discovered.values():
+            for parent in cluster.discovered.values():
                 for each in parent["spec"]["members"]:
                     exact = each["selector"]["exactMatch"]
                     if exact["name"] == stored["metadata"]["name"]:
@@ -170,17 +170,17 @@ def prepared(case: Raw) -> World:
                 )
         stored["metadata"]["name"] = name
         stored["spec"].pop("tierName", None)
-        world.add(stored)
+        cluster.add(stored)
     if "edited" in case:
-        stored = world.named(case["edited"])
+        stored = cluster.named(case["edited"])
         stored["metadata"]["labels"]["team"] = "a"
         stored["metadata"]["annotations"] = {"note": "kept"}
         stored["spec"] |= {"tier": 3, "members": named_members("n7")}
     if case.get("foreign"):
-        world.add(
+        cluster.add(
             {"metadata": {"name": "by-hand"}, "spec": {"tier": 1, "members": named_members("n0")}}
         )
-    return world
+    return cluster
 
 
 def named_members(*names: str) -> list[Raw]:
@@ -189,30 +189,30 @@ def named_members(*names: str) -> list[Raw]:
 
 @pytest.mark.parametrize("case", table("hypernodes/discovery"), ids=lambda case: case["id"])
 def test_what_is_discovered(case: Raw) -> None:
-    world = prepared(case)
-    before = copy.deepcopy(world.objects)
+    cluster = prepared(case)
+    before = copy.deepcopy(cluster.objects)
     nodes = changed(changed(fixture_nodes(), case.get("first", {})), case.get("labels", {}))
     for name in case.get("gone", ()):
         del nodes[name]
     if case.get("unseen"):
-        again = World()
+        again = FakeCluster()
         again.sync(nodes)
-        assert again.objects.keys() == world.objects.keys()
-    plan = world.sync(nodes)
+        assert again.objects.keys() == cluster.objects.keys()
+    plan = cluster.sync(nodes)
     events = [step.message for step in plan.steps if isinstance(step, RecordEvent)]
     assert events == ([case["event"]] if "event" in case else [])
-    assert world.writes == case["writes"]
-    assert world.tree() == expected(case["then"])
-    for name, found in world.discovered.items():
+    assert cluster.writes == case["writes"]
+    assert cluster.tree() == expected(case["then"])
+    for name, found in cluster.discovered.items():
         _assert_whole(name, found)
         if name in before:
             kept = before[name]["metadata"]
             assert found["metadata"] == kept | {"labels": found["metadata"]["labels"]}
             assert kept["labels"].items() <= found["metadata"]["labels"].items()
     if case.get("foreign"):
-        assert world.objects["by-hand"] == before["by-hand"]
-    world.sync(nodes)
-    assert world.writes == [0, 0, 0]
+        assert cluster.objects["by-hand"] == before["by-hand"]
+    cluster.sync(nodes)
+    assert cluster.writes == [0, 0, 0]
 
 
 def _assert_whole(name: str, found: Raw) -> None:
@@ -249,12 +249,12 @@ def test_what_is_read(case: Raw) -> None:
 
 def _assert_reported(found: Discovery) -> None:
     """Problems are events, and nothing is deleted for a type that is not known."""
-    world = World()
-    world.sync(fixture_nodes())
-    before = set(world.objects)
-    plan = world.sync({}, found)
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes())
+    before = set(cluster.objects)
+    plan = cluster.sync({}, found)
     goes = found.delete_when_disabled or (found.complete and not found.keep_when_empty)
-    assert (set(world.objects) == before) is not goes
+    assert (set(cluster.objects) == before) is not goes
     events = [(step.reason, step.message) for step in plan.steps if isinstance(step, RecordEvent)]
     assert [text for reason, text in events if reason == "DiscoverySourceNotBuilt"] == list(
         found.not_built
@@ -296,24 +296,24 @@ def _member(each: Raw) -> Raw:
 
 
 def test_a_name_that_another_object_has_is_not_taken() -> None:
-    world = World()
-    world.sync(fixture_nodes())
-    taken = world.named("r0")["metadata"]["name"]
-    again = World()
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes())
+    taken = cluster.named("r0")["metadata"]["name"]
+    again = FakeCluster()
     again.add({"metadata": {"name": taken}, "spec": {"tier": 9}})
     again.sync(fixture_nodes())
     assert again.objects[taken]["spec"] == {"tier": 9}
-    assert again.tree() == world.tree()
+    assert again.tree() == cluster.tree()
     again.sync(fixture_nodes())
     assert again.writes == [0, 0, 0]
 
 
 def test_types_do_not_share_hyper_nodes() -> None:
     types = (TopologyType("a", (RACK,)), TopologyType("b", (CLUSTER, RACK)))
-    world = World()
-    world.sync(fixture_nodes(), Discovery(enabled=True, types=types, complete=True))
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes(), Discovery(enabled=True, types=types, complete=True))
     tiers = sorted(
-        (name.split("-")[1], each["spec"]["tier"]) for name, each in world.objects.items()
+        (name.split("-")[1], each["spec"]["tier"]) for name, each in cluster.objects.items()
     )
     assert tiers == [("a", 1)] * 4 + [("b", 1)] * 4 + [("b", 2)] * 4
 
@@ -322,41 +322,41 @@ def test_a_type_that_becomes_empty_can_be_kept() -> None:
     """Only as a whole: what is empty in it goes, and so does all that another type no longer has."""
     types = (TopologyType("a", (RACK,)), TopologyType("b", (CLUSTER,)))
     found = Discovery(enabled=True, types=types, complete=True, keep_when_empty=True)
-    world = World()
-    world.sync(fixture_nodes(), found)
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes(), found)
     without: dict[str, dict[str, str | None]] = {name: {RACK: None} for name in fixture_nodes()}
-    world.sync(changed(fixture_nodes(), without), found)
-    assert world.writes == [0, 0, 0]
+    cluster.sync(changed(fixture_nodes(), without), found)
+    assert cluster.writes == [0, 0, 0]
     nodes = {name: each for name, each in changed(fixture_nodes(), without).items() if name < "n4"}
-    plan = world.sync(nodes, found)
-    assert sorted(name.split("-")[1] for name in world.objects) == ["a"] * 4 + ["b"]
+    plan = cluster.sync(nodes, found)
+    assert sorted(name.split("-")[1] for name in cluster.objects) == ["a"] * 4 + ["b"]
     [event] = [step for step in plan.steps if isinstance(step, RecordEvent)]
     assert event.reason == "TopologyEmpty"
     assert "its 4 HyperNodes stay" in event.message
-    world.sync(nodes, replace(found, keep_when_empty=False))
-    assert sorted(name.split("-")[1] for name in world.objects) == ["b"]
+    cluster.sync(nodes, replace(found, keep_when_empty=False))
+    assert sorted(name.split("-")[1] for name in cluster.objects) == ["b"]
 
 
 def test_what_was_discovered_goes_with_its_source_if_asked() -> None:
-    world = World()
-    world.sync(fixture_nodes())
-    world.add({"metadata": {"name": "by-hand"}, "spec": {"tier": 1}})
-    world.sync(fixture_nodes(), OFF)
-    assert len(world.objects) == 7
-    world.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
-    assert list(world.objects) == ["by-hand"]
-    world.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
-    assert world.writes == [0, 0, 0]
+    cluster = FakeCluster()
+    cluster.sync(fixture_nodes())
+    cluster.add({"metadata": {"name": "by-hand"}, "spec": {"tier": 1}})
+    cluster.sync(fixture_nodes(), OFF)
+    assert len(cluster.objects) == 7
+    cluster.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
+    assert list(cluster.objects) == ["by-hand"]
+    cluster.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
+    assert cluster.writes == [0, 0, 0]
 
 
 def test_names_differ_where_their_hashes_collide() -> None:
     """Ten thousand racks: of 14 million names, some are wanted twice."""
     nodes = {f"n{index}": {RACK: f"r{index}"} for index in range(10_000)}
-    world = World()
-    world.sync(nodes)
-    assert world.writes == [10_000, 0, 0]
-    world.sync(nodes)
-    assert world.writes == [0, 0, 0]
+    cluster = FakeCluster()
+    cluster.sync(nodes)
+    assert cluster.writes == [10_000, 0, 0]
+    cluster.sync(nodes)
+    assert cluster.writes == [0, 0, 0]
 
 
 VALUES = st.sampled_from(["", "x", "y"])
@@ -371,17 +371,17 @@ THREE = Discovery(
 
 @given(st.lists(SOME_NODES, min_size=1, max_size=4))
 def test_whatever_comes_and_goes_it_ends_as_if_made_at_once(history: list[Nodes]) -> None:
-    world = World()
+    cluster = FakeCluster()
     for nodes in history:
-        world.sync(nodes, THREE)
-        fresh = World()
+        cluster.sync(nodes, THREE)
+        fresh = FakeCluster()
         fresh.sync(nodes, THREE)
-        assert _shapes(world) == _shapes(fresh)
-        world.sync(nodes, THREE)
-        assert world.writes == [0, 0, 0]
+        assert _shapes(cluster) == _shapes(fresh)
+        cluster.sync(nodes, THREE)
+        assert cluster.writes == [0, 0, 0]
     listed = [
         each
-        for found in world.objects.values()
+        for found in cluster.objects.values()
         if found["spec"]["tier"] == 1
         for each in members(found)
     ]
@@ -389,14 +389,14 @@ def test_whatever_comes_and_goes_it_ends_as_if_made_at_once(history: list[Nodes]
     assert all(RACK in history[-1][each] for each in listed)
 
 
-def _shapes(world: World) -> list[str]:
+def _shapes(cluster: FakeCluster) -> list[str]:
     """Each HyperNode with all that is below it, without names."""
 
     def shape(name: str) -> str:
-        found = world.objects.get(name)
+        found = cluster.objects.get(name)
         if found is None:
             return name
         labels = sorted(found["metadata"]["labels"].items())
         return f"{labels} {sorted(map(shape, members(found)))}"
 
-    return sorted(map(shape, world.objects))
+    return sorted(map(shape, cluster.objects))

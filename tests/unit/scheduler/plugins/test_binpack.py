@@ -7,7 +7,7 @@ import pytest
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.plugins.binpack import SPEC, resource_weights
 from tests.unit.scheduler.answers import ask
-from tests.unit.scheduler.scenes import Scene, config_text, load_cases
+from tests.unit.scheduler.scenarios import Scenario, config_text, load_cases
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,16 @@ def test_arguments(case: dict[str, Any]) -> None:
     "case", load_cases("binpack.yaml", "scores"), ids=lambda case: str(case["id"])
 )
 def test_scores(case: dict[str, Any]) -> None:
-    scene = Scene(
+    scenario = Scenario(
         {"nodes": load_cases("binpack.yaml", "nodes"), "pods": load_cases("binpack.yaml", "pods")},
         config_text([[{"binpack": None, "args": case["args"]}]]),
     )
     for pod, scores in case["expect"].items():
-        assert ask(scene, f"ns/{pod}").score == pytest.approx(scores, abs=1e-6), pod
+        assert ask(scenario, f"ns/{pod}").score == pytest.approx(scores, abs=1e-6), pod
 
 
 def test_the_fuller_node_is_taken() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 8, "16Gi"], ["n2", 4, "8Gi"]],
             "podgroups": [["ns", "pg", "default", 1, "Inqueue"]],
@@ -38,4 +38,4 @@ def test_the_fuller_node_is_taken() -> None:
         },
         config_text([["binpack"]]),
     )
-    assert scene.cycle().binds == {"ns/p": "n2"}
+    assert scenario.cycle().binds == {"ns/p": "n2"}

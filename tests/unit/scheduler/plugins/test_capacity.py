@@ -6,14 +6,14 @@ import pytest
 
 from pumice.scheduler.victims import allowed
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, case_id, conf, config_text, load_cases
+from tests.unit.scheduler.scenarios import Scenario, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
 
 ROWS = load_cases("capacity.yaml", "rows")
 RECLAIMS = [case for case in ROWS if "may_go" in case or "takes_back" in case]
 
 
-def _scene(case: dict[str, Any]) -> Scene:
+def _scenario(case: dict[str, Any]) -> Scenario:
     groups, pods = [], []
     for name, node, cpu, memory, queue, *rest in case["pods"]:
         options = rest[0] if rest else {}
@@ -26,12 +26,12 @@ def _scene(case: dict[str, Any]) -> Scene:
     tiers = conf(case["conf"])
     tiers[0][0] = {**tiers[0][0], "args": case.get("args", {})}  # type: ignore[dict-item]
     cluster = {"nodes": case["nodes"], "queues": case["queues"], "podgroups": groups, "pods": pods}
-    return Scene(cluster, config_text(tiers, case["actions"]))
+    return Scenario(cluster, config_text(tiers, case["actions"]))
 
 
 @pytest.mark.parametrize("case", ROWS, ids=case_id)
 def test_a_cycle(case: dict[str, Any]) -> None:
-    result = _scene(case).cycle()
+    result = _scenario(case).cycle()
     keyed = {f"ns1/{pod}": node for pod, node in case.get("binds", {}).items()}
     promised = {f"ns1/{pod}": node for pod, node in case.get("pipelined", {}).items()}
     assert result.binds == keyed
@@ -45,21 +45,21 @@ def test_a_cycle(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", RECLAIMS, ids=case_id)
 def test_what_may_be_taken_back(case: dict[str, Any]) -> None:
-    scene = _scene(case)
-    session = open_session(scene)
+    scenario = _scenario(case)
+    session = open_session(scenario)
     (pod,) = (row[0] for row in case["pods"] if not row[1])
-    preemptor = preemptor_of(scene, f"ns1/{pod}")
+    preemptor = preemptor_of(scenario, f"ns1/{pod}")
     if case.get("takes_back") is not None:
         refusal = session.why_not_preemptive(preemptor.queue, preemptor.task)
         assert (refusal is None) is case["takes_back"], refusal
     if "may_go" in case:
-        found = candidates_of(scene, preemptor)
+        found = candidates_of(scenario, preemptor)
         assert (
             may_go(found, allowed(session.extensions.reclaimable, preemptor, found))
             == case["may_go"]
         )
     if "order" in case:
-        queues = [scene.state.queues[name] for name in sorted(case["order"], reverse=True)]
+        queues = [scenario.state.queues[name] for name in sorted(case["order"], reverse=True)]
         queues.sort(key=lambda queue: session.victim_queue_key(queue, preemptor.queue))
         assert [queue.metadata.name for queue in queues] == case["order"]
 
@@ -68,7 +68,7 @@ def test_what_may_be_taken_back(case: dict[str, Any]) -> None:
 def test_shares(case: dict[str, Any]) -> None:
     deserved = dict(zip(("cpu", "memory"), map(str, case["deserved"]), strict=False))
     held = case["held"] or [0, 0]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 8, "8Gi"]],
             "queues": [["q", {"deserved": deserved}]],
@@ -77,14 +77,14 @@ def test_shares(case: dict[str, Any]) -> None:
         },
         config_text([["capacity"]]),
     )
-    session = open_session(scene)
-    key = session.queue_key(scene.state.queues["q"])
+    session = open_session(scenario)
+    key = session.queue_key(scenario.state.queues["q"])
     assert key[0] == (0, (case["share"],))
 
 
 def test_a_gang_that_was_refused_is_tried_again_when_its_queue_has_room() -> None:
     """What its queue holds is neither room on a node nor a change of the gang."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 8, "8Gi"]],
             "queues": [["q", {"capability": {"cpu": 2}}]],
@@ -95,16 +95,16 @@ def test_a_gang_that_was_refused_is_tried_again_when_its_queue_has_room() -> Non
         },
         config_text([["gang", "capacity", "predicates"]]),
     )
-    scene.start(result := scene.cycle())
+    scenario.start(result := scenario.cycle())
     assert list(result.binds) == ["ns/first-0"]
-    assert scene.cycle().pending["ns/second"].details["shortages"][0]["used"] == 2000
-    scene.state.remove_pod("ns", "first-0")
-    assert list(scene.cycle().binds) == ["ns/second-0"]
+    assert scenario.cycle().pending["ns/second"].details["shortages"][0]["used"] == 2000
+    scenario.state.remove_pod("ns", "first-0")
+    assert list(scenario.cycle().binds) == ["ns/second-0"]
 
 
 def test_gangs_that_enter_count_for_those_after_them() -> None:
     """Each of them alone would fit below the capability of the department."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 8, "8Gi"]],
             "queues": [["root"], ["d", {"capability": {"cpu": 3}}]]
@@ -115,14 +115,14 @@ def test_gangs_that_enter_count_for_those_after_them() -> None:
         },
         config_text([[{"capacity": ["Hierarchy", "JobEnqueued"]}]]),
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert result.all_pod_groups["ns/a"].phase == "Inqueue"
     assert "queue b: queue d above it has 2 of 3 cpu used" in result.pending["ns/b"].message
 
 
 def test_refusals_of_a_gang_say_what_the_gang_needs() -> None:
     """Not what its single pod lacks once the others have taken theirs tentatively."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 20, "8Gi"]],
             "queues": [["research", {"capability": {"cpu": 8}}]],
@@ -135,7 +135,7 @@ def test_refusals_of_a_gang_say_what_the_gang_needs() -> None:
         },
         config_text([["gang", "capacity", "predicates"]]),
     )
-    reason = scene.cycle().pending["ns/waits"]
+    reason = scenario.cycle().pending["ns/waits"]
     assert reason.message.endswith("queue research: 6 of 8 cpu used, 2 more allowed, needs 12")
     shortage = {"resource": "cpu", "used": 6000, "limit": 8000, "needs": 12000, "kept": 0}
     assert reason.details["shortages"] == [shortage]

@@ -7,7 +7,7 @@ import pytest
 from pumice.api import keys
 from pumice.scheduler.victims import allowed
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, case_id, conf, config_text, load_cases
+from tests.unit.scheduler.scenarios import Scenario, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates, candidates_of, may_go, preemptor_of
 
 
@@ -20,7 +20,7 @@ def _queue(name: str, said: Any) -> list[Any]:
 
 @pytest.mark.parametrize("case", load_cases("drf.yaml", "order"), ids=case_id)
 def test_jobs_go_by_their_dominant_shares(case: dict[str, Any]) -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 10, "100G"]],
             "podgroups": [["ns", name, "default", 1, "Inqueue"] for name in case["held"]],
@@ -36,7 +36,7 @@ def test_jobs_go_by_their_dominant_shares(case: dict[str, Any]) -> None:
         },
         config_text([["drf"]]),
     )
-    session = open_session(scene)
+    session = open_session(scenario)
     assert [job.name for job in sorted(session.view.waiting, key=session.job_key)] == case["expect"]
 
 
@@ -56,17 +56,17 @@ def test_pods_of_larger_jobs_may_go(case: dict[str, Any]) -> None:
         "podgroups": [["ns", name, "default", 1, "Running"] for name in names],
         "pods": pods,
     }
-    scene = Scene(cluster, config_text([["drf"]]))
-    session = open_session(scene)
-    found = candidates(scene, [scene.state.tasks[f"ns/{name}"] for name in case["offered"]])
-    mask = allowed(session.extensions.preemptable, preemptor_of(scene, "ns/new-1"), found)
+    scenario = Scenario(cluster, config_text([["drf"]]))
+    session = open_session(scenario)
+    found = candidates(scenario, [scenario.state.tasks[f"ns/{name}"] for name in case["offered"]])
+    mask = allowed(session.extensions.preemptable, preemptor_of(scenario, "ns/new-1"), found)
     assert may_go(found, mask) == case["may_go"]
 
 
 @pytest.mark.parametrize("case", load_cases("drf.yaml", "hierarchy"), ids=case_id)
 def test_queues_in_a_tree(case: dict[str, Any]) -> None:
     tiers: Any = [[{"drf": case["switches"]}]] if "switches" in case else conf("HDRF")
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": case["nodes"],
             "queues": [_queue(name, said) for name, said in case["queues"].items()],
@@ -81,7 +81,7 @@ def test_queues_in_a_tree(case: dict[str, Any]) -> None:
         config_text(tiers, ["allocate"]),
     )
     placed: dict[str, int] = {}
-    for pod in scene.cycle().binds:
+    for pod in scenario.cycle().binds:
         gang = pod.split("/")[1].rpartition("-")[0]
         placed[gang] = placed.get(gang, 0) + 1
     assert placed == case["placed"]
@@ -102,10 +102,12 @@ def test_pods_of_queues_with_larger_shares_may_go(case: dict[str, Any]) -> None:
         "podgroups": [*groups, ["ns", "new", asking, 1, "Inqueue"]],
         "pods": [*pods, ["ns", "new-0", "", "Pending", cpu, memory, "new"]],
     }
-    scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "Reclaimable", "QueueOrder"]}]]))
-    session = open_session(scene)
-    preemptor = preemptor_of(scene, "ns/new-0")
-    found = candidates_of(scene, preemptor)
+    scenario = Scenario(
+        cluster, config_text([[{"drf": ["Hierarchy", "Reclaimable", "QueueOrder"]}]])
+    )
+    session = open_session(scenario)
+    preemptor = preemptor_of(scenario, "ns/new-0")
+    found = candidates_of(scenario, preemptor)
     before = session.queue_key(preemptor.queue)
     assert (
         len(may_go(found, allowed(session.extensions.reclaimable, preemptor, found)))
@@ -127,12 +129,12 @@ def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first
         "podgroups": [["ns", name, name, 1, "Running"] for name in queues],
         "pods": pods,
     }
-    scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
-    session = open_session(scene)
+    scenario = Scenario(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
+    session = open_session(scenario)
     line = session.ordered_queues()
     for name in queues:
-        line.push(scene.state.queues[name])
-    session.statement().allocate(scene.state.tasks["ns/y-new"], scene.state.nodes.order[0])
+        line.push(scenario.state.queues[name])
+    session.statement().allocate(scenario.state.tasks["ns/y-new"], scenario.state.nodes.order[0])
     assert [line.pop().metadata.name for _ in queues] == ["y", "x", "q"]
 
 
@@ -143,15 +145,15 @@ def test_queues_stand_where_they_stood_after_a_placement_that_is_undone() -> Non
         "podgroups": [["ns", name, name, 1, "Inqueue"] for name in "ab"],
         "pods": [["ns", f"{name}-0", "", "Pending", 1, "1G", name] for name in "ab"],
     }
-    scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
-    session = open_session(scene)
+    scenario = Scenario(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
+    session = open_session(scenario)
 
     def keys_of_queues() -> list[Any]:
-        return [session.queue_key(scene.state.queues[name]) for name in "ab"]
+        return [session.queue_key(scenario.state.queues[name]) for name in "ab"]
 
     before = keys_of_queues()
     statement = session.statement()
-    statement.allocate(scene.state.tasks["ns/a-0"], scene.state.nodes.order[0])
+    statement.allocate(scenario.state.tasks["ns/a-0"], scenario.state.nodes.order[0])
     assert keys_of_queues() != before
     statement.discard()
     assert keys_of_queues() == before

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.scheduler.plugins.gang import is_pipelined, is_ready, is_starving, why_invalid
 from tests.unit.scheduler.gangs import gang
-from tests.unit.scheduler.scenes import case_id, load_cases
+from tests.unit.scheduler.scenarios import case_id, load_cases
 
 
 @pytest.mark.parametrize("case", load_cases("gangs.yaml", "counters"), ids=case_id)

@@ -7,7 +7,7 @@ import pytest
 
 from pumice.api.podgroups import PodGroup
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
-from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenarios import Scenario, case_id, config_text, load_cases
 
 NODES = [
     [
@@ -31,9 +31,9 @@ NODES = [
 ]
 
 
-def _scene(case: dict[str, Any]) -> Scene:
+def _scenario(case: dict[str, Any]) -> Scenario:
     arguments = dict.fromkeys(case.get("disabled", ()), False)
-    return Scene(
+    return Scenario(
         {
             **case,
             "nodes": NODES,
@@ -46,7 +46,7 @@ def _scene(case: dict[str, Any]) -> Scene:
 
 @pytest.mark.parametrize("case", load_cases("hard_rules.yaml"), ids=case_id)
 def test_a_pod_is_placed_as_its_rules_say_or_not_at_all(case: dict[str, Any]) -> None:
-    result = _scene(case).cycle()
+    result = _scenario(case).cycle()
     if "node" in case:
         assert result.binds == {"ns/p": case["node"]}
     else:
@@ -56,17 +56,19 @@ def test_a_pod_is_placed_as_its_rules_say_or_not_at_all(case: dict[str, Any]) ->
 
 def test_a_pod_is_placed_once_its_claim_and_the_volume_are_there() -> None:
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
-    scene = _scene({"spec": {"volumes": volumes}})
-    assert scene.cycle().binds == {}
+    scenario = _scenario({"spec": {"volumes": volumes}})
+    assert scenario.cycle().binds == {}
     claim = {
         "metadata": {"namespace": "ns", "name": "data"},
         "spec": {"volumeName": "disk"},
         "status": {"phase": "Bound"},
     }
-    assert scene.state.set_claim(msgspec.convert(claim, PersistentVolumeClaim))
-    assert scene.cycle().binds == {}
-    assert scene.state.set_volume(msgspec.convert({"metadata": {"name": "disk"}}, PersistentVolume))
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    assert scenario.state.set_claim(msgspec.convert(claim, PersistentVolumeClaim))
+    assert scenario.cycle().binds == {}
+    assert scenario.state.set_volume(
+        msgspec.convert({"metadata": {"name": "disk"}}, PersistentVolume)
+    )
+    assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
 def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> None:
@@ -79,8 +81,8 @@ def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> Non
             ["ns", "p-1", "", "Pending", 1, "1Gi", "pg", {"spec": claims}],
         ],
     }
-    scene = Scene(case, config_text([["gang", "predicates"]]))
-    result = scene.cycle()
+    scenario = Scenario(case, config_text([["gang", "predicates"]]))
+    result = scenario.cycle()
     assert result.binds == {}
     assert "a claim to devices (spec.resourceClaims)" in result.pending["ns/pg"].message
 
@@ -108,12 +110,12 @@ def test_a_gang_that_must_be_near_in_the_network_is_not_placed_anywhere_else(
         "pods": [["ns", "p", "", "Pending", 1, "1Gi", "pg"]],
     }
     for arguments in ({}, {"predicate.NetworkTopologyEnable": False}):
-        scene = Scene(case, config_text([["gang", {"predicates": None, "args": arguments}]]))
-        group = msgspec.to_builtins(scene.state.jobs["ns/pg"].group)
-        scene.state.set_pod_group(
+        scenario = Scenario(case, config_text([["gang", {"predicates": None, "args": arguments}]]))
+        group = msgspec.to_builtins(scenario.state.jobs["ns/pg"].group)
+        scenario.state.set_pod_group(
             msgspec.convert({**group, "spec": group["spec"] | spec}, PodGroup)
         )
-        result = scene.cycle()
+        result = scenario.cycle()
         if refused and not arguments:
             assert result.binds == {}
             assert f"{refused} with mode hard cannot be honoured" in result.pending["ns/pg"].message

@@ -9,8 +9,8 @@ from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.plugins.nodegroup import NodeGroup, _read_limits
 from tests.unit.scheduler.answers import ask, open_session, queue_rules
-from tests.unit.scheduler.scenes import (
-    Scene,
+from tests.unit.scheduler.scenarios import (
+    Scenario,
     config_text,
     load_cases,
     load_document,
@@ -42,7 +42,7 @@ def test_wishes(case: dict[str, Any], mode: str) -> None:
     rules = load_document("node_groups.yaml")["queues"]
     on = ["Predicate", "NodeOrder"] + (["Hierarchy"] if case.get("hierarchy") else [])
     arguments = case.get("args", {}) | {"nodegroup.mode": mode}
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": NODES,
             "queues": [_queue(name, dict(rules[name])) for name in rules],
@@ -51,7 +51,7 @@ def test_wishes(case: dict[str, Any], mode: str) -> None:
         },
         config_text([[{"nodegroup": on, "args": arguments}]]),
     )
-    answers = ask(scene, "c1/p1", case["queue"])
+    answers = ask(scenario, "c1/p1", case["queue"])
     assert answers.allowed == [bool(each) for each in case["allowed"]]
     assert answers.score == case["score"]
 
@@ -60,41 +60,41 @@ def test_wishes(case: dict[str, Any], mode: str) -> None:
     "case", load_cases("node_groups.yaml", "limits"), ids=lambda case: str(case["id"])
 )
 def test_limits(case: dict[str, Any]) -> None:
-    scene = _limited(case["limits"])
+    scenario = _limited(case["limits"])
     if node := case.get("running"):
-        scene.add_pod(["c1", "r1", node, "Running", 2, "4Gi", "pg1"])
-    assert ask(scene, "c1/p1", "q").allowed == [bool(each) for each in case["allowed"]]
+        scenario.add_pod(["c1", "r1", node, "Running", 2, "4Gi", "pg1"])
+    assert ask(scenario, "c1/p1", "q").allowed == [bool(each) for each in case["allowed"]]
 
 
 def test_limits_are_kept_current_while_pods_are_placed() -> None:
     """The first pod fits the limit of group1, the second one has to go elsewhere."""
-    scene = _limited('{"group1": {"cpu": "3", "memory": "8Gi"}}')
-    scene.add_pod(["c1", "p2", *POD[2:]])
-    result = scene.cycle()
+    scenario = _limited('{"group1": {"cpu": "3", "memory": "8Gi"}}')
+    scenario.add_pod(["c1", "p2", *POD[2:]])
+    result = scenario.cycle()
     assert result.binds == {"c1/p1": "n1", "c1/p2": "n2"}
 
 
 def test_an_undone_placement_frees_the_limit_again() -> None:
     """The gang of two does not fit; what it took of the limit tentatively is there for the next one."""
-    scene = _limited('{"group1": {"cpu": "3"}, "group2": {"cpu": "1"}}', minimum=2)
-    scene.add_pod(["c1", "p2", *POD[2:]])
-    scene.state.set_pod_group(_group("pg2"))
-    scene.add_pod(["c1", "q1", "", "Pending", 2, "4Gi", "pg2"])
-    result = scene.cycle()
+    scenario = _limited('{"group1": {"cpu": "3"}, "group2": {"cpu": "1"}}', minimum=2)
+    scenario.add_pod(["c1", "p2", *POD[2:]])
+    scenario.state.set_pod_group(_group("pg2"))
+    scenario.add_pod(["c1", "q1", "", "Pending", 2, "4Gi", "pg2"])
+    result = scenario.cycle()
     assert result.binds == {"c1/q1": "n1"}
     assert "node group limits of queue q exceeded" in result.pending["c1/pg1"].message
 
 
 def test_a_preferred_group_comes_before_all_other_scores() -> None:
     """By load, everything speaks for n2; the queue speaks for group1."""
-    scene = _limited(None)
-    scene.add_pod(["c1", "other", "n2", "Running", 8, "32Gi", ""])
-    assert scene.cycle().binds == {"c1/p1": "n1"}
+    scenario = _limited(None)
+    scenario.add_pod(["c1", "other", "n2", "Running", 8, "32Gi", ""])
+    assert scenario.cycle().binds == {"c1/p1": "n1"}
 
 
 def test_an_avoided_group_is_used_when_nothing_else_has_room() -> None:
     affinity = queue_rules(anti_pref=["group1"])
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": NODES[:2],
             "queues": [["q", {"affinity": affinity}]],
@@ -102,17 +102,17 @@ def test_an_avoided_group_is_used_when_nothing_else_has_room() -> None:
             "pods": [["c1", f"p{index}", *POD[2:]] for index in range(3)],
         }
     )
-    assert scene.cycle().binds == {"c1/p0": "n2", "c1/p1": "n2", "c1/p2": "n1"}
+    assert scenario.cycle().binds == {"c1/p0": "n2", "c1/p1": "n2", "c1/p2": "n1"}
 
 
 def _group(name: str, minimum: int = 1) -> Any:
     return pod_group(["c1", name, "q", minimum, "Inqueue"])
 
 
-def _limited(limits: str | None, minimum: int = 1) -> Scene:
+def _limited(limits: str | None, minimum: int = 1) -> Scenario:
     affinity = queue_rules(aff_req=["group1", "group2"], aff_pref=["group1"])
     annotations = {"volcano.sh/nodegroup-resource-limits": limits} if limits else {}
-    return Scene(
+    return Scenario(
         {
             "nodes": [
                 [f"n{number}", 16, "64Gi", {"pods": 32, "labels": {LABEL: f"group{number}"}}]
@@ -144,7 +144,7 @@ def test_what_queues_with_limits_hold_is_counted_from_columns() -> None:
         ("b", "n1", "Succeeded"),
         ("free", "n1", "Running"),
     ]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": NODES,
             "queues": [*queues, ["free"]],
@@ -157,7 +157,7 @@ def test_what_queues_with_limits_hold_is_counted_from_columns() -> None:
         },
         config_text([["predicates"]]),
     )
-    assert scene.cycle().binds == {"c1/a-new": "n3"}
+    assert scenario.cycle().binds == {"c1/a-new": "n3"}
     seen: list[NodeGroup] = []
 
     class Seen(NodeGroup):
@@ -167,8 +167,8 @@ def test_what_queues_with_limits_hold_is_counted_from_columns() -> None:
 
     spec = replace(builtin_registry().plugins["nodegroup"], build=Seen)
     registry = with_plugins(builtin_registry(), spec)
-    scene.config = load_config(config_text([["nodegroup"]]), registry)
-    open_session(scene)
+    scenario.config = load_config(config_text([["nodegroup"]]), registry)
+    open_session(scenario)
     held = {key: int(vector[0]) for key, vector in seen[0]._used.items()}
     assert held == {
         ("a", "group1"): 2000,

@@ -8,15 +8,15 @@ import pytest
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.plugins.nodeorder import SPEC, percent
 from tests.unit.scheduler.answers import ask, open_session
-from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenarios import Scenario, case_id, config_text, load_cases
 
 WEIGHTS = {argument.name: 0 for argument in SPEC.arguments if not argument.is_absent}
 
 
-def _scene(case: dict[str, Any]) -> Scene:
+def _scenario(case: dict[str, Any]) -> Scenario:
     pod = dict(case.get("pod", {}))
     cpu, memory = pod.pop("cpu", 1), pod.pop("memory", "1Gi")
-    return Scene(
+    return Scenario(
         {
             "nodes": case["nodes"],
             "podgroups": [["c1", "pg1", "default", 0, "Inqueue"]],
@@ -28,9 +28,9 @@ def _scene(case: dict[str, Any]) -> Scene:
 
 @pytest.mark.parametrize("case", load_cases("node_order.yaml"), ids=case_id)
 def test_scores(case: dict[str, Any]) -> None:
-    scene = _scene(case)
-    assert ask(scene, "c1/p1").score == [score * case["weight"] for score in case["score"]]
-    assert scene.cycle().binds == {"c1/p1": case["bind"]}
+    scenario = _scenario(case)
+    assert ask(scenario, "c1/p1").score == [score * case["weight"] for score in case["score"]]
+    assert scenario.cycle().binds == {"c1/p1": case["bind"]}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_other_pods(case: dict[str, Any]) -> None:
         for name, (place, labels, *rest) in case.get("running", {}).items()
     ]
     options = {"labels": case.get("labels", {}), "spec": case.get("spec", {})}
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": case["nodes"],
             "podgroups": [["c1", "pg1", "default", 0, "Inqueue"]],
@@ -50,8 +50,8 @@ def test_other_pods(case: dict[str, Any]) -> None:
         },
         config_text([["gang", {"nodeorder": None, "args": WEIGHTS | case["args"]}]]),
     )
-    assert ask(scene, "c1/p").score == [score * case["weight"] for score in case["score"]]
-    assert scene.cycle().binds == {"c1/p": case["bind"]}
+    assert ask(scenario, "c1/p").score == [score * case["weight"] for score in case["score"]]
+    assert scenario.cycle().binds == {"c1/p": case["bind"]}
 
 
 @pytest.mark.parametrize("has", [1, 3, 7, 32_000, 2**37, 2**40 + 1, 2**42 - 1, 2**46 - 1])
@@ -71,16 +71,16 @@ WITH_A_RULE = {"spec": {"topologySpreadConstraints": [SPREAD]}}
 
 def test_weights_of_zero_register_nothing() -> None:
     case: dict[str, Any] = {"nodes": [["n1", 2, "4Gi"]], "args": {}, "pod": WITH_A_RULE}
-    extensions = open_session(_scene(case)).extensions
+    extensions = open_session(_scenario(case)).extensions
     assert (extensions.scores, extensions.domain_scores) == ([], [])
 
 
 def test_default_weights_register_load_affinity_taints_and_other_pods() -> None:
     """Of the reference's row NO-8 only image locality is left out; other pods are while no pod has rules about them."""
     for pod, about_pods in ({}, 0), (WITH_A_RULE, 2):
-        scene = Scene(
+        scenario = Scenario(
             {"nodes": [["n1", 2, "4Gi"]], "pods": [["c1", "p", "", "Pending", 1, "1Gi", "", pod]]},
             config_text([["nodeorder"]]),
         )
-        extensions = open_session(scene).extensions
+        extensions = open_session(scenario).extensions
         assert (len(extensions.scores), len(extensions.domain_scores)) == (3, about_pods)

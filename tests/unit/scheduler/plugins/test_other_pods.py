@@ -16,7 +16,7 @@ from tests.unit.scheduler.peer_reference import (
     SYMMETRY,
     refusals,
 )
-from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenarios import Scenario, case_id, config_text, load_cases
 
 Raw = dict[str, Any]
 
@@ -33,36 +33,36 @@ OTHERS = (REASONS["taint"], REASONS["node affinity"])
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def _scene(case: Raw, nodes: list[Any], pods: list[Any]) -> Scene:
+def _scenario(case: Raw, nodes: list[Any], pods: list[Any]) -> Scenario:
     arguments = dict.fromkeys(case.get("disabled", ()), False)
     document = {
         "nodes": nodes,
         "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
         "pods": pods,
     }
-    scene = Scene(document, config_text([["gang", {"predicates": None, "args": arguments}]]))
+    scenario = Scenario(document, config_text([["gang", {"predicates": None, "args": arguments}]]))
     for name, labels in case.get("namespaces", {}).items():
         manifest = {"metadata": {"name": name, "labels": labels}}
-        scene.state.set_namespace(msgspec.convert(manifest, Namespace))
-    return scene
+        scenario.state.set_namespace(msgspec.convert(manifest, Namespace))
+    return scenario
 
 
 def _check(case: Raw, nodes: list[Any], pods: list[Any]) -> None:
     """What the ranking says, what the rules of the documentation say, and what a cycle does, are all what the case says."""
     wanted = {name: REASONS[word] for name, word in case["refused"].items()}
-    scene = _scene(case, nodes, pods)
-    session = open_session(scene)
-    ranking = session.ranking(scene.state.tasks["ns/p"], "default")
+    scenario = _scenario(case, nodes, pods)
+    session = open_session(scenario)
+    ranking = session.ranking(scenario.state.tasks["ns/p"], "default")
     assert dict(ranking.why_not().counts) == dict(Counter(wanted.values()))
     if "disabled" not in case:
         facts = {row[0]: row[3] for row in nodes}
-        manifests = list(scene.pods.values())
-        said = refusals(scene.pods["ns/p"], facts, manifests, case.get("namespaces", {}))
+        manifests = list(scenario.pods.values())
+        said = refusals(scenario.pods["ns/p"], facts, manifests, case.get("namespaces", {}))
         others = [name for name, reason in wanted.items() if reason in OTHERS]
         said |= {name: wanted[name] for name in others}
         assert {name: reason for name, reason in said.items() if reason} == wanted
     session.close()
-    result = scene.cycle()
+    result = scenario.cycle()
     if len(wanted) < len(nodes):
         assert result.binds["ns/p"] not in wanted
     else:

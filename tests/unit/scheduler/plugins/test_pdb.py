@@ -12,7 +12,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, load_document, with_plugins
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, load_document, with_plugins
 
 CASES = load_document("budgets.yaml")
 TIERS = [["priority", "gang", "conformance", "pdb"], ["predicates", "nodeorder"]]
@@ -37,36 +37,36 @@ def test_victims(case: dict[str, Any], action: str) -> None:
         cluster = cluster | {
             "podgroups": [[*row[:2], row[1], *row[3:]] for row in cluster["podgroups"]]
         }
-    scene = Scene(cluster, config_text(TIERS, ["allocate", action]))
+    scenario = Scenario(cluster, config_text(TIERS, ["allocate", action]))
     for name, (spec, allowed) in case["budgets"].items():
-        scene.state.set_budget(_budget(name, spec, allowed))
-    assert sorted(scene.cycle().evicted) == case["evicted"]
+        scenario.state.set_budget(_budget(name, spec, allowed))
+    assert sorted(scenario.cycle().evicted) == case["evicted"]
 
 
 def test_evictions_that_the_budget_does_not_know_yet_count() -> None:
-    scene = Scene(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
-    scene.state.set_budget(_budget("all", {"selector": {}}, 2))
-    assert sorted(scene.cycle().evicted) == ["ns/old-1", "ns/old-2"]
-    scene.state.set_pod_group(_more(scene))
-    assert scene.cycle(NOW + 1).evicted == []
-    scene.state.set_budget(_budget("all", {"selector": {}}, 3))
-    assert scene.cycle(NOW + 2).evicted == ["ns/old-0"]
+    scenario = Scenario(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
+    scenario.state.set_budget(_budget("all", {"selector": {}}, 2))
+    assert sorted(scenario.cycle().evicted) == ["ns/old-1", "ns/old-2"]
+    scenario.state.set_pod_group(_more(scenario))
+    assert scenario.cycle(NOW + 1).evicted == []
+    scenario.state.set_budget(_budget("all", {"selector": {}}, 3))
+    assert scenario.cycle(NOW + 2).evicted == ["ns/old-0"]
 
 
-def _more(scene: Scene) -> Any:
+def _more(scenario: Scenario) -> Any:
     """One more pod that wants a place."""
-    from tests.unit.scheduler.scenes import pod, pod_group
+    from tests.unit.scheduler.scenarios import pod, pod_group
 
-    scene.state.set_pod(pod(["ns", "more-0", "", "Pending", 1, 0, "more"]))
+    scenario.state.set_pod(pod(["ns", "more-0", "", "Pending", 1, 0, "more"]))
     return pod_group(["ns", "more", "new", 1, "Inqueue", {"prio": "high"}])
 
 
 def test_a_budget_that_is_removed_protects_no_pod() -> None:
-    scene = Scene(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
-    scene.state.set_budget(_budget("all", {"selector": {}}, 0))
-    assert scene.cycle().evicted == []
-    assert scene.state.remove_budget("ns", "all")
-    assert sorted(scene.cycle(NOW + 2).evicted) == ["ns/old-1", "ns/old-2"]
+    scenario = Scenario(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
+    scenario.state.set_budget(_budget("all", {"selector": {}}, 0))
+    assert scenario.cycle().evicted == []
+    assert scenario.state.remove_budget("ns", "all")
+    assert sorted(scenario.cycle(NOW + 2).evicted) == ["ns/old-1", "ns/old-2"]
 
 
 def test_evictions_that_are_undone_do_not_count() -> None:
@@ -80,9 +80,9 @@ def test_evictions_that_are_undone_do_not_count() -> None:
         "classes": {"low": 1, "high": 10, "highest": 100},
         "pod_sets": [{"pg": "big", "count": 3, "memory": 0}],
     }
-    scene = Scene(cluster, config_text(TIERS, ["allocate", "preempt"]))
-    scene.state.set_budget(_budget("all", {"selector": {}}, 2))
-    assert sorted(scene.cycle().evicted) == ["ns/old-1", "ns/old-2"]
+    scenario = Scenario(cluster, config_text(TIERS, ["allocate", "preempt"]))
+    scenario.state.set_budget(_budget("all", {"selector": {}}, 2))
+    assert sorted(scenario.cycle().evicted) == ["ns/old-1", "ns/old-2"]
 
 
 class _Mover:
@@ -101,9 +101,9 @@ class _Mover:
 def test_shuffle_evicts_what_plugins_name_and_budgets_allow() -> None:
     registry = with_plugins(builtin_registry(), PluginSpec("mover", "A test's plugin.", _Mover))
     text = config_text([["gang", "mover", "pdb"]], ["shuffle"])
-    scene = Scene(CASES["cluster"], load_config(text, registry))
-    scene.state.set_budget(_budget("two", {"selector": {"matchLabels": {"app": "a"}}}, 1))
-    result = scene.cycle()
+    scenario = Scenario(CASES["cluster"], load_config(text, registry))
+    scenario.state.set_budget(_budget("two", {"selector": {"matchLabels": {"app": "a"}}}, 1))
+    result = scenario.cycle()
     assert result.evicted == ["ns/old-0", "ns/old-2"]
     assert [event.message for event in result.events if event.kind == "Pod"] == [
         "evicted because plugin mover chose it (shuffle)"
@@ -124,4 +124,4 @@ def test_shuffle_evicts_no_critical_pod() -> None:
         ],
     }
     text = config_text([["gang", "mover", "conformance"]], ["shuffle"])
-    assert Scene(cluster, load_config(text, registry)).cycle().evicted == ["ns/old-0"]
+    assert Scenario(cluster, load_config(text, registry)).cycle().evicted == ["ns/old-0"]

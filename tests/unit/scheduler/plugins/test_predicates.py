@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.unit.scheduler.answers import ask
-from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases, node
+from tests.unit.scheduler.scenarios import Scenario, case_id, config_text, load_cases, node
 
 
-def _scene(case: dict[str, Any], config: str | None = None) -> Scene:
+def _scenario(case: dict[str, Any], config: str | None = None) -> Scenario:
     options = {key: value for key, value in case.get("pod", {}).items() if key != "selector_not"}
     terms = [{"matchExpressions": term} for term in case.get("required", [])]
     if "fields" in case:
@@ -18,7 +18,7 @@ def _scene(case: dict[str, Any], config: str | None = None) -> Scene:
         options["affinity"] = {
             "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}
         }
-    return Scene(
+    return Scenario(
         {
             "nodes": case["nodes"],
             "podgroups": [["ns", "pg", "default", 1, "Inqueue"]],
@@ -33,9 +33,9 @@ def _scene(case: dict[str, Any], config: str | None = None) -> Scene:
 
 @pytest.mark.parametrize("case", load_cases("predicates.yaml"), ids=case_id)
 def test_nodes(case: dict[str, Any]) -> None:
-    scene = _scene(case)
-    assert ask(scene, "ns/p").allowed == [bool(each) for each in case["allowed"]]
-    result = scene.cycle()
+    scenario = _scenario(case)
+    assert ask(scenario, "ns/p").allowed == [bool(each) for each in case["allowed"]]
+    result = scenario.cycle()
     if "message" in case:
         assert result.pods["ns/p"].message == case["message"]
         assert result.binds == {}
@@ -61,13 +61,13 @@ def test_a_filter_can_be_turned_off(argument: str, case: dict[str, Any]) -> None
         "nodes": [["n1", 4, "8Gi", options]],
         "others": [["kube-system", "web", "n1", "Running", 0, 0, "", {"ports": [80]}]],
     }
-    assert _scene(case).cycle().binds == {}
+    assert _scenario(case).cycle().binds == {}
     off = config_text([["gang", {"predicates": None, "args": {argument: False}}]])
-    assert _scene(case, off).cycle().binds == {"ns/p": "n1"}
+    assert _scenario(case, off).cycle().binds == {"ns/p": "n1"}
 
 
 def test_pods_of_one_gang_do_not_share_a_host_port() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
             "podgroups": [["ns", "pg", "default", 2, "Inqueue"]],
@@ -76,13 +76,13 @@ def test_pods_of_one_gang_do_not_share_a_host_port() -> None:
             ],
         }
     )
-    assert scene.cycle().binds == {"ns/p1": "n1", "ns/p2": "n2"}
+    assert scenario.cycle().binds == {"ns/p1": "n1", "ns/p2": "n2"}
 
 
 def test_a_port_is_free_again_when_its_gang_is_undone() -> None:
     """Gang a needs the port three times and there are two nodes; b comes after it."""
     pods = [["ns", f"a{i}", "", "Pending", 1, "1Gi", "a", {"ports": [80]}] for i in range(3)]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
             "podgroups": [
@@ -92,7 +92,7 @@ def test_a_port_is_free_again_when_its_gang_is_undone() -> None:
             "pods": [*pods, ["ns", "b0", "", "Pending", 1, "1Gi", "b", {"ports": [80]}]],
         }
     )
-    result = scene.cycle()
+    result = scenario.cycle()
     assert result.binds == {"ns/b0": "n1"}
     assert "2 node(s) didn't have free ports" in result.pending["ns/a"].message
 
@@ -100,9 +100,11 @@ def test_a_port_is_free_again_when_its_gang_is_undone() -> None:
 def test_masks_follow_labels_and_taints() -> None:
     """A node that gains the label is used in the next cycle; one that loses it is not."""
     case: dict[str, Any] = {"nodes": [["n1", 4, "8Gi"]], "pod": {"selector": {"disk": "ssd"}}}
-    scene = _scene(case)
-    assert scene.cycle().binds == {}
-    scene.state.set_node(node(["n1", 4, "8Gi", {"labels": {"disk": "ssd"}, "unschedulable": True}]))
-    assert "1 node(s) were unschedulable" in scene.cycle().pods["ns/p"].message
-    scene.state.set_node(node(["n1", 4, "8Gi", {"labels": {"disk": "ssd"}}]))
-    assert scene.cycle().binds == {"ns/p": "n1"}
+    scenario = _scenario(case)
+    assert scenario.cycle().binds == {}
+    scenario.state.set_node(
+        node(["n1", 4, "8Gi", {"labels": {"disk": "ssd"}, "unschedulable": True}])
+    )
+    assert "1 node(s) were unschedulable" in scenario.cycle().pods["ns/p"].message
+    scenario.state.set_node(node(["n1", 4, "8Gi", {"labels": {"disk": "ssd"}}]))
+    assert scenario.cycle().binds == {"ns/p": "n1"}

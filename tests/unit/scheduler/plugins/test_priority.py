@@ -5,7 +5,7 @@ import pytest
 from pumice.scheduler.plugins.priority import is_starving
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.gangs import gang
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_job_starves_while_a_pod_has_no_place(tasks: list[str], starving: bool
 
 
 def test_orders() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "classes": {"high": 10},
             "podgroups": [
@@ -36,7 +36,7 @@ def test_orders() -> None:
         },
         config_text([["priority"]]),
     )
-    session = open_session(scene)
-    jobs, tasks = scene.state.jobs.values(), scene.state.tasks.values()
+    session = open_session(scenario)
+    jobs, tasks = scenario.state.jobs.values(), scenario.state.tasks.values()
     assert [job.name for job in sorted(jobs, key=session.job_key)] == ["b", "a"]
     assert [task.name for task in sorted(tasks, key=session.task_key)] == ["a-1", "a-0"]

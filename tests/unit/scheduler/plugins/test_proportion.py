@@ -10,7 +10,7 @@ from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.session import Session
 from pumice.scheduler.victims import allowed
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, config_text, queue
+from tests.unit.scheduler.scenarios import Scenario, config_text, queue
 
 RC_2: dict[str, Any] = {
     "nodes": [["n1", 4, "4Gi"]],
@@ -30,38 +30,38 @@ RC_2: dict[str, Any] = {
 PLUGINS = config_text([["proportion"]])
 
 
-def _session(case: dict[str, Any] = RC_2) -> tuple[Scene, Session]:
-    scene = Scene(case, PLUGINS)
-    return scene, open_session(scene)
+def _session(case: dict[str, Any] = RC_2) -> tuple[Scenario, Session]:
+    scenario = Scenario(case, PLUGINS)
+    return scenario, open_session(scenario)
 
 
 def test_queues_of_equal_priority_go_by_their_share() -> None:
-    scene, session = _session()
-    keys = {name: session.queue_key(scene.state.queues[name])[0] for name in ("q1", "q2", "q3")}
+    scenario, session = _session()
+    keys = {name: session.queue_key(scenario.state.queues[name])[0] for name in ("q1", "q2", "q3")}
     assert keys["q1"] == keys["q2"] == (0, pytest.approx(1.3333, abs=1e-4))
     assert keys["q3"] == (0, 0.0)
 
 
 def test_the_priority_of_a_queue_goes_before_its_share() -> None:
     case = RC_2 | {"queues": [["q1", {"priority": 3}], ["q2", {"priority": 7}], ["q3"]]}
-    scene, session = _session(case)
-    queues = sorted((scene.state.queues[f"q{n}"] for n in (1, 2, 3)), key=session.queue_key)
+    scenario, session = _session(case)
+    queues = sorted((scenario.state.queues[f"q{n}"] for n in (1, 2, 3)), key=session.queue_key)
     assert [each.metadata.name for each in queues] == ["q2", "q1", "q3"]
 
 
 def test_a_queue_may_take_back_what_keeps_it_within_what_it_deserves() -> None:
-    scene, session = _session()
-    task = scene.state.tasks["c1/preemptor1"]
-    assert session.why_not_preemptive(scene.state.queues["q3"], task) is None
-    refused = session.why_not_preemptive(scene.state.queues["q1"], task)
+    scenario, session = _session()
+    task = scenario.state.tasks["c1/preemptor1"]
+    assert session.why_not_preemptive(scenario.state.queues["q3"], task) is None
+    refused = session.why_not_preemptive(scenario.state.queues["q1"], task)
     assert refused is not None
     assert refused.details["shortages"][0]["limit"] == 1500
 
 
 def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not() -> None:
     """Each queue gives up one pod of 1 cpu: then it holds 1 cpu of 1.5."""
-    scene, session = _session()
-    state = scene.state
+    scenario, session = _session()
+    state = scenario.state
     tasks = [state.tasks[f"c1/preemptee{n}-{m}"] for n in (1, 2) for m in (1, 2)]
     candidates = Candidates(
         state.nodes.running,
@@ -80,15 +80,15 @@ def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not()
 
 
 def test_an_amount_that_cannot_be_read_leaves_the_queue_as_it_was() -> None:
-    scene, _ = _session()
+    scenario, _ = _session()
     with pytest.raises(QuantityError):
-        scene.state.set_queue(queue(["q1", {"capability": {"cpu": "many"}}]))
-    assert scene.state.queues["q1"].spec.capability is None
+        scenario.state.set_queue(queue(["q1", {"capability": {"cpu": "many"}}]))
+    assert scenario.state.queues["q1"].spec.capability is None
 
 
 def test_what_pods_of_a_gang_hold_tentatively_does_not_count_as_used() -> None:
     """The sentence is about the gang: what was used before it had its turn, and what all of its pods need."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 8, "8Gi"]],
             "queues": [["default", {"capability": {"cpu": 4}}]],
@@ -101,12 +101,12 @@ def test_what_pods_of_a_gang_hold_tentatively_does_not_count_as_used() -> None:
         },
         config_text([["gang", "predicates", "proportion"]]),
     )
-    message = scene.cycle().pending["ns/g"].message
+    message = scenario.cycle().pending["ns/g"].message
     assert message.endswith("queue default: 0 of 4 cpu used, 4 more allowed, needs 6")
 
 
 def test_a_queue_that_deserves_the_whole_cluster_leaves_it_to_the_nodes_to_refuse() -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 4, "8Gi"], ["n2", 1, "8Gi"]],
             "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
@@ -114,7 +114,7 @@ def test_a_queue_that_deserves_the_whole_cluster_leaves_it_to_the_nodes_to_refus
         },
         config_text([["gang", "predicates", "proportion"]]),
     )
-    assert scene.cycle().pending["ns/g"].summary == (
+    assert scenario.cycle().pending["ns/g"].summary == (
         "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n1); "
         "1 node is too small even when empty"
     )

@@ -7,8 +7,8 @@ A TensorFlow job with 6 tasks: ps0, ps1, worker0, worker1, worker2, worker3; eac
 import pytest
 
 from pumice.scheduler import load_config
-from tests.unit.scheduler.scenes import Scene
-from tests.unit.scheduler.steps import Story, tell, topology_job
+from tests.unit.scheduler.placement_records import PlacementRecord, record_placement, topology_job
+from tests.unit.scheduler.scenarios import Scenario
 
 EXAMPLE = topology_job(
     {"ps": 2, "worker": 4},
@@ -19,50 +19,50 @@ EXAMPLE = topology_job(
 
 
 @pytest.fixture(scope="module")
-def story() -> Story:
+def record() -> PlacementRecord:
     """The example, placed with task-topology alone scoring."""
-    return tell(EXAMPLE)
+    return record_placement(EXAMPLE)
 
 
-def test_buckets_are_generated_by_affinity_and_balance(story: Story) -> None:
+def test_buckets_are_generated_by_affinity_and_balance(record: PlacementRecord) -> None:
     """ps1 opens a second bucket, because ps repels ps; workers go to the lighter one in turn."""
-    assert story.buckets == [
+    assert record.buckets == [
         ["ps-0", "worker-0", "worker-2"],
         ["ps-1", "worker-1", "worker-3"],
     ]
 
 
-def test_pods_are_placed_bucket_by_bucket(story: Story) -> None:
-    assert story.order == ["ps-0", "worker-0", "worker-2", "ps-1", "worker-1", "worker-3"]
+def test_pods_are_placed_bucket_by_bucket(record: PlacementRecord) -> None:
+    assert record.order == ["ps-0", "worker-0", "worker-2", "ps-1", "worker-1", "worker-3"]
 
 
-def test_ps0_goes_where_most_of_its_bucket_fits(story: Story) -> None:
+def test_ps0_goes_where_most_of_its_bucket_fits(record: PlacementRecord) -> None:
     """node1 holds ps0 and worker0, node2 holds ps0, node3 the whole bucket."""
-    assert story.of("ps-0").scores == {"node1": 2, "node2": 1, "node3": 3}
-    assert story.of("ps-0").node == "node3"
+    assert record.of("ps-0").scores == {"node1": 2, "node2": 1, "node3": 3}
+    assert record.of("ps-0").node == "node3"
 
 
-def test_worker0_follows_ps0(story: Story) -> None:
+def test_worker0_follows_ps0(record: PlacementRecord) -> None:
     """On node3, ps0 counts beside worker0 and worker2."""
-    assert story.of("worker-0").scores == {"node1": 2, "node2": 1, "node3": 3}
-    assert story.of("worker-0").node == "node3"
+    assert record.of("worker-0").scores == {"node1": 2, "node2": 1, "node3": 3}
+    assert record.of("worker-0").node == "node3"
 
 
-def test_the_same_to_worker2(story: Story) -> None:
-    assert story.of("worker-2").node == "node3"
+def test_the_same_to_worker2(record: PlacementRecord) -> None:
+    assert record.of("worker-2").node == "node3"
 
 
-def test_ps1_avoids_the_node_of_ps0(story: Story) -> None:
-    assert story.of("ps-1").scores == {"node1": 2, "node2": 1, "node3": 0}
-    assert story.of("ps-1").node == "node1"
+def test_ps1_avoids_the_node_of_ps0(record: PlacementRecord) -> None:
+    assert record.of("ps-1").scores == {"node1": 2, "node2": 1, "node3": 0}
+    assert record.of("ps-1").node == "node1"
 
 
-def test_worker1_follows_ps1(story: Story) -> None:
-    assert story.of("worker-1").node == "node1"
+def test_worker1_follows_ps1(record: PlacementRecord) -> None:
+    assert record.of("worker-1").node == "node1"
 
 
-def test_for_worker3_node2_and_node3_score_the_same(story: Story) -> None:
-    scores = story.of("worker-3").scores
+def test_for_worker3_node2_and_node3_score_the_same(record: PlacementRecord) -> None:
+    scores = record.of("worker-3").scores
     assert scores["node2"] == scores["node3"]
     assert scores["node1"] == 0, "node1 is full"
 
@@ -77,13 +77,13 @@ def test_for_worker3_node2_and_node3_score_the_same(story: Story) -> None:
 )
 def test_worker3_is_decided_by_other_plugins(other: dict[str, object], node: str) -> None:
     """Binpack takes node3, which would be the fuller one; for least-requested both would be full."""
-    story = tell(EXAMPLE, others=(other,))
-    assert story.of("worker-3").node == node
+    record = record_placement(EXAMPLE, others=(other,))
+    assert record.of("worker-3").node == node
 
 
 def test_the_example_comes_out_with_the_default_configuration() -> None:
     """All plugins score, and none of them tears a bucket apart."""
-    result = Scene(EXAMPLE, load_config()).cycle()
+    result = Scenario(EXAMPLE, load_config()).cycle()
     assert {pod.removeprefix("ns/job-"): node for pod, node in result.binds.items()} == {
         "ps-0": "node3",
         "worker-0": "node3",

@@ -12,7 +12,7 @@ from pumice.scheduler import opening
 from pumice.scheduler.config import ConfigError, load_config
 from pumice.scheduler.plugins.tdm import budget
 from tests.unit.scheduler.answers import ask, open_session
-from tests.unit.scheduler.scenes import NOW, Raw, Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenarios import NOW, Raw, Scenario, case_id, config_text, load_cases
 
 LABEL = "volcano.sh/revocable-zone"
 ANY = {"annotations": {LABEL: "*"}}
@@ -44,7 +44,7 @@ def _evicted(names: list[str]) -> list[str]:
 def test_nodes(case: Raw) -> None:
     zones = {"n1": "rz1", "n2": "rz1", "n3": "", "n4": "", "n5": "rz2"}
     options = {key: case[key] for key in ("annotations", "labels") if key in case}
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node(name, zone) for name, zone in zones.items()],
             "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
@@ -52,7 +52,7 @@ def test_nodes(case: Raw) -> None:
         },
         config_text([[TDM]]),
     )
-    answers = ask(scene, "ns/g-0")
+    answers = ask(scenario, "ns/g-0")
     allowed = [name for name, may in zip(zones, answers.allowed, strict=True) if may]
     assert allowed == case["allowed"]
     assert answers.score == case["score"]
@@ -61,7 +61,7 @@ def test_nodes(case: Raw) -> None:
 @_cases("messages")
 def test_messages(case: Raw) -> None:
     pod = ["ns", "g-0", "", "Pending", 1, "1Gi", "g", {"annotations": case["annotations"]}]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", case["zone"])],
             "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
@@ -69,16 +69,16 @@ def test_messages(case: Raw) -> None:
         },
         config_text([["gang", TDM]]),
     )
-    assert case["message"] in scene.cycle().pending["ns/g"].message
+    assert case["message"] in scenario.cycle().pending["ns/g"].message
 
 
 # -- time ------------------------------------------------------------------------------------
 
 
-def _evening(zone: str = "") -> Scene:
+def _evening(zone: str = "") -> Scenario:
     """A gang for a zone that is open from 23:00 to 1:00; it is 22:13:20 UTC."""
     arguments = {"tdm.revocable-zone.rz1": "23:00-1:00"} | ({"tdm.time-zone": zone} if zone else {})
-    return Scene(
+    return Scenario(
         {
             "nodes": [_node("n1", "rz1")],
             "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
@@ -93,13 +93,13 @@ ELEVEN = NOW + 46 * MINUTE + 40
 
 def test_a_gang_that_waits_for_a_zone_is_placed_when_it_opens() -> None:
     """Nothing else happens, and no cycle runs before."""
-    scene = _evening()
+    scenario = _evening()
     for _ in range(3):
-        assert scene.cycle().binds == {}
-    cycles = scene.state.cycles
-    assert scene.cycle(ELEVEN - 1).binds == {}
-    assert scene.state.cycles == cycles
-    assert scene.cycle(ELEVEN).binds == {"ns/g-0": "n1"}
+        assert scenario.cycle().binds == {}
+    cycles = scenario.state.cycles
+    assert scenario.cycle(ELEVEN - 1).binds == {}
+    assert scenario.state.cycles == cycles
+    assert scenario.cycle(ELEVEN).binds == {"ns/g-0": "n1"}
 
 
 def test_times_of_day_are_those_of_the_configured_zone() -> None:
@@ -109,21 +109,21 @@ def test_times_of_day_are_those_of_the_configured_zone() -> None:
 
 
 def test_pods_leave_when_the_zone_closes_and_are_not_placed_there_again() -> None:
-    scene = _evening()
-    scene.start(scene.cycle(ELEVEN))
+    scenario = _evening()
+    scenario.start(scenario.cycle(ELEVEN))
     for _ in range(3):
-        assert scene.cycle(ELEVEN + 2).evicted == []
-    cycles = scene.state.cycles
-    scene.cycle(ELEVEN + 2 * HOUR - 1)
-    assert scene.state.cycles == cycles
-    result = scene.cycle(ELEVEN + 2 * HOUR)
+        assert scenario.cycle(ELEVEN + 2).evicted == []
+    cycles = scenario.state.cycles
+    scenario.cycle(ELEVEN + 2 * HOUR - 1)
+    assert scenario.state.cycles == cycles
+    result = scenario.cycle(ELEVEN + 2 * HOUR)
     assert result.evicted == ["ns/g-0"]
     assert [(each.reason, each.message) for each in result.events] == [
         ("Evicted", "evicted because plugin tdm chose it (shuffle)")
     ]
-    scene.start(result)
-    scene.add_pod(["ns", "g-0", "", "Pending", 1, "1Gi", "g", ANY])
-    result = scene.cycle(ELEVEN + 2 * HOUR + 1)
+    scenario.start(result)
+    scenario.add_pod(["ns", "g-0", "", "Pending", 1, "1Gi", "g", ANY])
+    result = scenario.cycle(ELEVEN + 2 * HOUR + 1)
     assert result.binds == {}
     assert "whose window is closed" in result.pending["ns/g"].message
 
@@ -132,7 +132,7 @@ def test_pods_leave_when_the_zone_closes_and_are_not_placed_there_again() -> Non
 def test_the_next_pods_of_a_gang_leave_after_the_period(period: str | None, seconds: int) -> None:
     arguments = TDM["args"] | ({"tdm.evict.period": period} if period else {})
     pods = [["ns", f"a-{number}", "n1", "Running", 1, 0, "a"] for number in range(3)]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", "rz2")],
             "podgroups": [["ns", "a", "default", 1, "Running"]],
@@ -142,9 +142,9 @@ def test_the_next_pods_of_a_gang_leave_after_the_period(period: str | None, seco
     )
     left = []
     for second in range(2 * seconds + 1):
-        result = scene.cycle(NOW + second)
+        result = scenario.cycle(NOW + second)
         left += [(second, pod) for pod in result.evicted]
-        scene.start(result)
+        scenario.start(result)
     assert left == [(0, "ns/a-2"), (seconds, "ns/a-1"), (2 * seconds, "ns/a-0")]
 
 
@@ -166,7 +166,7 @@ def _running(pods: list[list[Any]]) -> list[list[Any]]:
 
 @_cases("leaving")
 def test_leaving(case: Raw) -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", "rz2"), _node("n2", "rz1"), _node("n3")],
             "podgroups": _groups(case, case["pods"]),
@@ -174,7 +174,7 @@ def test_leaving(case: Raw) -> None:
         },
         config_text([["gang", TDM]], ["shuffle"]),
     )
-    assert scene.cycle().evicted == _evicted(case["evicted"])
+    assert scenario.cycle().evicted == _evicted(case["evicted"])
 
 
 PODS = st.lists(
@@ -206,7 +206,7 @@ def test_what_leaves_is_what_a_slow_search_finds_in_whatever_order_pods_come(
         count = 1 if least is None else max(len(running) - least, 0)
         expected += [f"ns/{row[0]}" for row in may_go[:count]]
     seed.shuffle(rows)
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", "rz2"), _node("n2", "rz1"), _node("n3")],
             "podgroups": _groups({"annotations": budgets}, [["a-0"], ["b-0"]]),
@@ -216,22 +216,22 @@ def test_what_leaves_is_what_a_slow_search_finds_in_whatever_order_pods_come(
         },
         config_text([[TDM]], ["shuffle"]),
     )
-    assert scene.cycle().evicted == sorted(expected)
+    assert scenario.cycle().evicted == sorted(expected)
 
 
 def test_a_clock_that_was_set_back_does_not_put_evictions_off() -> None:
     pods = [["a-0", "n1"], ["a-1", "n1"]]
-    scene = Scene(
+    scenario = Scenario(
         {"nodes": [_node("n1", "rz2")], "podgroups": _groups({}, pods), "pods": _running(pods)},
         config_text([[TDM]], ["shuffle"]),
     )
-    scene.start(scene.cycle())
-    assert scene.cycle(NOW - HOUR).evicted == ["ns/a-0"]
+    scenario.start(scenario.cycle())
+    assert scenario.cycle(NOW - HOUR).evicted == ["ns/a-0"]
 
 
 def test_a_pod_whose_eviction_was_refused_does_not_take_the_turn_of_another() -> None:
     pods = [["a-0", "n1"], ["a-1", "n1"]]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", "rz2")],
             "podgroups": _groups({}, pods),
@@ -239,15 +239,15 @@ def test_a_pod_whose_eviction_was_refused_does_not_take_the_turn_of_another() ->
         },
         config_text([[TDM]], ["shuffle"]),
     )
-    scene.state.spared["ns/a-1"] = (scene.state.tasks["ns/a-1"].uid, NOW + 10)
-    assert scene.cycle().evicted == ["ns/a-0"]
+    scenario.state.spared["ns/a-1"] = (scenario.state.tasks["ns/a-1"].uid, NOW + 10)
+    assert scenario.cycle().evicted == ["ns/a-0"]
 
 
 @_cases("preempting")
 def test_preempting(case: Raw) -> None:
     pods = case.get("pods", [["a-0", "n1"]])
     new = {"preemptable": False} | case.get("new", {})
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", case.get("zone", ""), cpu=len(pods))],
             "classes": {"low": 1, "high": 10},
@@ -262,7 +262,7 @@ def test_preempting(case: Raw) -> None:
         },
         config_text([[TDM]], ["allocate", "preempt"]),
     )
-    assert sorted(scene.cycle().evicted) == _evicted(case["evicted"])
+    assert sorted(scenario.cycle().evicted) == _evicted(case["evicted"])
 
 
 @_cases("budgets")
@@ -272,13 +272,15 @@ def test_budgets(case: Raw) -> None:
         ["ns", f"a-{number}", "" if state == "Pending" else "n1", state, 1, 0, "a"]
         for number, state in enumerate(states)
     ]
-    scene = Scene({"nodes": [_node("n1")], "podgroups": _groups(case, [["a-0"]]), "pods": pods})
-    assert budget(scene.state.jobs["ns/a"]) == case["expect"]
+    scenario = Scenario(
+        {"nodes": [_node("n1")], "podgroups": _groups(case, [["a-0"]]), "pods": pods}
+    )
+    assert budget(scenario.state.jobs["ns/a"]) == case["expect"]
 
 
 def test_the_owner_of_a_budget_that_cannot_be_read_is_reported() -> None:
     pods = [["a-0", "n1"]]
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", "rz2")],
             "podgroups": _groups({"annotations": {"volcano.sh/jdb-min-available": "half"}}, pods),
@@ -286,7 +288,7 @@ def test_the_owner_of_a_budget_that_cannot_be_read_is_reported() -> None:
         },
         config_text([[TDM]], ["shuffle"]),
     )
-    told = [each for each in scene.cycle().events if each.reason == "InvalidDisruptionBudget"]
+    told = [each for each in scenario.cycle().events if each.reason == "InvalidDisruptionBudget"]
     assert [(each.kind, each.name) for each in told] == [("PodGroup", "a")]
     assert "jdb-min-available must be a number of pods such as 2 or a percentage" in told[0].message
 
@@ -294,9 +296,9 @@ def test_the_owner_of_a_budget_that_cannot_be_read_is_reported() -> None:
 # -- gangs -----------------------------------------------------------------------------------
 
 
-def _gangs() -> Scene:
+def _gangs() -> Scenario:
     may_go = {"annotations": {"volcano.sh/preemptable": "true"}}
-    return Scene(
+    return Scenario(
         {
             "nodes": [_node("n1", cpu=2)],
             "podgroups": [
@@ -314,15 +316,15 @@ def test_gangs_that_may_be_evicted_come_last() -> None:
 
 
 def test_gangs_that_may_be_evicted_do_not_starve() -> None:
-    scene = _gangs()
-    session = open_session(scene)
-    starving = [key for key, job in scene.state.jobs.items() if session.is_starving(job)]
+    scenario = _gangs()
+    session = open_session(scenario)
+    starving = [key for key, job in scenario.state.jobs.items() if session.is_starving(job)]
     assert starving == ["ns/b"]
 
 
 @pytest.mark.parametrize(("minimum", "keeps"), [(2, True), (3, False)])
 def test_a_gang_keeps_its_promises_if_they_are_enough(minimum: int, keeps: bool) -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [_node("n1", cpu=2)],
             "podgroups": [["ns", "a", "default", minimum, "Inqueue"]],
@@ -334,7 +336,7 @@ def test_a_gang_keeps_its_promises_if_they_are_enough(minimum: int, keeps: bool)
         },
         config_text([[{"gang": ["JobReady"]}, TDM]], ["allocate"]),
     )
-    assert bool(scene.cycle().pipelined) is keeps
+    assert bool(scenario.cycle().pipelined) is keeps
 
 
 # -- configuration ---------------------------------------------------------------------------
@@ -359,10 +361,10 @@ def test_a_zone_without_a_name_is_ignored_with_a_warning() -> None:
 
 def test_a_session_opens_at_any_moment() -> None:
     """Around the change of clocks in Oslo, on 31 March 2024."""
-    scene = _evening("Europe/Oslo")
-    scene.state.settle()
+    scenario = _evening("Europe/Oslo")
+    scenario.state.settle()
     for hour in range(72):
         now = 1_711_756_800.0 + hour * HOUR
-        session = opening.open_session(scene.state, scene.config, now)
-        assert scene.state.changes[-1] > now
+        session = opening.open_session(scenario.state, scenario.config, now)
+        assert scenario.state.changes[-1] > now
         session.close()

@@ -8,20 +8,27 @@ from pumice.api.meta import format_time
 from pumice.api.quantities import parse_milli
 from pumice.scheduler.model.axis import CPU
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import NOW, Scene, case_id, config_text, load_cases, pod_group
+from tests.unit.scheduler.scenarios import (
+    NOW,
+    Scenario,
+    case_id,
+    config_text,
+    load_cases,
+    pod_group,
+)
 
 
 @pytest.mark.parametrize("case", load_cases("votes.yaml", "overcommit"), ids=case_id)
 def test_overcommit(case: dict[str, Any]) -> None:
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 2, "4Gi"], ["n2", 4, "16Gi"]],
             "podgroups": [["ns", "g", "default", 1, "Inqueue", {"minRes": case["minRes"]}]],
         },
         config_text([[{"overcommit": None, "args": {"overcommit-factor": case["factor"]}}]]),
     )
-    session = open_session(scene)
-    job = scene.state.jobs["ns/g"]
+    session = open_session(scenario)
+    job = scenario.state.jobs["ns/g"]
     session.enter(job)
     refusal = session.why_not_enqueueable(job)
     assert (refusal is None) is case["expect"]
@@ -31,7 +38,7 @@ def test_overcommit(case: dict[str, Any]) -> None:
 def test_sla(case: dict[str, Any]) -> None:
     given = {} if case["argument"] is None else {"sla-waiting-time": case["argument"]}
     hour = {"annotations": {"sla-waiting-time": "1h"}}
-    scene = Scene(
+    scenario = Scenario(
         {
             "podgroups": [
                 ["ns", "job2", "default", 1, "Pending", hour],
@@ -41,8 +48,8 @@ def test_sla(case: dict[str, Any]) -> None:
         },
         config_text([[{"sla": None, "args": given}]]),
     )
-    session = open_session(scene)
-    one, two = scene.state.jobs["ns/job1"], scene.state.jobs["ns/job2"]
+    session = open_session(scenario)
+    one, two = scenario.state.jobs["ns/job1"], scenario.state.jobs["ns/job2"]
     assert (session.job_key(one) < session.job_key(two)) is case["order"]
     assert (session.why_not_enqueueable(two) is None) is case["enqueueable"]
 
@@ -50,7 +57,7 @@ def test_sla(case: dict[str, Any]) -> None:
 def test_the_own_annotation_of_volcano_goes_first() -> None:
     own = {"volcano.sh/sla-waiting-time": "2m", "sla-waiting-time": "1m"}
     plain = {"sla-waiting-time": "0s"}
-    scene = Scene(
+    scenario = Scenario(
         {
             "podgroups": [
                 ["ns", "a", "default", 1, "Pending", {"annotations": own}],
@@ -59,31 +66,31 @@ def test_the_own_annotation_of_volcano_goes_first() -> None:
         },
         config_text([[{"sla": None, "args": {"sla-waiting-time": "5m"}}]]),
     )
-    session = open_session(scene)
-    keys = [session.job_key(scene.state.jobs[f"ns/{name}"])[0] for name in "ab"]
+    session = open_session(scenario)
+    keys = [session.job_key(scenario.state.jobs[f"ns/{name}"])[0] for name in "ab"]
     assert keys == [(0, 120.0), (0, 300.0)]
 
 
 def test_a_gang_whose_waiting_time_ends_is_let_in_at_that_moment() -> None:
     """Nothing else happens, and no cycle runs before."""
     needs = {"minRes": {"cpu": 50}, "created": _at(0)}
-    scene = Scene(
+    scenario = Scenario(
         {"podgroups": [["ns", "g", "default", 1, "Pending", needs]]},
         config_text([[{"sla": None, "args": {"sla-waiting-time": "3m"}}], ["overcommit"]]),
     )
     for _ in range(3):
-        scene.cycle()
-    cycles = scene.state.cycles
-    scene.cycle(NOW + 179)
-    assert (scene.state.cycles, scene.phase("ns/g")) == (cycles, "Pending")
-    scene.cycle(NOW + 180)
-    assert (scene.state.cycles, scene.phase("ns/g")) == (cycles + 1, "Inqueue")
+        scenario.cycle()
+    cycles = scenario.state.cycles
+    scenario.cycle(NOW + 179)
+    assert (scenario.state.cycles, scenario.phase("ns/g")) == (cycles, "Pending")
+    scenario.cycle(NOW + 180)
+    assert (scenario.state.cycles, scenario.phase("ns/g")) == (cycles + 1, "Inqueue")
 
 
 @pytest.mark.parametrize("waiting", ["3m", "1h"])
 def test_a_gang_whose_waiting_time_ended_keeps_the_places_that_it_finds(waiting: str) -> None:
     """Too few places for its minimum, on which a later gang would fit."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n", 2, "8Gi"]],
             "podgroups": [["ns", "big", "default", 3, "Inqueue", {"created": _at(0)}]],
@@ -94,12 +101,12 @@ def test_a_gang_whose_waiting_time_ended_keeps_the_places_that_it_finds(waiting:
         ),
     )
     for _ in range(3):
-        scene.cycle()
-    scene.cycle(NOW + 180)
+        scenario.cycle()
+    scenario.cycle(NOW + 180)
     small = ["ns", "small", "default", 1, "Inqueue", {"created": _at(181)}]
-    scene.state.set_pod_group(pod_group(small))
-    scene.add_pod(["ns", "small-0", "", "Pending", 1, 0, "small", {}])
-    binds = scene.cycle(NOW + 181).binds or scene.cycle(NOW + 182).binds
+    scenario.state.set_pod_group(pod_group(small))
+    scenario.add_pod(["ns", "small-0", "", "Pending", 1, 0, "small", {}])
+    binds = scenario.cycle(NOW + 181).binds or scenario.cycle(NOW + 182).binds
     assert binds == ({} if waiting == "3m" else {"ns/small-0": "n"})
 
 
@@ -112,9 +119,9 @@ def test_a_gang_that_needs_what_no_node_has_does_not_enter() -> None:
         "nodes": [["n", 8, "8Gi"]],
         "podgroups": [["ns", "g", "default", 1, "", {"minRes": {"cpu": 1, "example.com/x": 1}}]],
     }
-    scene = Scene(case, config_text([["overcommit"]], ["enqueue"]))
-    result = scene.cycle()
-    assert scene.phase("ns/g") == "Pending"
+    scenario = Scenario(case, config_text([["overcommit"]], ["enqueue"]))
+    result = scenario.cycle()
+    assert scenario.phase("ns/g") == "Pending"
     assert "no node has example.com/x" in result.pending["ns/g"].message
 
 
@@ -128,8 +135,8 @@ def test_what_pods_hold_beyond_the_minimum(case: dict[str, Any]) -> None:
         for n, kind in enumerate(case["tasks"])
     ]
     group = ["ns", "g", "default", 1, "Running", {"minRes": minimum}]
-    scene = Scene({"podgroups": [group], "pods": pods})
-    assert _amounts(scene, "elastic") == _milli(case["expect"])
+    scenario = Scenario({"podgroups": [group], "pods": pods})
+    assert _amounts(scenario, "elastic") == _milli(case["expect"])
 
 
 @pytest.mark.parametrize("case", load_cases("votes.yaml", "remainder"), ids=case_id)
@@ -139,14 +146,16 @@ def test_what_a_gang_in_its_queue_may_still_take(case: dict[str, Any]) -> None:
     pods = [["ns", "g-0", "n", "Running", cpu, memory, "g", {"resources": holds}]]
     group = ["ns", "g", "default", 1, "Inqueue", {"minRes": case["minRes"]}]
     nodes = [["n", 8, "8Gi", {"resources": {"gpu": 8}}]]
-    scene = Scene({"nodes": nodes, "podgroups": [group], "pods": pods if case["holds"] else []})
-    assert _amounts(scene, "reserved") == _milli(case["expect"])
+    scenario = Scenario(
+        {"nodes": nodes, "podgroups": [group], "pods": pods if case["holds"] else []}
+    )
+    assert _amounts(scenario, "reserved") == _milli(case["expect"])
 
 
-def _amounts(scene: Scene, kind: str) -> dict[str, int]:
-    scene.state.settle()
-    shares = scene.state.shares
-    return scene.state.axis.amounts(getattr(shares, kind)[shares.rows["default"]])
+def _amounts(scenario: Scenario, kind: str) -> dict[str, int]:
+    scenario.state.settle()
+    shares = scenario.state.shares
+    return scenario.state.axis.amounts(getattr(shares, kind)[shares.rows["default"]])
 
 
 def _milli(amounts: dict[str, Any]) -> dict[str, int]:
@@ -155,7 +164,7 @@ def _milli(amounts: dict[str, Any]) -> dict[str, int]:
 
 def test_gangs_that_enter_without_pods_count_once_they_have_them() -> None:
     """PRP-7: what the pods of a gang hold is not reserved for it as well, even before they are bound."""
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [["n1", 4, "8Gi"]],
             "queues": [["q1", {"capability": {"cpu": 4, "memory": "8Gi"}}]],
@@ -166,10 +175,10 @@ def test_gangs_that_enter_without_pods_count_once_they_have_them() -> None:
         },
         config_text([[{"proportion": ["Allocatable", "Overused", "JobEnqueued"]}]]),
     )
-    assert len(scene.cycle().binds) == 3
+    assert len(scenario.cycle().binds) == 3
     later = ["ns1", "pgB", "q1", 1, "Pending", {"minRes": {"cpu": 1, "memory": "1Gi"}}]
-    scene.state.set_pod_group(pod_group(later))
-    scene.add_pod(["ns1", "pB1", "", "Pending", 1, "1Gi", "pgB", {}])
-    assert scene.cycle().binds == {"ns1/pB1": "n1"}
-    scene.state.settle()
-    assert scene.state.shares.reserved[:, CPU].sum() == 0
+    scenario.state.set_pod_group(pod_group(later))
+    scenario.add_pod(["ns1", "pB1", "", "Pending", 1, "1Gi", "pgB", {}])
+    assert scenario.cycle().binds == {"ns1/pB1": "n1"}
+    scenario.state.settle()
+    assert scenario.state.shares.reserved[:, CPU].sum() == 0

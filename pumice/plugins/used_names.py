@@ -11,12 +11,12 @@ from weakref import ref
 
 from pumice.api.jobs import Job
 
-__all__ = ["Taken", "taken"]
+__all__ = ["UsedNames", "used_names"]
 
 _MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath", "devicePath")}
 
 
-class Taken(NamedTuple):
+class UsedNames(NamedTuple):
     """Names that the templates use, one on each line.
 
     Attributes:
@@ -53,10 +53,10 @@ class _Last:
     The reference is weak, because a Job takes a hundred times the memory of this data.
     """
 
-    found: tuple[Callable[[], Job | None], Taken] = lambda: None, Taken("", "", "", False)
+    found: tuple[Callable[[], Job | None], UsedNames] = lambda: None, UsedNames("", "", "", False)
 
 
-def taken(job: Job) -> Taken:
+def used_names(job: Job) -> UsedNames:
     """Names that the templates of a Job use; invalid entries are skipped."""
     known, found = _Last.found
     if known() is not job:
@@ -65,7 +65,7 @@ def taken(job: Job) -> Taken:
     return found
 
 
-def _gathered(job: Job) -> Taken:
+def _gathered(job: Job) -> UsedNames:
     variables: list[Any] = []
     volumes: list[Any] = []
     mounts: list[Any] = []
@@ -88,7 +88,7 @@ def _gathered(job: Job) -> Taken:
                     mounts += found
                 if type(found := get("volumeDevices")) is list:
                     devices += found
-    return Taken(
+    return UsedNames(
         _lines(variables, "name"),
         _lines(volumes, "name"),
         _lines(mounts, "mountPath", "/\n") + _lines(devices, "devicePath", "/\n"),

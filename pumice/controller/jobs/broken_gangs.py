@@ -12,12 +12,12 @@ from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import Pod, PodCondition
 from pumice.controller.podgroups import phase_of
 
-__all__ = ["is_torn", "told_at"]
+__all__ = ["is_broken", "reported_at"]
 
 _UNKNOWN = "Unknown"
 
 
-def is_torn(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
+def is_broken(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
     """Whether a Job's gang has lost pods and the scheduler finds no room for others.
 
     Args:
@@ -32,7 +32,7 @@ def is_torn(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
     )
 
 
-def told_at(group: Raw) -> float | None:
+def reported_at(group: Raw) -> float | None:
     """When the scheduler last changed its report about a gang, in UNIX seconds."""
     conditions = (group.get("status") or {}).get("conditions") or ()
     times = [parse_time(each.get("lastTransitionTime")) for each in conditions]
@@ -55,7 +55,7 @@ def _is_outdated(group: Raw, pods: Sequence[Pod]) -> bool:
     Pods of a gang are bound one after the other, and its phase is written after them. Times have whole seconds, so the
     group's counters show what was placed within the same second.
     """
-    since = told_at(group)
+    since = reported_at(group)
     placed_at = [parse_time(each.last_transition_time) for each in map(_placing, pods) if each]
     last = max(filter(None, placed_at), default=None)
     if since is None or last is None or last != since:

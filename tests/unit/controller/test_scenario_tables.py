@@ -1,9 +1,9 @@
-"""Stories of one Job, told by the case tables: what happens around it, step by step, and how it stands then.
+"""Scenarios of one Job, told by the case tables: what happens around it, step by step, and how it stands then.
 
-A story is about Job train with task worker of two pods, unless `tasks` says otherwise; fields of its spec stand beside (`strict` is not one: Jobs are then counted as Volcano does). It starts
+A scenario is about Job train with task worker of two pods, unless `tasks` says otherwise; fields of its spec stand beside (`strict` is not one: Jobs are then counted as Volcano does). It starts
 when its pods run; `from: admitted` starts when they are there and do not run, `from: nothing` before the group may enqueue.
 
-Steps are what `World` can do (`run`, `fail`, `vanish`, …) with the names that it takes; after each of them the controller looks
+Steps are what `FakeCluster` can do (`run`, `fail`, `vanish`, …) with the names that it takes; after each of them the controller looks
 until nothing is left to do. `wait` lets seconds pass. `linger` does too, and pods that are being removed stay meanwhile.
 """
 
@@ -18,21 +18,21 @@ from pumice.controller.jobs.subject import read
 from pumice.controller.owners import controller_reference
 from tests.kit.builders import job, task
 from tests.kit.tables import table
-from tests.unit.controller.world import START, World
+from tests.unit.controller.fake_cluster import START, FakeCluster
 
 Raw = dict[str, Any]
 
-TOLD_APART = {"id", "from", "tasks", "put", "strict", "steps", "expect"}
-STORIES: list[Raw] = [
-    story
+RESERVED_KEYS = {"id", "from", "tasks", "put", "strict", "steps", "expect"}
+SCENARIOS: list[Raw] = [
+    scenario
     for name in ("delays", "endings", "retries", "syncing")
-    for story in table(f"controller/{name}")
+    for scenario in table(f"controller/{name}")
 ]
 WAITING: list[Raw] = table("controller/waiting")
 
 
-class Told(World):
-    """A world with the further steps of the tables."""
+class ScenarioCluster(FakeCluster):
+    """A cluster with the further steps of the tables."""
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -86,76 +86,78 @@ class Told(World):
         return {key: obj["metadata"]["uid"] for key, obj in self.objects.items()}
 
 
-def _world(story: Raw) -> Told:
+def _cluster(scenario: Raw) -> ScenarioCluster:
     tasks = [
         task(name, **({"replicas": given} if isinstance(given, int) else given))
-        for name, given in story.get("tasks", {"worker": 2}).items()
+        for name, given in scenario.get("tasks", {"worker": 2}).items()
     ]
-    spec = {key: value for key, value in story.items() if key not in TOLD_APART}
-    world = Told(job("train", tasks, uid="u1", **spec), strict=story.get("strict", False))
-    for kind, given in story.get("put", {}).items():
+    spec = {key: value for key, value in scenario.items() if key not in RESERVED_KEYS}
+    cluster = ScenarioCluster(
+        job("train", tasks, uid="u1", **spec), strict=scenario.get("strict", False)
+    )
+    for kind, given in scenario.get("put", {}).items():
         if kind == POD_GROUP.kind:
-            _put(world, kind, given)
+            _put(cluster, kind, given)
         else:
-            world.claim(given["name"])
-    world.settle()
-    if story.get("from") != "nothing":
-        world.objects[POD_GROUP, "train-u1"]["status"] = {"phase": "Inqueue"}
-        world.settle()
-    if "from" not in story:
-        world.run()
-        world.settle()
-    return world
+            cluster.claim(given["name"])
+    cluster.settle()
+    if scenario.get("from") != "nothing":
+        cluster.objects[POD_GROUP, "train-u1"]["status"] = {"phase": "Inqueue"}
+        cluster.settle()
+    if "from" not in scenario:
+        cluster.run()
+        cluster.settle()
+    return cluster
 
 
-def _put(world: World, kind: str, given: Raw) -> None:
-    owner = controller_reference(read(world.job).metadata)
+def _put(cluster: FakeCluster, kind: str, given: Raw) -> None:
+    owner = controller_reference(read(cluster.job).metadata)
     meta = {"name": given["name"], "namespace": "default", "ownerReferences": [owner]}
     head = {"apiVersion": POD_GROUP.api_version, "kind": kind, "metadata": meta}
-    world.put(head | {key: value for key, value in given.items() if key != "name"})
+    cluster.put(head | {key: value for key, value in given.items() if key != "name"})
 
 
-def _step(world: Told, step: Raw) -> None:
+def _step(cluster: ScenarioCluster, step: Raw) -> None:
     ((verb, given),) = step.items()
     arguments = given if isinstance(given, list) else [given]
     if verb == "vanish":
         for name in arguments:
-            world.vanish(name)
+            cluster.vanish(name)
     elif verb == "failed":
-        world.fail(*arguments)  # and the controller has not looked yet
+        cluster.fail(*arguments)  # and the controller has not looked yet
         return
     else:
-        getattr(world, f"{verb}_" if verb == "is" else verb)(*arguments)
+        getattr(cluster, f"{verb}_" if verb == "is" else verb)(*arguments)
     if verb == "evict":
-        world.look()
+        cluster.look()
     elif verb != "linger":
-        world.settle()
+        cluster.settle()
 
 
-def _left(world: Told, kind: str) -> list[str]:
+def _left(cluster: ScenarioCluster, kind: str) -> list[str]:
     return [
         obj["metadata"]["name"]
-        for obj in world.objects.values()
+        for obj in cluster.objects.values()
         if obj["kind"] == kind and not obj["metadata"].get("deletionTimestamp")
     ]
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["id"])
-def test_story(story: Raw) -> None:
-    world = _world(story)
-    before = world.uids()
-    for step in story.get("steps", ()):
-        _step(world, step)
-    now = world.uids()
-    expect = dict(story["expect"])
-    assert world.phase == expect.pop("phase", world.phase)
-    assert world.reason[0] == expect.pop("reason", world.reason[0])
-    assert expect.pop("message", "") in world.reason[1]
-    assert world.status.get("retryCount", 0) == expect.pop(
-        "retries", world.status.get("retryCount", 0)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["id"])
+def test_scenario(scenario: Raw) -> None:
+    cluster = _cluster(scenario)
+    before = cluster.uids()
+    for step in scenario.get("steps", ()):
+        _step(cluster, step)
+    now = cluster.uids()
+    expect = dict(scenario["expect"])
+    assert cluster.phase == expect.pop("phase", cluster.phase)
+    assert cluster.reason[0] == expect.pop("reason", cluster.reason[0])
+    assert expect.pop("message", "") in cluster.reason[1]
+    assert cluster.status.get("retryCount", 0) == expect.pop(
+        "retries", cluster.status.get("retryCount", 0)
     )
     for kind, names in expect.pop("left", {}).items():
-        assert sorted(_left(world, kind)) == names, kind
+        assert sorted(_left(cluster, kind)) == names, kind
     for kind, name in expect.pop("kept", {}).items():
         (key,) = [key for key in before if (key[0].kind, key[1]) == (kind, name)]
         assert now[key] == before[key], kind
@@ -164,43 +166,43 @@ def test_story(story: Raw) -> None:
     ]
     assert replaced == expect.pop("replaced", replaced)
     for field, number in expect.pop("counts", {}).items():
-        assert world.status.get(field, 0) == number, field
+        assert cluster.status.get(field, 0) == number, field
     for field, value in expect.pop("group", {}).items():
-        assert world.group is not None
-        assert world.group["spec"][field] == value
+        assert cluster.group is not None
+        assert cluster.group["spec"][field] == value
     if (marks := expect.pop("marks", None)) is not None:
-        stored = world.status.get("controlledResources", {})
+        stored = cluster.status.get("controlledResources", {})
         assert {k: v for k, v in stored.items() if not k.startswith("pumice.dev/")} == marks
     if (messages := expect.pop("executed", None)) is not None:
-        executed = [each.message for each in world.events if each.reason == "ExecuteAction"]
+        executed = [each.message for each in cluster.events if each.reason == "ExecuteAction"]
         assert executed == messages
     for note, text in expect.pop("noted", {}).items():
-        assert world.status.get("controlledResources", {}).get(f"pumice.dev/{note}") == text, note
+        assert cluster.status.get("controlledResources", {}).get(f"pumice.dev/{note}") == text, note
     if (claims := expect.pop("claims", None)) is not None:
-        for pod in world.of(POD):
+        for pod in cluster.of(POD):
             sources = [each["persistentVolumeClaim"] for each in pod["spec"]["volumes"]]
             assert [each["claimName"] for each in sources] == claims
     if (seconds := expect.pop("asks_again", None)) is not None:
-        world.requeues.clear()
-        world.look()
-        assert min(world.requeues) == seconds
+        cluster.requeues.clear()
+        cluster.look()
+        assert min(cluster.requeues) == seconds
     assert expect == {}, "all that is expected is looked at"
 
 
 @pytest.mark.parametrize("case", WAITING, ids=lambda case: case["id"])
 def test_what_the_scheduler_says_reaches_the_user(case: Raw) -> None:
-    world = World(job("train", [task("worker", 2)], uid="u1"))
-    world.settle()
-    assert world.group is not None
-    world.group["status"] = {
+    cluster = FakeCluster(job("train", [task("worker", 2)], uid="u1"))
+    cluster.settle()
+    assert cluster.group is not None
+    cluster.group["status"] = {
         "phase": "Pending",
         "conditions": [_condition(*each) for each in case["conditions"]],
     }
-    world.touch(world.group)
-    world.settle()
-    assert [f"{each.type} {each.reason}: {each.message}" for each in world.events] == case["told"]
-    assert world.reason[0] == case["reason"]
-    assert case.get("message", "") in world.reason[1]
+    cluster.touch(cluster.group)
+    cluster.settle()
+    assert [f"{each.type} {each.reason}: {each.message}" for each in cluster.events] == case["told"]
+    assert cluster.reason[0] == case["reason"]
+    assert case.get("message", "") in cluster.reason[1]
 
 
 def _condition(type_: str, second: int, message: str, status: str = "True") -> Raw:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.controller.jobs.happenings import happenings
+from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.situation import situation
 from pumice.plugins import builtin
@@ -32,7 +32,7 @@ def test_events(case: Raw) -> None:
         job=job, pods=pods(case), group=_group(case["group"]) if "group" in case else None
     )
     known = situation(observed, builtin(), 0.0, DEFAULT)
-    found = list(happenings(known.job, known.pods, known.job_pods, observed.group))
+    found = list(job_events(known.job, known.pods, known.job_pods, observed.group))
     wanted = case["events"]
     assert [each.event for each in found] == [each["event"] for each in wanted]
     for request, fields in zip(found, wanted, strict=True):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.jobs import Job, JobSpec, Task
-from pumice.plugins.taken import taken
+from pumice.plugins.used_names import used_names
 from tests.kit.builders import Raw
 
 NAMES = st.sampled_from(["A", "AB", "B", "a\nb", "VC_X_NUM", "", 1, None, True])
@@ -40,7 +40,7 @@ def dicts(found: Any) -> list[Raw]:
 @given(st.lists(SPECS, max_size=3))
 def test_nothing_that_is_there_is_overlooked(specs: list[Raw]) -> None:
     job = Job(spec=JobSpec(tasks=[Task(name="t", template={"spec": spec}) for spec in specs]))
-    found = taken(job)
+    found = used_names(job)
     for spec in specs:
         for volume in dicts(spec.get("volumes")):
             if isinstance(name := volume.get("name"), str):
@@ -61,17 +61,17 @@ def test_every_job_is_asked_for_itself() -> None:
         for name in ("one", "other")
     )
     for _ in range(2):
-        assert taken(one).may_have("one", ())
-        assert not taken(one).may_have("other", ())
-        assert not taken(other).may_have("one", ["/data"])
-        assert taken(other).may_have("other", ())
-    assert not taken(one).may_set(["TF_CONFIG"])
-    assert not taken(one).may_set_any("VC_")
+        assert used_names(one).may_have("one", ())
+        assert not used_names(one).may_have("other", ())
+        assert not used_names(other).may_have("one", ["/data"])
+        assert used_names(other).may_have("other", ())
+    assert not used_names(one).may_set(["TF_CONFIG"])
+    assert not used_names(one).may_set_any("VC_")
 
 
 def test_a_job_is_freed_when_its_review_ends() -> None:
     job = Job(spec=JobSpec(tasks=[Task(name="t", template={"spec": {}})]))
-    taken(job)
+    used_names(job)
     held = ref(job)
     del job
     assert held() is None

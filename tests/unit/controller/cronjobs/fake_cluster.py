@@ -56,7 +56,7 @@ class Happened:
     writes: int = 0
 
 
-class World:
+class FakeCluster:
     """What is stored."""
 
     def __init__(self, case: Raw) -> None:

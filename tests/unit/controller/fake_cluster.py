@@ -44,7 +44,7 @@ class StoppedError(Exception):
     """The controller was killed before this write."""
 
 
-class World:
+class FakeCluster:
     """The Job, everything around it, and what the controller did."""
 
     def __init__(self, job: Raw, *, registry: Registry | None = None, strict: bool = False) -> None:

@@ -15,18 +15,18 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import Pod
+from pumice.controller.jobs.broken_gangs import is_broken, reported_at
 from pumice.controller.jobs.job_pods import JobPods, version_of
 from pumice.controller.jobs.lifetimes import container_statuses, ended, ran, started
 from pumice.controller.jobs.phases import SYNC_JOB
 from pumice.controller.jobs.pods import partition_of
 from pumice.controller.jobs.policies import TASK_COMPLETED, PolicyRequest, choose, concerns
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
-from pumice.controller.jobs.torn import is_torn, told_at
 
-__all__ = ["completed", "evicted", "happenings"]
+__all__ = ["completed", "evicted", "job_events"]
 
 
-def happenings(
+def job_events(
     job: Job, pods: Sequence[Pod], job_pods: JobPods, group: Raw | None, *, pending: bool = True
 ) -> Iterator[PolicyRequest]:
     """Facts about a Job that may require an action, pods first.
@@ -52,7 +52,7 @@ def happenings(
     for task in job.tasks:
         yield from _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
         yield from _of_containers(task, by_task[task.name])
-    if group is not None and is_torn(group, job, by_task):
+    if group is not None and is_broken(group, job, by_task):
         yield _of_group(group)
 
 
@@ -161,7 +161,7 @@ def _of_group(group: Raw) -> PolicyRequest:
     return PolicyRequest(
         event="Unknown",
         version=int(text) if text.isascii() and text.isdigit() else None,
-        since=told_at(group),
+        since=reported_at(group),
         detail="part of the gang runs and the rest cannot be placed",
     )
 

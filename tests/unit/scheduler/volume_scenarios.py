@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 Raw = dict[str, Any]
 
@@ -96,12 +96,12 @@ def pod_volumes(mounted: list[Any]) -> list[Raw]:
     ]
 
 
-def scene_of(case: Raw, plugins: list[list[Any]] | None = None) -> Scene:
-    """The scene of a case."""
+def scenario_of(case: Raw, plugins: list[list[Any]] | None = None) -> Scenario:
+    """The scenario of a case."""
     volumes: Raw = {f"local-{name}": ["local", 10, name] for name in ("n1", "n2", "n3")}
     volumes |= case.get("volumes", {})
     arguments = dict.fromkeys(case.get("disabled", ()), False)
-    scene = Scene(
+    scenario = Scenario(
         {
             "nodes": [node_row("n1", "a"), node_row("n2", "b"), node_row("n3", "b")],
             "storage_classes": storage_classes(),
@@ -118,41 +118,41 @@ def scene_of(case: Raw, plugins: list[list[Any]] | None = None) -> Scene:
     for name, (where, cpu, *mounted) in case.get("running", {}).items():
         spec = {"volumes": pod_volumes(mounted)}
         row = ["ns", name, where, "Running", cpu, "1Gi", "running", {"spec": spec}]
-        scene.add_pod(row)
+        scenario.add_pod(row)
     for name, mounted in case.get("pods", {}).items():
-        add_pod(scene, name, mounted)
-    return scene
+        add_pod(scenario, name, mounted)
+    return scenario
 
 
-def add_pod(scene: Scene, name: str, mounted: list[Any], group: str = "pg") -> None:
+def add_pod(scenario: Scenario, name: str, mounted: list[Any], group: str = "pg") -> None:
     """Add a pod of a gang that waits and mounts claims."""
     spec = {"volumes": pod_volumes(mounted)}
-    scene.add_pod(
+    scenario.add_pod(
         ["ns", name, "", "Pending", 1, "1Gi", group, {"spec": spec, "uid": f"uid-{name}"}]
     )
 
 
-def choices(scene: Scene) -> dict[str, str]:
+def choices(scenario: Scenario) -> dict[str, str]:
     """What claims are to be bound to: a volume, or `+node` for one to be provisioned."""
     found: dict[str, str] = {}
-    for task in scene.state.tasks.values():
-        for key, choice in scene.state.claims.choices(task).items():
+    for task in scenario.state.tasks.values():
+        for key, choice in scenario.state.claims.choices(task).items():
             found[key.removeprefix("ns/")] = choice.volume or f"+{choice.node}"
     return found
 
 
-def bind_claims(scene: Scene) -> None:
+def bind_claims(scenario: Scenario) -> None:
     """Bind every claim for which something has been chosen, as a controller of volumes would."""
-    for name, chosen in sorted(choices(scene).items()):
-        old = scene.state.claims._claims[f"ns/{name}"]
+    for name, chosen in sorted(choices(scenario).items()):
+        old = scenario.state.claims._claims[f"ns/{name}"]
         raw = msgspec.to_builtins(old)
         volume_name = chosen
         if chosen.startswith("+"):
             volume_name = f"pv-{name}"
             made = volume(old.storage_class, 10, chosen[1:], {"claimRef": {"namespace": "ns", "name": name, "uid": old.metadata.uid}}, None, "Bound")  # fmt: skip
-            scene.state.set_volume(
+            scenario.state.set_volume(
                 msgspec.convert({"metadata": {"name": volume_name}, **made}, PersistentVolume)
             )
         raw["spec"]["volumeName"] = volume_name
         raw["status"] = {"phase": "Bound"}
-        scene.state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
+        scenario.state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.kit.builders import job, task
-from tests.unit.controller.world import World
+from tests.unit.controller.fake_cluster import FakeCluster
 
 Raw = dict[str, Any]
 
@@ -12,21 +12,21 @@ def a_job(*tasks: Raw, **fields: Any) -> Raw:
     return job("train", list(tasks) or [task("worker", 2, cpu="1")], uid="u1", **fields)
 
 
-def running(*tasks: Raw, **fields: Any) -> World:
+def running(*tasks: Raw, **fields: Any) -> FakeCluster:
     """A Job whose pods all run."""
-    world = World(a_job(*tasks, **fields))
-    world.settle()
-    world.admit()
-    world.settle()
-    world.run()
-    world.settle()
-    assert world.phase == "Running"
-    return world
+    cluster = FakeCluster(a_job(*tasks, **fields))
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
+    assert cluster.phase == "Running"
+    return cluster
 
 
 def policy(event: str, action: str, **fields: Any) -> Raw:
     return {"event": event, "action": action} | fields
 
 
-def words(world: World) -> list[str]:
-    return [event.reason for event in world.events]
+def words(cluster: FakeCluster) -> list[str]:
+    return [event.reason for event in cluster.events]

@@ -1,4 +1,4 @@
-"""Clusters from rows: a case names nodes, queues, gangs and pods, a scene runs cycles over them.
+"""Clusters from rows: a case names nodes, queues, gangs and pods, a scenario runs cycles over them.
 
 Rows are those of the case files:
 
@@ -253,7 +253,7 @@ def expand(row: Raw) -> list[list[Any]]:
 _SET_FIELDS = ("pg", "role", "count", "cpu", "memory", "ns")
 
 
-class Scene:
+class Scenario:
     """A cluster of a case, and cycles over it."""
 
     def __init__(self, case: Raw, config: Config | str | None = None, **state: Any) -> None:

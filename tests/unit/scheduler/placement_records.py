@@ -12,9 +12,9 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.topology.buckets import Buckets
 from pumice.scheduler.view import SessionView
-from tests.unit.scheduler.scenes import Scene, config_text, with_plugins
+from tests.unit.scheduler.scenarios import Scenario, config_text, with_plugins
 
-__all__ = ["Step", "Story", "tell", "topology_job"]
+__all__ = ["PlacementRecord", "Step", "record_placement", "topology_job"]
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Step:
 
 
 @dataclass
-class Story:
+class PlacementRecord:
     """How a job was placed.
 
     Attributes:
@@ -102,14 +102,14 @@ def topology_job(
     }
 
 
-def tell(
+def record_placement(
     case: dict[str, Any],
     *,
     arguments: dict[str, Any] | None = None,
     others: tuple[Any, ...] = (),
-) -> Story:
+) -> PlacementRecord:
     """Place the job of a case with the real plugin and write down what it said."""
-    story = Story()
+    record = PlacementRecord()
 
     class Recorded(TaskTopologyPlugin):
         def open(self, session: SessionView, register: Registrar) -> None:
@@ -118,26 +118,26 @@ def tell(
                 self._remember(buckets)
 
         def _remember(self, buckets: Buckets) -> None:
-            story.buckets = [[_short(pod) for pod in bucket.pending] for bucket in buckets.all]
-            story.weights = [bucket.weight for bucket in buckets.all]
-            story.largest = buckets.largest
+            record.buckets = [[_short(pod) for pod in bucket.pending] for bucket in buckets.all]
+            record.weights = [bucket.weight for bucket in buckets.all]
+            record.largest = buckets.largest
 
         def score(self, task: TaskInfo, rows: Rows) -> Floats | None:
             scores = super().score(task, rows)
             values = [0.0] * len(rows) if scores is None else scores.tolist()
             names = self._session.node_names
-            story.steps.append(Step(_short(task.key), dict(zip(names, values, strict=True))))
+            record.steps.append(Step(_short(task.key), dict(zip(names, values, strict=True))))
             return scores
 
     spec = PluginSpec(SPEC.name, SPEC.summary, Recorded, SPEC.arguments)
     text = config_text(
         [["gang", *others, {"task-topology": None, "args": arguments or {}}]], ["allocate"]
     )
-    scene = Scene(case, load_config(text, with_plugins(builtin_registry(), spec)))
-    result = scene.cycle()
-    for step in story.steps:
+    scenario = Scenario(case, load_config(text, with_plugins(builtin_registry(), spec)))
+    result = scenario.cycle()
+    for step in record.steps:
         step.node = result.binds.get(f"ns/job-{step.pod}", "")
-    return story
+    return record
 
 
 def _short(key: str) -> str:
