@@ -42,7 +42,7 @@ from benchmarks.scheduling_work import (
 from pumice.cli.processes.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.opening import Step
-from pumice.scheduler.worker.settings import PACE
+from pumice.scheduler.worker.settings import DELAYS
 
 VICTIMS = """
 actions: enqueue, allocate, preempt
@@ -140,7 +140,7 @@ def measure_waiting(
     """Full nodes, 500 gangs that wait, and one event."""
     config = load_config()
     state = running(nodes, nodes * 16)
-    state.pace = PACE
+    state.delays = DELAYS
     for gang in range(GANGS):
         add_gang(state, f"waiting-{gang}", size)
         for index in range(size):
@@ -148,7 +148,7 @@ def measure_waiting(
     now = 0.0
     for _ in range(5):  # whatever is to be said about them is said
         run_cycle(state, config, now)
-        now += PACE.numbers
+        now += DELAYS.numbers
     times, writes = [], []
     gc.collect()
     with settled():
@@ -158,7 +158,7 @@ def measure_waiting(
             result = run_cycle(state, config, now)
             times.append((time.process_time() - start) * 1000)
             writes.append(len(result.pod_groups) + len(result.pods) + len(result.events))
-            now += PACE.numbers
+            now += DELAYS.numbers
     kind = "equal" if cpu is equal else "unequal"
     name = f"{GANGS} {kind} gangs of {size}: {what}"
     middle = statistics.median(times)

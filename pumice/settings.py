@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from pumice.api.documents import DocumentError, parse, written
 from pumice.api.json_words import either, shown
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.api.suggestions import Suggestions
@@ -27,6 +28,7 @@ __all__ = [
     "UNKNOWN",
     "FilePart",
     "checked",
+    "document",
     "is_null",
     "json_schema",
     "read",
@@ -79,6 +81,30 @@ def is_null(value: Any) -> bool:
     return value is None or getattr(value, "is_null", False)
 
 
+def document(raw: bytes, *, as_written: bool = False) -> Any:
+    """The value of a YAML or JSON file; None if the file has no document that is not empty.
+
+    Args:
+        raw: The file.
+        as_written: Whether scalars are kept as they are written, and values have their lines.
+
+    Raises:
+        SettingError: The file cannot be read, or has several documents.
+    """
+    try:
+        found = (
+            [(each.line, each) for each in written(raw)]
+            if as_written
+            else [(line, value) for _, line, value in parse(raw)]
+        )
+    except DocumentError as error:
+        raise SettingError([SettingProblem((), str(error), "yaml", error.line)]) from None
+    if len(found) > 1:
+        message = "must be one document, here begins another"
+        raise SettingError([SettingProblem((), message, "yaml", found[1][0])])
+    return found[0][1] if found else None
+
+
 def read(model: Any, value: Any, context: Any = None, at: Location = ()) -> Any:
     """Read a value.
 
@@ -99,7 +125,7 @@ def read(model: Any, value: Any, context: Any = None, at: Location = ()) -> Any:
 
 
 def read_leniently(
-    model: Any, value: Any, context: Any = None
+    model: Any, value: Any, context: Any = None, at: Location = ()
 ) -> tuple[Any, tuple[SettingProblem, ...]]:
     """Read a value as Volcano does, which ignores unknown keys: they are warnings.
 
@@ -107,7 +133,7 @@ def read_leniently(
         SettingError: The value does not fit the model for another reason.
     """
     try:
-        return read(model, value, context), ()
+        return read(model, value, context, at), ()
     except SettingError as error:
         problems = error.problems
     others = [each for each in problems if each.code not in UNKNOWN]
@@ -118,9 +144,9 @@ def read_leniently(
     )
     if not others:
         for each in unknown:
-            value = _without(value, each.location)
+            value = _without(value, each.location[len(at) :])
         try:
-            return read(model, value, context), unknown
+            return read(model, value, context, at), unknown
         except SettingError as error:
             others = list(error.problems)
     raise SettingError(others, unknown)
@@ -229,7 +255,7 @@ def _found(value: object) -> str:
     if isinstance(value, list | tuple):
         return "a list"
     try:
-        text = shown(value)
+        text = shown(None if is_null(value) else value)
     except ValueError:  # Python writes no number of more than 4,300 digits
         return "a number"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -8,7 +8,9 @@ thing itself.
 from collections.abc import Callable
 from typing import Any
 
+from pumice.controller.hypernodes.models import DiscoveryFile
 from pumice.plugins.settings import PluginSettings
+from pumice.scheduler.config_file import SchedulerFile
 from pumice.settings import json_schema
 from pumice.webhook.groups.models import DOMAIN, KEYS, LABEL, LABELS, ResourceGroupsFile
 from pumice.webhook.settings import AdmissionSettings
@@ -89,7 +91,17 @@ def _plugin_settings() -> Schema:
     properties = json_schema(PluginSettings)["properties"]
     for each in properties.values():
         each.pop("default", None)
+    for name, shape in (
+        ("wait-resources", "resources"),
+        ("wait-security-context", "securityContext"),
+    ):
+        properties[name] |= SHAPES[shape]()
     return _object(**properties)
+
+
+def _file(model: Any) -> Schema:
+    """A configuration file, as text or as YAML; the schema checks only the latter."""
+    return {**json_schema(model), "type": ["string", "object"]}
 
 
 def _resource_groups() -> Schema:
@@ -128,6 +140,8 @@ SHAPES: dict[str, Callable[[], Schema]] = {
     "labels": lambda: LABELS,
     "annotations": lambda: ANNOTATIONS,
     "resourceGroups": _resource_groups,
+    "schedulerFile": lambda: _file(SchedulerFile),
+    "discoveryFile": lambda: _file(DiscoveryFile),
     "resources": lambda: _object(requests=AMOUNTS, limits=AMOUNTS),
     "tolerations": lambda: _array(
         _object(

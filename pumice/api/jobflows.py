@@ -320,12 +320,12 @@ class FailureOptions:
 def failure_options(meta: ObjectMeta) -> FailureOptions:
     """What the annotations of a JobFlow say about Jobs that fail."""
     policy = meta.annotation(keys.ON_FAILURE, FAILURE_POLICIES[0])
-    number = meta.annotation(keys.RETRIES, "0")
+    number = meta.annotation(keys.FLOW_RETRIES, "0")
     invalid = []
     if policy not in FAILURE_POLICIES:
         invalid.append((keys.ON_FAILURE, f"must be one of {', '.join(FAILURE_POLICIES)}"))
     retries = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
     if not 0 <= retries <= MAX_RETRIES:
-        invalid.append((keys.RETRIES, f"must be an integer from 0 to {MAX_RETRIES}"))
+        invalid.append((keys.FLOW_RETRIES, f"must be an integer from 0 to {MAX_RETRIES}"))
         retries = 0
     return FailureOptions(policy == "stop", retries, tuple(invalid))

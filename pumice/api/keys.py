@@ -97,7 +97,7 @@ REPLACE_WHEN_GONE = "pumice.dev/replace-when-gone"
 """
 ON_FAILURE = "pumice.dev/on-failure"
 """On a JobFlow: `stop` terminates the Jobs that run when one has failed, `continue` leaves them alone."""
-RETRIES = "pumice.dev/retries"
+FLOW_RETRIES = "pumice.dev/flow-retries"
 """On a JobFlow: how often a flow whose Job has failed gets another Job."""
 SCHEDULE_SEEN = "pumice.dev/schedule-seen"
 """On a CronJob, written by the controller: a fingerprint of its schedule, and the time of its last edit if there was

@@ -1,6 +1,7 @@
 """What is wrong with a setting or a configuration file, as `pumice.settings` finds it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -53,6 +54,10 @@ class SettingError(ValueError):
         self.warnings = tuple(warnings)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Problems and warnings, of which a pickled error is made again."""
+        return SettingError, (self.problems, self.warnings)
+
     @classmethod
     def of(cls, message: str, *location: str | int) -> "SettingError":
         """The error for a single problem."""
@@ -66,7 +71,7 @@ def assigned(text: str) -> tuple[str, str]:
         SettingError: The text is something else.
     """
     name, equals, value = text.partition("=")
-    if not equals:
+    if not equals or not name.strip():
         raise SettingError.of(f"{quoted(text)} is no setting, expected NAME=VALUE")
     return name.strip(), value.strip()
 

@@ -49,11 +49,31 @@ class _Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, among them boolean flags with a value."""
-        return super().parse_args(ctx, without_values(self.params, args))
+        return super().parse_args(ctx, _spelt(self, ctx, args))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name in the usage line: `FILE...` where typer writes `{FILE}`."""
+        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        pieces = super().collect_usage_pieces(ctx)
+        options = pieces[: len(pieces) - len(arguments)]
+        return [*options, *map(_usage, arguments)]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         _write_epilog(self, ctx, formatter)
+
+
+def _spelt(command: "_Command | _Group", ctx: Any, args: list[str]) -> list[str]:
+    """Arguments without values of boolean flags; as they are where a shell asks what may follow."""
+    return args if ctx.resilient_parsing else without_values(command.params, args)
+
+
+def _usage(argument: Any) -> str:
+    name = argument.metavar or argument.name.upper()
+    if name.startswith("["):
+        return str(name)
+    word = f"{name}..." if argument.nargs == -1 else str(name)
+    return word if argument.required else f"[{word}]"
 
 
 class _Group(TyperGroup):
@@ -61,7 +81,7 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments up to the verb, among them boolean flags with a value."""
-        return super().parse_args(ctx, without_values(self.params, args))
+        return super().parse_args(ctx, _spelt(self, ctx, args))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands, in the order in which they are defined; groups would come last otherwise."""

@@ -112,7 +112,9 @@ def _target(words: list[str]) -> Target | None:
     for kind, spellings in _WORDS.items():
         if word.lower() in spellings and name:
             return kind, name
-    raise UserError(f"{shown!r}: {_EXPECTED}")
+    group = "; a PodGroup is explained with its Job, or with one of its pods"
+    hint = group if word.lower().partition(".")[0] in ("podgroup", "podgroups", "pg") else ""
+    raise UserError(f"{shown!r}: {_EXPECTED}{hint}")
 
 
 class _ExplainRun:

@@ -38,7 +38,7 @@ EXAMPLES = (
     "pumice lint job.yaml",
     "pumice lint manifests/ --strict --quiet",
     "helm template chart/ | pumice lint -",
-    "kustomize build . | pumice lint - --state queues.yaml -o json",
+    "kubectl kustomize . | pumice lint - --state queues.yaml -o json",
     "pumice lint job.yaml --set strict-upstream=true --set rule.JOB-MIN-SUCCESS=enforce",
 )
 

@@ -7,6 +7,7 @@ _EXPLAIN_QUEUE = "`pumice explain queue/NAME`"
 _CLOSE_OR_OPEN = "`pumice queue close NAME` or `pumice queue open NAME`"
 _LIST = "`pumice job list` or `pumice queue list`"
 _FILES = "files without an option: `pumice lint FILE…`"
+_BEHIND = "it behind the command, as in `pumice job list --context NAME`"
 
 _INSTEAD = {
     ("", "help"): "`pumice --help`, or `pumice COMMAND --help`",
@@ -28,6 +29,16 @@ _INSTEAD = {
     ("queue", "view"): _EXPLAIN_QUEUE,
     ("queue", "describe"): _EXPLAIN_QUEUE,
     ("queue", "operate"): _CLOSE_OR_OPEN,
+    **{("", each): _BEHIND for each in ("--context", "--kubeconfig", "--namespace", "-n", "-A")},
+    ("queue list", "-A"): "`pumice queue list`, since queues are in no namespace",
+    ("job get", "-w"): "`pumice explain job/NAME --watch`",
+    ("job get", "--watch"): "`pumice explain job/NAME --watch`",
+    **{
+        (f"job {verb}", option): f"`pumice job list -o name -l LABELS | xargs pumice job {verb}`"
+        for verb in ("suspend", "resume")
+        for option in ("-l", "--selector", "--all")
+    },
+    ("simulate", "--nodes"): "Node objects in a file of --state",
     ("lint", "-f"): _FILES,
     ("lint", "--filename"): _FILES,
     ("render", "-f"): _FILES.replace("lint", "render"),

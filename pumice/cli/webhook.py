@@ -73,9 +73,12 @@ def webhook(
     level, arguments = logs.verbosity(log_level, context.args)
     as_flags, ignored = volcano_flags.settings_among(arguments)
     named = [f"scheduler-name={name}" for name in scheduler_name or ()]
+    admission, plugin_settings = ours.read_settings(
+        [*as_flags, *named, *(settings or ())], plugin_assignments or ()
+    )
     answering = ours.AdmissionServer(
-        admission=checking.read_settings([*as_flags, *named, *(settings or ())]),
-        plugin_settings=checking.read_plugin_settings(plugin_assignments, "--set-plugins"),
+        admission=admission,
+        plugin_settings=plugin_settings,
         paths=ours.read_paths(enabled),
         files=ours.paired(certificate, key),
         listening=ours.listening_at(host, port, metrics_port, drain_seconds),

@@ -1,7 +1,7 @@
 """Secondary keys of a cache: which objects belong to a node, a queue, an owner."""
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Index"]
 
@@ -39,6 +39,10 @@ class Index(Generic[T]):
             del filed[identity]
             if not filed:
                 del self._filed[key]
+
+    def keys(self) -> list[Any]:
+        """The keys under which something is filed, in the order in which they came up."""
+        return list(self._filed)
 
     def find(self, key: Hashable) -> list[tuple[str, str]]:
         """Identities of the objects with a key."""

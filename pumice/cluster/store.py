@@ -11,7 +11,7 @@ import enum
 import logging
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -111,6 +111,10 @@ class ObjectStore(Generic[T]):
     def indexed(self, name: str, key: Hashable) -> list[T]:
         """Objects with a key of an index, in the order of their arrival."""
         return [self._objects[each] for each in self._indexes[name].find(key)]
+
+    def index_keys(self, name: str) -> list[Any]:
+        """The keys under which an index files something."""
+        return self._indexes[name].keys()
 
     def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
         """Report every change to a callback; existing objects are reported immediately, as ADDED.

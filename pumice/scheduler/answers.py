@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.outcomes import JobError
 from pumice.scheduler.points import Extension, Extensions, SortKey, Vote
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.victims import Reversed
@@ -87,8 +87,8 @@ class PluginAnswers:
         keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
         return (*keys, task.order)
 
-    def queue_line(self) -> Line[Queue]:
-        """A line of queues; keys are taken again when an eviction or an undone placement has made a share smaller."""
+    def ordered_queues(self) -> PriorityQueue[Queue]:
+        """A priority queue of queues; keys are taken again when an eviction or an undone placement has made a share smaller."""
         epochs, touched = self.extensions.queue_epochs, self.touched
         kept: dict[str, tuple[int, int, SortKey]] = {}
 
@@ -108,11 +108,11 @@ class PluginAnswers:
             kept[queue.metadata.name] = (moment, number, found)
             return found
 
-        return Line(key, epoch)
+        return PriorityQueue(key, epoch)
 
-    def job_line(self) -> Line[JobInfo]:
-        """A line of jobs; a key does not grow while its job waits."""
-        return Line(self.job_key, lambda: self.touched.job_epoch, moves=False)
+    def ordered_jobs(self) -> PriorityQueue[JobInfo]:
+        """A priority queue of jobs; a key does not grow while its job waits."""
+        return PriorityQueue(self.job_key, lambda: self.touched.job_epoch, moves=False)
 
     # -- questions ---------------------------------------------------------------------------
 

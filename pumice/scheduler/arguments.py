@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
+from pumice.api.json_words import shown
 
 __all__ = ["NO_ARGUMENTS", "Arguments", "SchedulerArgument", "Value"]
 
@@ -18,7 +19,7 @@ _EXPECTED = {
     bool: "true or false",
     int: "an integer without quotes",
     float: "a number without quotes",
-    str: "a text",
+    str: "a string",
 }
 
 
@@ -33,7 +34,8 @@ class SchedulerArgument:
         is_prefix: Whether any key that begins with `name` is meant, for example `binpack.resources.`.
         is_absent: Whether it is Volcano's, but has no effect in this version.
         choices: The only texts that are meant, if not any.
-        problem: Says why a text cannot be used, or None. Such a value is an error, as no other could stand for it.
+        problem: Says why a string cannot be used, or None. Such a value is an error, as no other could stand for it.
+        falls_back: Whether such a value keeps the default with a warning instead, as one of the wrong type does.
     """
 
     name: str
@@ -43,6 +45,7 @@ class SchedulerArgument:
     is_absent: bool = False
     choices: tuple[str, ...] = ()
     problem: Callable[[str], str | None] | None = None
+    falls_back: bool = False
 
     def why_unusable(self, value: object) -> str | None:
         """Why the configuration cannot be used with a value; None where it can."""
@@ -50,7 +53,7 @@ class SchedulerArgument:
             return None
         problem = self.problem(str(value))
         if problem is None and not isinstance(value, str):
-            return f"must be a string, in quotation marks, found {value!r}"
+            return f"must be a string, in quotation marks, found {shown(value)}"
         return problem
 
     @property
@@ -110,14 +113,17 @@ class Arguments:
                 warnings.append(f"{where}: not part of this version, ignored")
                 continue
             problem = argument.why_unusable(value)
-            if problem is not None:
+            if problem is not None and not argument.falls_back:
                 problems.append((where, problem))
+                continue
+            if problem is not None:
+                warnings.append(f"{where}: {problem}; the default {argument.default!r} stays")
                 continue
             read = argument.read(value)
             if read is None:
                 warnings.append(
-                    f"{where}: must be {argument.expected}, found {value!r}; the default "
-                    f"{argument.default!r} stays"
+                    f"{where}: must be {argument.expected}, found {shown(value)}; the "
+                    f"default {argument.default!r} stays"
                 )
                 continue
             self._values[name] = read

@@ -92,7 +92,7 @@ class Closing:
         job.finding = find(self._session, job)
         if job.finding is not None:
             return
-        said = moment + self._state.pace.arrival
+        said = moment + self._state.delays.arrival
         if job.valid < job.min_member and now < said:
             self._wake(job, said)
 
@@ -207,14 +207,14 @@ class Closing:
 
     def _is_due(self, job: JobInfo, finding: Finding) -> tuple[bool, bool]:
         """Whether the reason of a gang is to be written now, and whether its cause is new."""
-        now, pace = self._session.now, self._state.pace
+        now, delays = self._session.now, self._state.delays
         reason = finding.reason
         kind, standing = standing_message(job.status.conditions or ())
         if job.report is None:
             told = standing is not None and kind == reason.reason
             job.report = Report(reason.cause, now, told=told)
         job.report.stand(reason.cause, now)
-        due = job.report.due(reason.message, standing, pace.cause, pace.numbers)
+        due = job.report.due(reason.message, standing, delays.cause, delays.numbers)
         if due > now:
             self._wake(job, due)
             return False, False
@@ -229,13 +229,13 @@ class Closing:
         changed = [task for task in tasks if task.verdict != finding.pods[task.key]]
         if not changed:
             return
-        now, pace = self._session.now, self._state.pace
+        now, delays = self._session.now, self._state.delays
         cause = (*finding.reason.cause, *finding.pods)
         if job.pod_report is None:
             job.pod_report = Report(cause, now)
         job.pod_report.stand(cause, now)
         standing = None if any(task.verdict is None for task in tasks) else ""
-        due = job.pod_report.due("changed", standing, pace.pods, pace.numbers)
+        due = job.pod_report.due("changed", standing, delays.pods, delays.numbers)
         if due > now:
             self._wake(job, due)
             return

@@ -20,7 +20,7 @@ warning, and so are unknown fields, which Volcano reads over; unknown names are 
 """
 
 from pumice.api.fields import FieldError, summary
-from pumice.api.setting_errors import SettingError
+from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.scheduler.options import Config
 from pumice.scheduler.registry import SchedulerRegistry, default_registry
 
@@ -88,11 +88,12 @@ def load_config(text: str | None = None, registry: SchedulerRegistry | None = No
     try:
         return read_config(DEFAULT if text is None else text, registry or default_registry())
     except SettingError as error:
-        raise ConfigError(
-            [
-                FieldError(
-                    each.path, each.message, each.code if "SCHED" in each.code else "SCHED-TYPE"
-                )
-                for each in (*error.problems, *error.warnings)  # a misspelt key is often the cause
-            ]
-        ) from None
+        problems = (*error.problems, *error.warnings)  # a misspelt key is often the cause
+        raise ConfigError([_field_error(each) for each in problems]) from None
+
+
+def _field_error(problem: SettingProblem) -> FieldError:
+    if problem.code == "yaml":
+        return FieldError("", str(problem), "SCHED-YAML")
+    code = problem.code if problem.code.startswith("SCHED") else "SCHED-TYPE"
+    return FieldError(problem.path, problem.message, code)

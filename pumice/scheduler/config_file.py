@@ -7,7 +7,6 @@ reported at once. `config` imports this where there is something to read.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-import yaml
 from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator
 
 from pumice.api.fields import did_you_mean
@@ -17,7 +16,7 @@ from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.options import SWITCHES, Config, PluginOption
 from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, SchedulerRegistry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
-from pumice.settings import FilePart, read_leniently, refuse
+from pumice.settings import FilePart, document, read_leniently, refuse
 
 __all__ = ["SchedulerFile", "read_config"]
 
@@ -54,6 +53,8 @@ def _actions(names: str, info: ValidationInfo[SchedulerRegistry]) -> str:
         listed = ", ".join(sorted(known))
         message = f'must name actions, separated by commas, such as "{listed}"; found nothing'
         refuse([((), message)], "SCHED-ACTIONS")
+    if not all(map(str.strip, names.split(","))):
+        refuse([((), f"must name an action between two commas, found {quoted(names)}")])
     found = [_unknown("action", each.strip(), known, PLANNED_ACTIONS) for each in names.split(",")]
     refuse((((), each) for problems in found for each in problems), "SCHED-UNKNOWN-ACTION")
     return names
@@ -142,10 +143,10 @@ def read_config(text: str, registry: SchedulerRegistry) -> Config:
     Raises:
         SettingError: It cannot be used.
     """
-    document = _document(text)
-    if isinstance(document, dict) and document.get("kind") == "ConfigMap":
-        document = _document(_in_config_map(document.get("data")))
-    file, unknown = read_leniently(SchedulerFile, {} if document is None else document, registry)
+    content = document(text.encode())
+    if isinstance(content, dict) and content.get("kind") == "ConfigMap":
+        content = document(_in_config_map(content.get("data")).encode())
+    file, unknown = read_leniently(SchedulerFile, {} if content is None else content, registry)
     warnings = list(map(str, unknown))
     missing: dict[str, None] = {}
     if file.metrics is not None:
@@ -153,15 +154,6 @@ def read_config(text: str, registry: SchedulerRegistry) -> Config:
     actions = _chosen_actions(file, registry, warnings, missing)
     plugins = _chosen_plugins(file, registry, warnings, missing)
     return Config(tuple(actions), tuple(plugins), tuple(warnings), tuple(missing))
-
-
-def _document(text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
-        message = f"must be a YAML document: {problem}"
-        raise SettingError([SettingProblem((), message, "SCHED-YAML")]) from None
 
 
 def _in_config_map(data: Any) -> str:

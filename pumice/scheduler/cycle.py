@@ -17,7 +17,7 @@ from pumice.scheduler.outcomes import JobError
 from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
-from pumice.scheduler.statement import Outbox
+from pumice.scheduler.statement import CommittedDecisions
 
 __all__ = ["run_cycle"]
 
@@ -37,7 +37,7 @@ def run_cycle(
         measure: Measures how long the steps of a cycle take; nothing by default.
     """
     if state.is_settled(config, now):
-        return _result(state, Outbox())
+        return _result(state, CommittedDecisions())
     with measure("cycle", ""):
         return _run(state, config, now, measure)
 
@@ -56,25 +56,27 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
             session = open_session(state, config, now, measure)
     except Exception as failure:
         state.gains.any_gang = True
-        return _result(state, Outbox(), error=failure)
+        return _result(state, CommittedDecisions(), error=failure)
     error = _act(session, config, measure)
     nominations = session.close()
-    outbox = session.outbox
-    state.assume_pods([*outbox.binds, *outbox.evicted])
+    committed = session.committed
+    state.assume_pods([*committed.binds, *committed.evicted])
     state.assume_nominations(nominations)
     closing = Closing(session)
     if error is None:
         error = _conclude(closing)
     if error is not None:
         state.gains.any_gang = True
-        return _result(state, outbox, session, closing, nominations, error=error)
+        return _result(state, committed, session, closing, nominations, error=error)
     session.pass_over()
     session.events.extend(unenforced(state, config.enforced))
-    is_busy = outbox.binds or outbox.evicted or nominations or closing.statuses or session.errors
+    is_busy = (
+        committed.binds or committed.evicted or nominations or closing.statuses or session.errors
+    )
     # Gates are named again until the API server shows their pods without them.
     is_settled = not (is_busy or session.opened or state.outdated)
     state.settled = (state.version, config) if is_settled else None
-    return _result(state, outbox, session, closing, nominations)
+    return _result(state, committed, session, closing, nominations)
 
 
 def _act(session: Session, config: Config, measure: Measure) -> Exception | None:
@@ -101,7 +103,7 @@ def _conclude(closing: Closing) -> Exception | None:
 
 def _result(
     state: ClusterState,
-    outbox: Outbox,
+    committed: CommittedDecisions,
     session: Session | None = None,
     closing: Closing | None = None,
     nominations: Mapping[str, str] = MappingProxyType({}),
@@ -109,9 +111,9 @@ def _result(
     error: Exception | None = None,
 ) -> CycleResult:
     return CycleResult(
-        binds=outbox.binds,
+        binds=committed.binds,
         pipelined=session.pipelined if session else {},
-        evicted=outbox.evicted,
+        evicted=committed.evicted,
         opened=sorted(session.opened) if session else [],
         nominations=nominations,
         pod_groups=closing.statuses if closing else {},

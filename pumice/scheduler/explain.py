@@ -9,7 +9,7 @@ import numpy as np
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TITLES
-from pumice.scheduler.nearest import Nearest, nodes_of
+from pumice.scheduler.nearest import NearestNode, nodes_of
 
 __all__ = [
     "INSUFFICIENT",
@@ -42,7 +42,7 @@ class FitFailure:
     nodes: int
     counts: Mapping[str, int]
     examples: Mapping[str, Sequence[str]]
-    nearest: Nearest | None = None
+    nearest: NearestNode | None = None
 
     @property
     def message(self) -> str:
@@ -62,7 +62,7 @@ class FitFailure:
 
 
 def histogram(
-    codes: Ints, texts: Sequence[str], names: Sequence[str], near: Nearest | None = None
+    codes: Ints, texts: Sequence[str], names: Sequence[str], near: NearestNode | None = None
 ) -> FitFailure:
     """Count reasons: `codes` holds for each node 1 + the place of its reason in `texts`."""
     counts: dict[str, int] = {}

@@ -73,7 +73,7 @@ def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Re
 def _is_arriving(session: Session, job: JobInfo) -> bool:
     """Whether pods of a gang are still being created, so that it is too early to say that it lacks some."""
     moment, _ = job.arrived
-    return job.valid < job.min_member and session.now < moment + session.state.pace.arrival
+    return job.valid < job.min_member and session.now < moment + session.state.delays.arrival
 
 
 def _promised(session: Session, job: JobInfo) -> Reason | None:

@@ -14,11 +14,11 @@ from pumice.scheduler.model.axis import CPU, Bools, Floats, Ints
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import Need
 
-__all__ = ["Nearest", "amount", "nearest", "nodes_of"]
+__all__ = ["NearestNode", "amount", "nearest", "nodes_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
+class NearestNode:
     """What a pod asked for, and the node that came nearest to it.
 
     The largest free place is on the node on which the scarcest resource covers the largest part of the request.
@@ -87,7 +87,7 @@ def nearest(
     needs: Sequence[Need],
     names: Sequence[str],
     excluded: Bools,
-) -> Nearest:
+) -> NearestNode:
     """Compare nodes with a request for which none has room.
 
     Args:
@@ -100,7 +100,7 @@ def nearest(
     asked = {need.name: amount(need.column, need.amount) for need in needs}
     candidates = int(len(rows) - np.count_nonzero(excluded))
     if not candidates:
-        return Nearest(asked, nodes=len(rows))
+        return NearestNode(asked, nodes=len(rows))
     small: Bools = np.zeros(len(rows), dtype=np.bool_)
     covered: Floats = np.full(len(rows), np.inf)
     promised: Bools = ~excluded
@@ -114,7 +114,7 @@ def nearest(
     parts = [has / max(need.amount, 1) for has, need in zip(there, needs, strict=True)]
     scarcest = parts.index(min(parts))
     need = needs[scarcest]
-    return Nearest(
+    return NearestNode(
         asked=asked,
         resource=need.name,
         free=amount(need.column, max(there[scarcest], 0)),

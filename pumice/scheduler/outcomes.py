@@ -9,7 +9,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.statement import Statement
 
-__all__ = ["JobError", "JobOutcome", "Turn"]
+__all__ = ["JobError", "JobOutcome", "JobTurn"]
 
 
 class JobError(Exception):
@@ -62,7 +62,7 @@ class JobOutcome:
         self.has_no_queue = False
 
 
-class Turn:
+class JobTurn:
     """The part of an action that concerns one job; see `Session.turn`."""
 
     __slots__ = ("_before", "_fail", "_job", "_statements")

@@ -129,7 +129,7 @@ class Score(Protocol):
 class DomainFilter(Protocol):
     """Which nodes a class of pods may use, where a placement changes the answers of a whole domain of nodes.
 
-    A board has one of its own. It follows the counts of pods by domain, so that the board is not computed again.
+    A ranking has one of its own. It follows the counts of pods by domain, so that the ranking is not computed again.
     """
 
     def column(self) -> Floats:
@@ -265,7 +265,7 @@ class Extensions:
         reserved_nodes: Which node to reserve next for a job; None for no further one.
         pod_checks: Why no node whatever can take pods of a shape.
         filters: Which nodes a pod may use; all must agree.
-        domain_filters: The same, where a placement changes the answers of a whole domain; they make an object for a board.
+        domain_filters: The same, where a placement changes the answers of a whole domain; they make an object for a ranking.
         scores: How good nodes are; summed.
         domain_scores: The same, where a placement changes the values of a whole domain.
         task_scores: The same for single pods.

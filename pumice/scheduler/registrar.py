@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Registrar:
-    """The door through which one plugin enters a session."""
+    """Registers the functions of one plugin in a session."""
 
     __slots__ = ("_extensions", "_plugin", "_switches", "_tier")
 
@@ -255,7 +255,7 @@ class Registrar:
         Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_gain` only.
 
         Args:
-            build: Makes the filter of a board; None where there is nothing to object to, whatever is placed.
+            build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
         """
         self._add(self._extensions.domain_filters, build, "enablePredicate")
 

@@ -7,7 +7,7 @@ Everything here is a function of the moments that it is given.
 
 from dataclasses import dataclass
 
-__all__ = ["NEVER", "Cause", "Pace", "Report"]
+__all__ = ["NEVER", "Cause", "Report", "ReportDelays"]
 
 Cause = tuple[str, ...]
 """One word, and what the reason names; equal for reasons that differ in numbers only."""
@@ -16,7 +16,7 @@ NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ReportDelays:
     """How long to wait before something is written, in seconds; zero writes at once.
 
     Attributes:

@@ -104,7 +104,7 @@ class CycleResult:
             that are not nominated any more.
         opened: Pods whose gate `scheduling.volcano.sh/queue-allocation-gate` is to be taken away, in the order of their keys.
         pod_groups: Statuses that changed and are to be written.
-        urgent: Keys of those that are to be written at once; the others may wait for a moment (`Pace.counts`).
+        urgent: Keys of those that are to be written at once; the others may wait for a moment (`ReportDelays.counts`).
         all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
         pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.

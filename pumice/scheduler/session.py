@@ -7,15 +7,15 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.answers import PluginAnswers
-from pumice.scheduler.board import Board
-from pumice.scheduler.boards import Boards
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.node_ranking import NodeRanking
+from pumice.scheduler.node_rankings import NodeRankings
 from pumice.scheduler.nominations import Nominations
-from pumice.scheduler.outcomes import JobError, JobOutcome, Turn
+from pumice.scheduler.outcomes import JobError, JobOutcome, JobTurn
 from pumice.scheduler.points import (
     Extension,
     FilterPoint,
@@ -24,9 +24,9 @@ from pumice.scheduler.points import (
 )
 from pumice.scheduler.reservation import Reservation, lack
 from pumice.scheduler.results import Event, Reason
-from pumice.scheduler.retries import Gains, Prospects
+from pumice.scheduler.retry_filter import RetryFilter, RoomGains
 from pumice.scheduler.state import ClusterState
-from pumice.scheduler.statement import Outbox, Statement
+from pumice.scheduler.statement import CommittedDecisions, Statement
 from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.victims import EvictionFailure
 from pumice.scheduler.view import SessionView
@@ -46,7 +46,7 @@ class Session(PluginAnswers):
         view: What plugins see.
         outcomes: What happened to jobs, by key.
         events: What to tell the owners.
-        outbox: What has been committed.
+        committed: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
         opened: Pods whose gate is to be taken away, because nothing but a node is missing.
@@ -56,7 +56,7 @@ class Session(PluginAnswers):
         decided: Pods that were tried: placed, promised a place or refused.
         preemptions: How often victims were looked for, for the sake of a gang.
         ended: Why the reservation of a job has ended, by its key.
-        prospects: What the jobs that wait can expect, by arithmetic.
+        retry_filter: Which of the jobs that wait may find room since they were last tried, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
         peers_epoch: Changes of pods, nodes and namespaces that matter to other pods, when the session began.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
@@ -73,7 +73,7 @@ class Session(PluginAnswers):
         super().__init__(state.axis, TouchedRows(releases=bool(state.nodes.rows().releasing.any())))
         self.state = state
         self.now = now
-        self.outbox = Outbox()
+        self.committed = CommittedDecisions()
         self.outcomes: dict[str, JobOutcome] = {}
         self.events: list[Event] = []
         self.entered: dict[str, JobInfo] = {}
@@ -92,15 +92,15 @@ class Session(PluginAnswers):
             state.nominees.values(), state.jobs, state.nodes, self.touched
         )
         self.nominated: set[str] = set()
-        gains, state.gains = state.gains, Gains(state.nodes)
+        gains, state.gains = state.gains, RoomGains(state.nodes)
         self._changes_reasons = gains.any_gang or gains.changes_reasons
-        self.prospects = Prospects(gains, state.nodes, self.touched, self._suiting)
+        self.retry_filter = RetryFilter(gains, state.nodes, self.touched, self._suiting)
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
         self._anew = self._outdated(free)
-        waiting = self.prospects.to_try(free, self._anew)
+        waiting = self.retry_filter.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entitled = self.extensions.job_entitled
-        self._boards = Boards(state, self.view, self.extensions, self.touched)
+        self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
@@ -137,14 +137,14 @@ class Session(PluginAnswers):
         outcome.has_no_queue = True
         return None
 
-    # -- prospects ---------------------------------------------------------------------------
+    # -- retries -----------------------------------------------------------------------------
 
     def is_hopeless(self, job: JobInfo) -> bool:
         """Whether a job need not be tried, because the nodes still have too few places for it."""
         if job.shortage is None or job.key in self._anew:
             return False
         try:
-            if not self.prospects.are_too_few(job, job.shortage):
+            if not self.retry_filter.are_too_few(job, job.shortage):
                 return False
         except Exception as error:
             self.fail(job.key, error)
@@ -166,20 +166,20 @@ class Session(PluginAnswers):
 
     def alike(self, task: TaskInfo) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
-        return self._boards.alike(task)
+        return self._rankings.alike(task)
 
-    def board(self, task: TaskInfo, queue: str) -> Board:
-        """The board of a pod's class."""
-        return self._boards.board(task, queue, self._target(task))
+    def ranking(self, task: TaskInfo, queue: str) -> NodeRanking:
+        """The ranking of a pod's class."""
+        return self._rankings.ranking(task, queue, self._target(task))
 
     def is_wide_for(self, tasks: Iterable[TaskInfo], queue: str) -> bool:
         """Whether pods on other nodes may change how good a node is for one of these pods."""
         shapes = {task.shape.number: task for task in tasks}
-        return any(self.board(task, queue).is_wide for task in shapes.values())
+        return any(self.ranking(task, queue).is_wide for task in shapes.values())
 
     def suiting(self, task: TaskInfo, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
-        return self._boards.fixed(task.shape, queue, self._target(task)).allowed
+        return self._rankings.fixed(task.shape, queue, self._target(task)).allowed
 
     def _target(self, task: TaskInfo) -> str:
         """Gang of a pod if nodes are reserved for it; otherwise empty."""
@@ -192,7 +192,7 @@ class Session(PluginAnswers):
 
     def usable(self, task: TaskInfo) -> Bools:
         """Nodes that a pod may use, and that could hold it if nothing else were there."""
-        usable = self.board(task, self.state.jobs[task.job].queue).pods.allowed.copy()
+        usable = self.ranking(task, self.state.jobs[task.job].queue).pods.allowed.copy()
         for need in task.shape.needs:
             usable &= self.view.rows.allocatable[:, need.column] >= need.amount
         return usable
@@ -211,7 +211,7 @@ class Session(PluginAnswers):
         """Let a reservation be in force."""
         if reservation is not None:
             self.state.set_reservation(reservation)
-            self._boards.clear()
+            self._rankings.clear()
 
     def release(self, why: str) -> None:
         """End the reservation.
@@ -223,7 +223,7 @@ class Session(PluginAnswers):
         if reservation is not None:
             self.ended[reservation.gang] = why
             self.state.set_reservation(None)
-            self._boards.clear()
+            self._rankings.clear()
 
     def statement(self) -> Statement:
         """An empty statement."""
@@ -231,19 +231,19 @@ class Session(PluginAnswers):
             self.state.nodes,
             self.state.jobs,
             self.touched,
-            self.outbox,
+            self.committed,
             self.extensions.on_allocate,
             self.extensions.on_deallocate,
         )
         self._statements.append(statement)
         return statement
 
-    def turn(self, job: JobInfo) -> Turn:
+    def turn(self, job: JobInfo) -> JobTurn:
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        return Turn(job, self._statements, self.fail)
+        return JobTurn(job, self._statements, self.fail)
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""
@@ -279,13 +279,13 @@ class Session(PluginAnswers):
             for job in self.state.waiting.values()
             if job.key not in tried and _has_shortage(job)
         ]
-        self.prospects.keep(passed)
+        self.retry_filter.keep(passed)
         if self._changes_reasons:
             for key in sorted(job.key for job in passed):
                 self.state.outdated.setdefault(key)
 
     def _outdated(self, waiting: Sequence[JobInfo]) -> Collection[str]:
-        """Jobs to be tried whatever their prospects are, so that their reasons tell of the nodes as they are."""
+        """Jobs to be tried without being filtered, so that their reasons tell of the nodes as they are."""
         if self._changes_reasons:
             short = [job.key for job in waiting if _has_shortage(job)]
             if len(short) <= _OUTDATED:
@@ -305,15 +305,15 @@ class Session(PluginAnswers):
         for statement in reversed([*self._kept, *self._statements]):
             statement.abandon()
         self._kept.clear()
-        for task in reversed(self.outbox.promises):
+        for task in reversed(self.committed.promises):
             self.state.nodes.discard(task)
             if task.job:
                 self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
-        self.outbox.promises.clear()
+        self.committed.promises.clear()
         return changed
 
     def _suiting(self, shape: PodShape, queue: str) -> Bools:
-        return self._boards.fixed(shape, queue, "").allowed
+        return self._rankings.fixed(shape, queue, "").allowed
 
     def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
         unready = self.state.facts.unready[rows.index]

@@ -10,7 +10,7 @@ from pumice.api.podgroups import PodGroupStatus
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PLACED, SchedulingStatus
-from pumice.scheduler.reports import NEVER, Pace
+from pumice.scheduler.reports import NEVER, ReportDelays
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
 from pumice.scheduler.tables import ClusterTables
@@ -27,7 +27,7 @@ class ClusterState(ClusterTables):
         cycles: Cycles that were run on it.
         config: Configuration of the last cycle.
         settled: Version and configuration of a cycle after which there was nothing left to do.
-        pace: How long reasons wait before they are written.
+        delays: How long reasons wait before they are written.
         wakes: When plugins and actions want a cycle to run, UNIX seconds.
         changes: Those of them from which on plugins answer otherwise about nodes.
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
@@ -45,7 +45,7 @@ class ClusterState(ClusterTables):
         default_queue: str = keys.DEFAULT_QUEUE,
         *,
         assumes_bound: bool = False,
-        pace: Pace | None = None,
+        delays: ReportDelays | None = None,
         opens_gates: bool = False,
     ) -> None:
         """Make an empty state.
@@ -54,7 +54,7 @@ class ClusterState(ClusterTables):
             scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
             default_queue: Queue of PodGroups that name none.
             assumes_bound: Whether claims that are not known count as bound.
-            pace: How long reasons wait before they are written; not at all by default.
+            delays: How long reasons wait before they are written; not at all by default.
             opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
         super().__init__(
@@ -63,7 +63,7 @@ class ClusterState(ClusterTables):
         self.cycles = 0
         self.config: object = None
         self.settled: tuple[int, object] | None = None
-        self.pace = pace or Pace()
+        self.delays = delays or ReportDelays()
         self.wakes: list[float] = []
         self.changes: list[float] = []
         self.chose_at: dict[str, float] = {}

@@ -13,7 +13,7 @@ from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import Extension
 from pumice.scheduler.touched_rows import TouchedRows
 
-__all__ = ["Outbox", "Statement", "StatementChange"]
+__all__ = ["CommittedDecisions", "Statement", "StatementChange"]
 
 Handlers = Sequence[Extension[Callable[[TaskInfo, NodeRecord], None]]]
 
@@ -26,8 +26,8 @@ class StatementChange(Enum):
     EVICT = "evict"
 
 
-class Outbox:
-    """What leaves the session.
+class CommittedDecisions:
+    """The decisions that were committed: they take effect when the session ends.
 
     Attributes:
         binds: Committed placements.
@@ -47,12 +47,12 @@ class Statement:
     """A list of decisions on the pods of one job, or for its sake."""
 
     __slots__ = (
+        "_committed",
         "_jobs",
         "_keys_taken",
         "_nodes",
         "_on_allocate",
         "_on_deallocate",
-        "_outbox",
         "_steps",
         "_touched",
     )
@@ -62,14 +62,14 @@ class Statement:
         nodes: NodeTable,
         jobs: Mapping[str, JobInfo],
         touched: TouchedRows,
-        outbox: Outbox,
+        committed: CommittedDecisions,
         on_allocate: Handlers,
         on_deallocate: Handlers,
     ) -> None:
         self._nodes = nodes
         self._jobs = jobs
         self._touched = touched
-        self._outbox = outbox
+        self._committed = committed
         self._on_allocate = on_allocate
         self._on_deallocate = on_deallocate
         self._steps: list[tuple[StatementChange, TaskInfo, NodeRecord, SchedulingStatus]] = []
@@ -140,11 +140,11 @@ class Statement:
         for decision, task, record, _ in self._steps:
             if decision is StatementChange.ALLOCATE:
                 self._move(task, SchedulingStatus.BINDING)
-                self._outbox.binds[task.key] = record.name
+                self._committed.binds[task.key] = record.name
             elif decision is StatementChange.PIPELINE:
-                self._outbox.promises.append(task)
+                self._committed.promises.append(task)
             else:
-                self._outbox.evicted.append(task.key)
+                self._committed.evicted.append(task.key)
         self._steps.clear()
 
     def savepoint(self) -> int:

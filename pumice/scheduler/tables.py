@@ -24,14 +24,14 @@ from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import QueueAmounts
+from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
-from pumice.scheduler.model.reach import Reach
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
-from pumice.scheduler.retries import Gains
+from pumice.scheduler.retry_filter import RoomGains
 
 __all__ = ["ClusterTables"]
 
@@ -85,7 +85,7 @@ class ClusterTables:
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
         self.claims = ClaimTable(
-            Reach(self.nodes, self.facts, self.matcher), assumes_bound=assumes_bound
+            NodeSelection(self.nodes, self.facts, self.matcher), assumes_bound=assumes_bound
         )
         self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
@@ -94,7 +94,7 @@ class ClusterTables:
         self.priority_classes: dict[str, PriorityClass] = {}
         self.budgets = BudgetTable()
         self.version = 0
-        self.gains = Gains(self.nodes, any_gang=True)
+        self.gains = RoomGains(self.nodes, any_gang=True)
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
         self.waiting: dict[str, JobInfo] = {}

@@ -1,16 +1,13 @@
 """Settings of admission: settings that rules read (`rules.terms`), and the levels of rules.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
-the settings page and the chart's schema are generated from this model.
-
-Precedence of levels: the object's namespace > the whole cluster > `strict-upstream` > the rule's own. They are resolved
-when settings are read, so a review needs one lookup for its namespace, and another for each problem.
+the settings page and the chart's schema are generated from this model. It imports pydantic, so what admission uses
+is the plain form of the settings (`levels`).
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import field
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import field, fields
 from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, ConfigDict, field_validator
@@ -22,15 +19,13 @@ from pumice.api.names import dns_label_problem
 from pumice.api.setting_errors import SettingError, assigned
 from pumice.plugins import words
 from pumice.settings import checked, read, refuse
+from pumice.webhook.levels import TermsWithLevels
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.sections import section_of
 
-__all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "Levels", "read_level", "upstream"]
-
-Levels = Mapping[str, Level]
-"""Levels by code; missing rules have their own level."""
+__all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "read_level"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -109,7 +104,7 @@ _Namespace = Annotated[str, checked(_namespace_problem)]
         extra="forbid", alias_generator=lambda name: name.replace("_", "-"), validate_by_name=True
     ),
 )
-class AdmissionSettings(Terms):
+class AdmissionSettings(TermsWithLevels):
     """How admission judges."""
 
     rules: dict[_Code, _Level] = field(
@@ -137,20 +132,9 @@ class AdmissionSettings(Terms):
         )
         return found
 
-    # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
-    @cached_property
-    def cluster_levels(self) -> Levels:
-        """Levels that settings give rules."""
-        return (upstream() if self.strict_upstream else {}) | self.rules
-
-    @cached_property
-    def namespace_levels(self) -> Mapping[str, Levels]:
-        """The same by namespace, for namespaces with levels of their own."""
-        return {name: {**self.cluster_levels, **own} for name, own in self.namespaces.items()}
-
-    def levels(self, namespace: str) -> Levels:
-        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
-        return self.namespace_levels.get(namespace, self.cluster_levels)
+    def plain(self) -> TermsWithLevels:
+        """The same without a model: it can be used where pydantic is not imported."""
+        return TermsWithLevels(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":
@@ -195,11 +179,3 @@ def _as_flag(name: str, value: str) -> bool | int | str:
     kind = declared.type if declared is not None else str
     found = words.boolean(value) if kind is bool else words.integer(value) if kind is int else None
     return value if found is None else found
-
-
-def upstream() -> dict[str, Level]:
-    """Levels of `strict-upstream`: rules that are stricter than Volcano's only warn.
-
-    For rules that are only partly stricter, callers use `Case.report(…, stricter=)`.
-    """
-    return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")

@@ -8,7 +8,7 @@ from pumice.api.nodes import Namespace, Node
 from pumice.api.pods import Pod
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import ClusterState, load_config
-from pumice.scheduler.board import NOWHERE
+from pumice.scheduler.node_ranking import NOWHERE
 from pumice.scheduler.opening import open_session
 from tests.reference.records import FAMILIES, Record, families, key_of
 from tests.reference.volumes import STORAGE_CLASSES
@@ -49,8 +49,8 @@ def feasible(record: Record) -> dict[str, list[str]]:
         task = state.tasks[key_of(pod)]
         rows: list[int] = []
         if session.why_impossible(task.shape) is None:
-            board = session.board(task, state.default_queue)
-            rows = [row for row in range(len(state.nodes)) if board.only(row) != NOWHERE]
+            ranking = session.ranking(task, state.default_queue)
+            rows = [row for row in range(len(state.nodes)) if ranking.only(row) != NOWHERE]
         answers[task.key] = [state.nodes.names[row] for row in rows]
     session.close()
     return answers

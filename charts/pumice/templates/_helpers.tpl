@@ -242,7 +242,7 @@ env: {{- toYaml . | nindent 0 }}
 
 {{/* The configuration of the scheduler. */}}
 {{- define "pumice.schedulerConfig" -}}
-{{- default (.Files.Get "files/volcano-scheduler.conf") .Values.scheduler.config -}}
+{{- include "pumice.configFile" .Values.scheduler.config | default (.Files.Get "files/volcano-scheduler.conf") -}}
 {{- end -}}
 
 {{/* Names of the schedulers whose pods are judged, as a list in CEL. */}}
@@ -283,3 +283,8 @@ file, the release's own namespace, and what the values add.
 {{- define "pumice.seconds" -}}
 {{- toDate "2006" "1970" | dateModify . | unixEpoch -}}
 {{- end -}}
+
+{{/* A configuration file that the values hold as a string or as YAML. */}}
+{{- define "pumice.configFile" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toYaml . }}{{ end }}
+{{- end }}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import kinds
-from pumice.api.setting_errors import SettingError
+from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.cli.exits import UserError
 from pumice.cli.files.manifests import Manifest, Raw, read_bytes
 from pumice.cli.output import note
@@ -65,7 +65,7 @@ def read_settings(assignments: Sequence[str] | None) -> "Terms":
     from pumice.webhook.settings import AdmissionSettings
 
     try:
-        return AdmissionSettings.from_assignments(assignments)
+        return AdmissionSettings.from_assignments(assignments).plain()
     except SettingError as error:
         raise UserError(*(f"--set: {each}" for each in error.problems)) from None
 
@@ -83,9 +83,51 @@ def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "Plugi
     from pumice.plugins import PluginSettings
 
     try:
-        return PluginSettings.from_assignments(assignments or ())
+        chosen = PluginSettings.from_assignments(assignments or ())
+        _check_wait_containers(chosen)
     except SettingError as error:
         raise UserError(*(f"{flag}: {each}" for each in error.problems)) from None
+    return chosen
+
+
+def _check_wait_containers(settings: "PluginSettings") -> None:
+    """Refuse what the API server would refuse or drop in each Pod that has a waiting init container.
+
+    Raises:
+        SettingError: A field has the wrong type, or a misspelt name.
+    """
+    from pumice.plugins import PluginSettings, builtin
+
+    default = PluginSettings()
+    fields = {
+        "resources": ("wait-resources", settings.wait_resources, default.wait_resources),
+        "securityContext": (
+            "wait-security-context",
+            settings.wait_security_context,
+            default.wait_security_context,
+        ),
+    }
+    container = {field: given for field, (_, given, own) in fields.items() if given != own}
+    if not container:
+        return
+    from pumice.webhook.rules.case import Case
+    from pumice.webhook.rules.templates import types
+    from pumice.webhook.rules.templates.site import Site
+    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.view import Snapshot
+
+    case = Case(Terms(), Snapshot(), builtin())
+    template = {"spec": {"initContainers": [{"name": "wait", **container}]}}
+    if types.fits(template):
+        return
+    types.read(Site(case, ""), template)
+
+    def location(path: str) -> tuple[str, ...]:
+        field, *rest = path.removeprefix(".spec.initContainers[0].").split(".", 1)
+        return fields[field][0], *rest
+
+    if problems := [*case.errors, *case.warnings]:
+        raise SettingError(SettingProblem(location(each.path), each.message) for each in problems)
 
 
 def read_groups(file: str | None) -> "ResourceGroups":

@@ -248,7 +248,7 @@ def read_bytes(file: str | Path) -> bytes:
     try:
         return Path(file).read_bytes()
     except IsADirectoryError:
-        raise UserError(f"{file}: is a directory, expected a file of manifests") from None
+        raise UserError(f"{file}: is a directory, expected a file") from None
     except FileNotFoundError:
         raise UserError(f"{file}: no such file") from None
     except (OSError, ValueError) as error:

@@ -1,12 +1,15 @@
 """The server of `pumice webhook`: admission over HTTP, with a cluster or with objects from files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.exits import UserError
-from pumice.cli.files.checking import read_groups, registry
+from pumice.cli.files import checking
 from pumice.cli.processes.components import connected, in_cluster, require_port
 from pumice.cli.processes.serving import CertificateNames, compared, from_files, of_our_own
+from pumice.cluster.child_process import in_child_process
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths
@@ -20,10 +23,13 @@ from pumice.webhook.server import (
 )
 from pumice.webhook.view import Snapshot
 
-__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
+__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths", "read_settings"]
 
 _LONGEST_DRAIN = 300.0
 """Maximum drain time in seconds, as in the chart; a terminating pod has about as long."""
+
+_DEFAULTS: tuple[list[str], ...] = ([], [f"scheduler-name={DEFAULT_SCHEDULER}"])
+"""Settings that change nothing; the chart always passes the scheduler's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class AdmissionServer:
         Raises:
             UserError: One of them cannot be used.
         """
-        read_groups(self.conf)
+        checking.read_groups(self.conf)
         from_files(*self.files)
 
     async def run(self, kubeconfig: Path | None, server: str | None) -> None:
@@ -83,7 +89,7 @@ class AdmissionServer:
     async def _serve(self, source: StateSource, certificates: Certificates | None) -> None:
         worker = WebhookWorker(
             source,
-            registry(),
+            checking.registry(),
             self.admission,
             self.listening,
             certificates,
@@ -92,6 +98,28 @@ class AdmissionServer:
             plugin_settings=self.plugin_settings,
         )
         await run_until_stopped(worker.tasks())
+
+
+def read_settings(
+    assignments: Sequence[str], plugin_assignments: Sequence[str]
+) -> tuple[Terms, PluginSettings]:
+    """Settings of `--set` and of `--set-plugins`, read in a child process: reading them imports pydantic.
+
+    Raises:
+        UserError: There is no such setting or it has no such value.
+    """
+    if not plugin_assignments and list(assignments) in _DEFAULTS:
+        return Terms(), PluginSettings()
+    return in_child_process(_settings, assignments, plugin_assignments)
+
+
+def _settings(
+    assignments: Sequence[str], plugin_assignments: Sequence[str]
+) -> tuple[Terms, PluginSettings]:
+    return (
+        checking.read_settings(assignments),
+        checking.read_plugin_settings(plugin_assignments, "--set-plugins"),
+    )
 
 
 def read_paths(enabled: str | None) -> tuple[str, ...] | None:

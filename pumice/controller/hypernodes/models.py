@@ -1,6 +1,6 @@
 """The part of `volcano-controller.conf` that is about network topology, as pydantic models."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
 
@@ -56,19 +56,27 @@ class LabelSource(FilePart):
 
 
 class DiscoverySource(FilePart):
-    """A way to discover HyperNodes; other keys of Volcano belong to other sources."""
-
-    model_config = ConfigDict(extra="ignore")
+    """A way to discover HyperNodes."""
 
     source: str = Field(description="label, the only source that Pumice has")
     enabled: bool = Field(default=False, description="Whether it is used.")
+    keep_when_empty: bool = Field(
+        default=False,
+        description="Whether the HyperNodes of a topology stay when no Node has its labels any more.",
+    )
+    delete_when_disabled: bool = Field(
+        default=False,
+        description="Whether discovered HyperNodes are deleted when enabled is false.",
+    )
     config: SkipValidation[LabelConfig] = Field(default=LabelConfig())
+    interval: Any = Field(default=None, description="Of Volcano's other sources; it has no effect.")
+    credentials: Any = Field(
+        default=None, description="Of Volcano's other sources; it has no effect."
+    )
 
 
 class DiscoveryFile(FilePart):
     """The file of the ConfigMap that says how HyperNodes are discovered."""
-
-    model_config = ConfigDict(extra="ignore")
 
     network_topology_discovery: list[SkipValidation[DiscoverySource]] = Field(  # read one by one
         default=[], description="Ways of discovery."

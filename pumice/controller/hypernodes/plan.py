@@ -10,7 +10,7 @@ from pumice.api.kinds import HYPER_NODE
 from pumice.api.meta import Raw
 from pumice.controller.hypernodes.domains import Labels, Path, Tier, find_tiers
 from pumice.controller.hypernodes.naming import SOURCE, SOURCE_LABEL, names_of
-from pumice.controller.hypernodes.settings import Discovery
+from pumice.controller.hypernodes.settings import Discovery, TopologyType
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, Step, UpdateObject
 
 __all__ = ["plan_discovery"]
@@ -32,13 +32,15 @@ def plan_discovery(
         existing: All HyperNodes.
     """
     events = _events(discovery)
-    if not discovery.enabled:
-        return Plan.of(events)
     known = {each["metadata"]["name"]: each for each in existing}
     wanted: dict[str, Raw] = {}
+    if not discovery.enabled:
+        return Plan.of(events, _deletes(known, wanted) if discovery.delete_when_disabled else [])
+    kept: dict[str, Raw] = {}
     stages: dict[int, list[Step]] = {}
     for type_ in discovery.types:
         names: dict[Path, str] = {}
+        before = len(wanted)
         for tier in find_tiers(type_, nodes):
             events += _undecided(tier, names)
             members = {
@@ -49,10 +51,36 @@ def plan_discovery(
             for path, name in sorted(names.items()):
                 wanted[name] = _manifest(tier, path, name, members[path])
                 stages.setdefault(tier.number, []).extend(_write(known.get(name), wanted[name]))
-    deletes: list[Step] = []
-    if discovery.complete:
-        deletes += [_delete(known[name]) for name in sorted(known) if _goes(known[name], wanted)]
+        if discovery.keep_when_empty and len(wanted) == before:
+            left = _discovered_by(type_, known)
+            events += _empty(type_, left)
+            kept |= left
+    deletes = _deletes(known, wanted | kept) if discovery.complete else []
     return Plan.of(events, *(stages[number] for number in sorted(stages)), deletes)
+
+
+def _deletes(known: Mapping[str, Raw], wanted: Mapping[str, Raw]) -> list[Step]:
+    """Deletions of discovered HyperNodes that are not wanted."""
+    return [_delete(known[name]) for name in sorted(known) if _goes(known[name], wanted)]
+
+
+def _discovered_by(type_: TopologyType, known: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The HyperNodes that were discovered for a type."""
+    prefixes = tuple(type_.prefix(tier) for tier in range(1, len(type_.keys) + 1))
+    return {
+        name: each for name, each in known.items() if name.startswith(prefixes) and _goes(each, {})
+    }
+
+
+def _empty(type_: TopologyType, left: Mapping[str, Raw]) -> list[Step]:
+    """An event about HyperNodes that stay although no Node has the labels of their type."""
+    if not left:
+        return []
+    message = (
+        f"type {type_.name!r}: no Node has the label {type_.keys[0]}; its {len(left)} HyperNodes stay,"
+        " because keepWhenEmpty is true; set it to false if they are to go"
+    )
+    return [RecordEvent("Warning", "TopologyEmpty", message)]
 
 
 def _manifest(tier: Tier, path: Path, name: str, members: Sequence[str]) -> Raw:

@@ -20,13 +20,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pumice.api.documents import DocumentError, parse
 from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.setting_errors import SettingError, path_of
 from pumice.controller.hypernodes.models import DiscoveryFile, DiscoverySource, LabelSource, Levels
 from pumice.controller.hypernodes.settings import OFF, Discovery, TopologyType
-from pumice.settings import Location
+from pumice.settings import Location, document, read_leniently
 from pumice.settings import read as read_model
 
 __all__ = ["read"]
@@ -47,49 +46,55 @@ def read(text: str | None, before: Discovery = OFF) -> Discovery:
         before: The previous configuration; its parts stay in effect where the text cannot be read.
     """
     try:
-        entries = _entries(text)
+        entries, unknown = _entries(text)
     except SettingError as error:
         return _unreadable(before, map(str, error.problems), ())
     place = None
-    problems: list[str] = []
+    delete = False
+    problems = [*unknown]
     not_built: list[str] = []
     unclear = False
     for index, entry in enumerate(entries):
         where = (_ROOT, index)
         try:
-            source = read_model(DiscoverySource, entry, at=where)
+            source, ignored = read_leniently(DiscoverySource, entry, at=where)
         except SettingError as error:
             problems += map(str, error.problems)
             unclear |= not isinstance(entry, dict) or entry.get("source") not in NOT_BUILT
             continue
+        problems += map(str, ignored)
         if source.enabled and source.source == LABEL:
-            place = place or (where, entry)
+            place = place or (where, entry, source.keep_when_empty)
         elif source.enabled:
             (not_built if source.source in NOT_BUILT else problems).append(
                 _no_source(path_of(where), source.source)
             )
+        else:
+            delete |= source.source == LABEL and source.delete_when_disabled
     if place is None:
         if unclear:
             return _unreadable(before, problems, not_built)
-        return Discovery(problems=tuple(problems), not_built=tuple(not_built))
-    return _labels(*place, before, problems, not_built)
+        return Discovery(
+            problems=tuple(problems),
+            not_built=tuple(not_built),
+            delete_when_disabled=delete and not problems,
+        )
+    where, entry, keep = place
+    found = _labels(where, entry, before, problems, not_built)
+    return replace(found, keep_when_empty=keep)
 
 
 def _unreadable(before: Discovery, problems: Iterable[str], not_built: Iterable[str]) -> Discovery:
     return replace(before, problems=tuple(problems), not_built=tuple(not_built))
 
 
-def _entries(text: str | None) -> list[Any]:
+def _entries(text: str | None) -> tuple[list[Any], Iterable[str]]:
+    """The sources, not read yet, and what has no effect beside them."""
     if text is None:
         raise SettingError.of("the key volcano-controller.conf is missing; add it, it may be empty")
-    try:
-        documents = [value for _, _, value in parse(text.encode())]
-    except DocumentError as error:
-        where = f"line {error.line}: " if error.line else ""
-        raise SettingError.of(f"{where}must be YAML: {error}") from None
-    found = read_model(DiscoveryFile, documents[0] if documents else {})
-    entries: list[Any] = found.network_topology_discovery
-    return entries
+    content = document(text.encode())
+    file, unknown = read_leniently(DiscoveryFile, {} if content is None else content)
+    return file.network_topology_discovery, map(str, unknown)
 
 
 def _no_source(path: str, source: str) -> str:

@@ -35,6 +35,8 @@ class Discovery:
         complete: Whether these are all types, so that HyperNodes of no type can be deleted.
         problems: What is wrong, each with its path.
         not_built: Sources that are enabled and that Pumice does not have, each with its path.
+        keep_when_empty: Whether the HyperNodes of a type stay when no Node has its labels any more.
+        delete_when_disabled: Whether all discovered HyperNodes go when discovery is not enabled.
     """
 
     enabled: bool = False
@@ -42,6 +44,8 @@ class Discovery:
     complete: bool = False
     problems: tuple[str, ...] = ()
     not_built: tuple[str, ...] = ()
+    keep_when_empty: bool = False
+    delete_when_disabled: bool = False
 
 
 OFF = Discovery()

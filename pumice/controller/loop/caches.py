@@ -85,6 +85,10 @@ class ControllerCaches:
             self.jobs,
         )
 
+    def job_keys(self) -> Iterable[JobKey]:
+        """The keys of all Jobs."""
+        return map(job_key, self.jobs.values())
+
     def of(self, kind: Kind) -> WatchCache[Any] | None:
         """The cache of a kind; None for kinds that are not watched."""
         return self._by_kind.get(kind)

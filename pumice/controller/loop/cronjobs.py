@@ -20,15 +20,12 @@ from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
-from pumice.controller.plan import Plan, RequeueAfter
+from pumice.controller.plan import Plan
 
 __all__ = ["CronJobCaches", "CronJobTerm", "local_time_zone"]
 
 Key = tuple[str, str]
 """Namespace and name."""
-
-AGAIN_SECONDS = 600.0
-"""Maximum time between two passes over a CronJob: timers do not notice that the clock was set."""
 
 _BY_CRON_JOB = "cron job"
 
@@ -81,6 +78,10 @@ class CronJobTerm(PlannedTerm[Key]):
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.cron_jobs.replay(self._cron_job_changed))
 
+    def keys(self) -> Iterable[Key]:
+        """All CronJobs."""
+        return (_key(each) for each in self._caches.cron_jobs.values())
+
     def look(self, key: Key) -> PlannedObject | None:
         """A CronJob."""
         found = self._caches.cron_jobs.get(key[1], key[0])
@@ -98,7 +99,7 @@ class CronJobTerm(PlannedTerm[Key]):
         for each in self._caches.jobs.indexed(_BY_CRON_JOB, (namespace, uid)):
             jobs[each["metadata"]["name"]] = each
         handled_uid, handled = self._handled.get(key, ("", None))
-        plan = plan_cron_job(
+        return plan_cron_job(
             subject.obj,
             list(jobs.values()),
             self.clock.wall(),
@@ -106,7 +107,6 @@ class CronJobTerm(PlannedTerm[Key]):
             local=self._local,
             handled=handled if handled_uid == uid else None,
         )
-        return Plan.of([RequeueAfter(AGAIN_SECONDS)], *plan.stages)
 
     def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
         """Remember the run for which a Job was created: the Job may be gone before the status is written."""
@@ -123,8 +123,7 @@ class CronJobTerm(PlannedTerm[Key]):
 
     def _cron_job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
         del change
-        meta = (new or old or {})["metadata"]
-        self.queue.add((meta.get("namespace", ""), meta["name"]))
+        self.queue.add(_key(new or old or {}))
 
     def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
         del change
@@ -134,6 +133,11 @@ class CronJobTerm(PlannedTerm[Key]):
             owner = controller_raw(job) if job is not None else {}
             if job is not None and owner.get("kind") == CRON_JOB.kind:
                 self.queue.add((job["metadata"].get("namespace", ""), owner["name"]))
+
+
+def _key(cron_job: Raw) -> Key:
+    meta = cron_job["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 def _standing(job: Raw) -> tuple[object, ...]:

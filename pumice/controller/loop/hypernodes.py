@@ -6,7 +6,7 @@ Each HyperNode whose count differs has a key of its own, because a status is wri
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -103,6 +103,10 @@ class HyperNodeTerm(PlannedTerm[str]):
         self.queue.add(_ALL)
         for cache in (self._caches.configuration, self._caches.nodes, self._caches.hyper_nodes):
             stack.callback(await cache.replay(self._changed))
+
+    def keys(self) -> Iterable[str]:
+        """The key of the discovery, which also counts Nodes."""
+        return (_ALL,)
 
     def look(self, key: str) -> PlannedObject | None:
         """Read a HyperNode or, for the configuration's key, the ConfigMap."""

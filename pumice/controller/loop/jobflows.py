@@ -71,6 +71,10 @@ class JobFlowTerm(PlannedTerm[Key]):
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.job_flows.replay(self._flow_changed))
 
+    def keys(self) -> Iterable[Key]:
+        """All JobFlows."""
+        return map(_key, self._caches.job_flows.values())
+
     def look(self, key: Key) -> PlannedObject | None:
         """A JobFlow."""
         found = self._caches.job_flows.get(key[1], key[0])
@@ -163,6 +167,10 @@ class JobTemplateTerm(PlannedTerm[Key]):
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.templates.replay(self._template_changed))
 
+    def keys(self) -> Iterable[Key]:
+        """All JobTemplates."""
+        return map(_key, self._caches.templates.values())
+
     def look(self, key: Key) -> PlannedObject | None:
         """A JobTemplate."""
         found = self._caches.templates.get(key[1], key[0])
@@ -183,6 +191,11 @@ class JobTemplateTerm(PlannedTerm[Key]):
         before, after = (set(_templates_of_job(each)) if each else set() for each in (old, new))
         for key in before ^ after:
             self.queue.add_after(key, TOGETHER_SECONDS)
+
+
+def _key(obj: Raw) -> Key:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 def _phase(status: Raw | None) -> str:

@@ -5,7 +5,7 @@ two kinds: their caches wait for the kind, and readiness does not depend on them
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -55,6 +55,13 @@ class NativeCaches:
         for cache in self.objects.values():
             cache.index(_BY_OWNER, _owner_keys)
 
+    def keys(self) -> Iterable[OwnerKey]:
+        """All owners whose pods plugins wire."""
+        for kind, cache in self.owners.items():
+            for each in cache.values():
+                if each.wants_plugins:
+                    yield kind, each.metadata.namespace, each.metadata.name
+
     def owner(self, key: OwnerKey) -> Owner | None:
         """An owner."""
         kind, namespace, name = key
@@ -99,6 +106,10 @@ class NativeTerm(PlannedTerm[OwnerKey]):
             stack.callback(await cache.replay(self._owner_changed(kind)))
         for objects in self._caches.objects.values():
             stack.callback(await objects.replay(self._object_changed))
+
+    def keys(self) -> Iterable[OwnerKey]:
+        """All owners whose pods plugins wire."""
+        return self._caches.keys()
 
     def look(self, key: OwnerKey) -> PlannedObject | None:
         """An owner."""

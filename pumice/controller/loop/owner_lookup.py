@@ -21,7 +21,7 @@ from pumice.controller.workloads import GroupedPods, Workload
 __all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
 
 LOOK_AGAIN_SECONDS = 600.0
-"""How long until an owner is read again although its pods do not change, and until a forbidden kind is tried again."""
+"""How long until a kind that is not served, or must not be read, is tried again."""
 
 FRESH_SECONDS = 60.0
 """How long a result is valid: pods of a gang are created one after the other."""

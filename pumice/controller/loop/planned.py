@@ -5,8 +5,9 @@ until the caches show the writes of the pass before. State between passes only s
 time.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -22,6 +23,7 @@ from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.own_writes import OwnWrites
+from pumice.controller.loop.resync import resync
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import Plan, RecordEvent, Step
@@ -111,6 +113,10 @@ class PlannedTerm(ABC, Generic[K]):
         """Subscribe to changes that affect plans, and add their keys to the queue; the stack ends the subscriptions."""
 
     @abstractmethod
+    def keys(self) -> Iterable[K]:
+        """The keys of all objects that there are; see `resync`."""
+
+    @abstractmethod
     def look(self, key: K) -> PlannedObject | None:
         """The object of a key as the caches show it; None if it is gone."""
 
@@ -143,7 +149,9 @@ class PlannedTerm(ABC, Generic[K]):
             with ExitStack() as stack:
                 stack.callback(self.queue.close)
                 await self.subscribe(stack)
-                await self.queue.work(self._pass, self._workers)
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(resync(self.keys, self.queue.add, self.clock))
+                    group.create_task(self.queue.work(self._pass, self._workers))
         finally:
             await self._sent.answered()
 

@@ -91,6 +91,10 @@ class QueueTerm(PlannedTerm[str]):
         if self._sees_all:
             stack.enter_context(self._collector.showing(self._counts, self._names))
 
+    def keys(self) -> Iterable[str]:
+        """The names of all queues."""
+        return self._names()
+
     def look(self, key: str) -> PlannedObject | None:
         """A queue; if it does not exist, the oldest Command for it."""
         queue = self._queues.get(key)

@@ -1,5 +1,6 @@
 """The loop of Jobs: wait for a change of a Job, plan with `reconcile`, carry the plan out."""
 
+import asyncio
 import logging
 import math
 from contextlib import ExitStack
@@ -37,6 +38,7 @@ from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.memory import JobMemory, Memory
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.resync import resync
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.owners import controls_raw
@@ -111,7 +113,9 @@ class JobTerm:
             stack.callback(await self._caches.pods.replay(self._note_removal))
             stack.callback(await self._caches.queues.replay(self._note_queue))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
-            await self._jobs.work(self._job, self._settings.workers)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(resync(self._caches.job_keys, self._jobs.add, self._clock))
+                group.create_task(self._jobs.work(self._job, self._settings.workers))
 
     def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
         del change

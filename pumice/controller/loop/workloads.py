@@ -4,7 +4,7 @@ It watches pods of Pumice's schedulers that are not pods of Volcano Jobs, their 
 kinds. Owners of other kinds are looked up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,7 +17,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.owner_lookup import LOOK_AGAIN_SECONDS, FoundOwner, OwnerLookup
+from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
@@ -91,6 +91,15 @@ class WorkloadCaches:
                 return GroupedPods(kind, owner["name"], *key)
         return None
 
+    def keys(self) -> Iterable[UnitKey]:
+        """All units of which there are pods, and all that have a PodGroup."""
+        found = dict.fromkeys(self.pods.index_keys(_BY_UNIT))
+        for group in self.pod_groups.values():
+            meta = group["metadata"]
+            if meta["name"].startswith(GROUP_PREFIX):
+                found[meta.get("namespace", ""), meta["name"].removeprefix(GROUP_PREFIX)] = None
+        return found
+
     def count(self, key: UnitKey) -> int:
         """Number of pods of a unit."""
         return len(self.pods.indexed(_BY_UNIT, key))
@@ -135,6 +144,10 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         stack.callback(await caches.pods.replay(self._pod_changed))
         stack.callback(await caches.queues.replay(self._queue_changed))
 
+    def keys(self) -> Iterable[UnitKey]:
+        """All units of which there are pods, and all that have a PodGroup."""
+        return self._caches.keys()
+
     def look(self, key: UnitKey) -> PlannedObject | None:
         """The owner of a unit."""
         unit = self._caches.unit(key)
@@ -152,20 +165,19 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         exists = self._has_group(key[0])
         picture = self._caches.picture(unit)
         found = FoundOwner(picture.owner)
-        if looks_up := self._inherit and unit.is_looked_up and bool(picture.members(exists)):
+        if self._inherit and unit.is_looked_up and picture.members(exists):
             try:
                 found = await self._owners.read(unit)
             except ApiError as error:
                 return _unreadable(unit, error)
             picture = self._caches.picture(unit)
         group = picture.group or (finds[0] if finds else None)
-        plan = plan_group(
+        return plan_group(
             ObservedGroup(unit, picture.pods, found.owner, group, found.unread),
             exists,
             inherit=self._inherit,
             was_refused=key in self._refused,
         )
-        return Plan.of(*plan.stages, [RequeueAfter(LOOK_AGAIN_SECONDS)]) if looks_up else plan
 
     def forget(self, key: UnitKey) -> None:
         """Drop the state of a unit that is gone."""

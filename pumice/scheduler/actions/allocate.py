@@ -15,14 +15,14 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.fairness.dominant import DominantShare
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.node_ranking import NOWHERE
 from pumice.scheduler.outcomes import JobOutcome
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -33,8 +33,8 @@ __all__ = ["SPEC", "admitted", "goes_on", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until no queue has pods left to try."""
-    queues = session.queue_line()
-    jobs: dict[str, Line[JobInfo]] = {}
+    queues = session.ordered_queues()
+    jobs: dict[str, PriorityQueue[JobInfo]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         try:
@@ -46,7 +46,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             if not _has_candidates(session, job):
                 continue
             if job.queue not in jobs:
-                jobs[job.queue] = session.job_line()
+                jobs[job.queue] = session.ordered_jobs()
             jobs[job.queue].push(job)
         except Exception as error:  # nothing is placed here, so that there is nothing to undo
             session.fail(job.key, error)
@@ -130,7 +130,7 @@ def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
     """
     if job.asks is None or session.has_room(queue, job.asks):
         return False
-    due = job.asked_at + session.state.pace.numbers
+    due = job.asked_at + session.state.delays.numbers
     if due <= session.now:
         return False
     session.view.wake_at(due)
@@ -138,7 +138,7 @@ def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
     return True
 
 
-def _refuse_all(session: Session, queue: Queue, line: Line[JobInfo]) -> None:
+def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) -> None:
     name = queue.metadata.name
     generic = Reason(
         "QueueOverused", f"queue {name} uses all that it may", {"queue": name}, (name,)
@@ -297,7 +297,7 @@ def _fill(
             if tasks.defer(task):
                 continue
             if outcome.failed is None:
-                outcome.failed = (task, session.board(task, queue.metadata.name).why_not())
+                outcome.failed = (task, session.ranking(task, queue.metadata.name).why_not())
             failed_roles.add(task.role)
             failed.add(session.alike(task))
             if not goes_on(job, failed_roles):
@@ -326,7 +326,7 @@ def _shortage(session: Session, job: JobInfo, failed: PodShape) -> Shortage:
     counts = Counter(task.shape for task in _candidates(session, job))
     backfilled = job.pending_empty if "backfill" in session.view.actions else 0
     needed = job.min_member - job.ready - backfilled
-    return session.prospects.shortage(job, failed, counts, needed)
+    return session.retry_filter.shortage(job, failed, counts, needed)
 
 
 def _place(
@@ -336,21 +336,21 @@ def _place(
     task: TaskInfo,
     group: Callable[[TaskInfo], int],
 ) -> bool:
-    board = session.board(task, queue.metadata.name)
+    ranking = session.ranking(task, queue.metadata.name)
     nodes = session.state.nodes.order
     row = NOWHERE
     if task.nominated:
-        row = board.only(session.nominations.row(task))
+        row = ranking.only(session.nominations.row(task))
     if row == NOWHERE:
-        row = board.best(task, group)
+        row = ranking.best(task, group)
     if row != NOWHERE:
         statement.allocate(task, nodes[row])
-        board.taken(row)
+        ranking.taken(row)
         return True
     if task.nominated:
-        row = board.only(session.nominations.row(task), later=True)
+        row = ranking.only(session.nominations.row(task), later=True)
     if row == NOWHERE:
-        row = board.best_later(task)
+        row = ranking.best_later(task)
     if row != NOWHERE:
         statement.pipeline(task, nodes[row])
         return True

@@ -6,10 +6,10 @@ places. Here a gang that is not ready without those that found none gets none of
 
 from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.board import NOWHERE
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.node_ranking import NOWHERE
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
@@ -20,14 +20,14 @@ __all__ = ["SPEC", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Place what asks for nothing, in the order of queues, gangs and pods."""
     session.view.backfills = False
-    queues = session.queue_line()
-    lines: dict[str, Line[JobInfo]] = {}
+    queues = session.ordered_queues()
+    lines: dict[str, PriorityQueue[JobInfo]] = {}
     for job in session.view.waiting:
         if not job.pending_empty:
             continue
         with session.turn(job):
             if _candidates(job) and admitted(session, job) is not None:
-                lines.setdefault(job.queue, session.job_line()).push(job)
+                lines.setdefault(job.queue, session.ordered_jobs()).push(job)
     for name in lines:
         queues.push(session.state.queues[name])
     while queues:
@@ -65,13 +65,13 @@ def _place(session: Session, job: JobInfo, statement: Statement, task: TaskInfo)
     if impossible is not None:
         outcome.refused = impossible
         return
-    board = session.board(task, job.queue)
-    row = board.best(task)
+    ranking = session.ranking(task, job.queue)
+    row = ranking.best(task)
     if row != NOWHERE:
         statement.allocate(task, session.state.nodes.order[row])
-        board.taken(row)
+        ranking.taken(row)
     elif outcome.failed is None:
-        outcome.failed = (task, board.why_not())
+        outcome.failed = (task, ranking.why_not())
 
 
 SPEC = ActionSpec(

@@ -6,8 +6,8 @@ unless the queue says `dequeueStrategy: fifo`.
 
 from pumice.scheduler.actions.fifo import hold_back
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -16,8 +16,8 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in what the plugins agree to."""
-    queues = session.queue_line()
-    lines: dict[str, Line[JobInfo]] = {}
+    queues = session.ordered_queues()
+    lines: dict[str, PriorityQueue[JobInfo]] = {}
     for job in session.view.waiting:
         if job.group is None or not session.is_pending(job):
             continue
@@ -26,7 +26,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             continue
         try:
             if job.queue not in lines:
-                lines[job.queue] = session.job_line()
+                lines[job.queue] = session.ordered_jobs()
             lines[job.queue].push(job)
         except Exception as error:  # nothing is placed here, so that there is nothing to undo
             session.fail(job.key, error)

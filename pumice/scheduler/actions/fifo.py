@@ -4,16 +4,16 @@ The first gang that does not fit ends the turn of such a queue, so that small ga
 """
 
 from pumice.api.queues import Queue
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 
 __all__ = ["hold_back"]
 
 
-def hold_back(session: Session, queue: Queue, first: JobInfo, line: Line[JobInfo]) -> None:
-    """Refuse the gangs behind one that does not fit, and empty the line."""
+def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueue[JobInfo]) -> None:
+    """Refuse the gangs behind one that does not fit, and empty the priority queue."""
     name = queue.metadata.name
     message = f"queue {name} takes gangs in order (spec.dequeueStrategy: fifo), and {first.key} ahead of this one does not fit"
     reason = Reason("BehindInQueue", message, {"queue": name, "ahead": first.key}, (name,))

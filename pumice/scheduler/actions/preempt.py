@@ -8,7 +8,13 @@ from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek, waiting_tasks
+from pumice.scheduler.eviction.starving_jobs import (
+    explain,
+    finish,
+    seek,
+    starving_jobs,
+    waiting_tasks,
+)
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session import Session
@@ -19,9 +25,9 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
-    queues = session.queue_line()
+    queues = session.ordered_queues()
     search = Search(session)
-    lines = hungry_jobs(session, search, "preempt", lambda job, _: between_jobs(session, job))
+    lines = starving_jobs(session, search, "preempt", lambda job, _: between_jobs(session, job))
     for name in lines:
         queues.push(session.state.queues[name])
     while queues:

@@ -7,7 +7,7 @@ reclaimed. The queue must be able to take the pod once its victims are gone. Wha
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek
+from pumice.scheduler.eviction.starving_jobs import explain, finish, seek, starving_jobs
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -16,9 +16,11 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
-    queues = session.queue_line()
+    queues = session.ordered_queues()
     search = Search(session)
-    lines = hungry_jobs(session, search, "reclaim", lambda _, queue: between_queues(session, queue))
+    lines = starving_jobs(
+        session, search, "reclaim", lambda _, queue: between_queues(session, queue)
+    )
     for name in lines:
         queues.push(session.state.queues[name])
     while queues:

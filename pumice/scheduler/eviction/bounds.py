@@ -10,11 +10,11 @@ from collections.abc import Container, Iterable
 
 import numpy as np
 
-from pumice.scheduler.board import Board
 from pumice.scheduler.eviction.rules import HALF, importance
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.node_ranking import NodeRanking
 from pumice.scheduler.session import Session
 
 __all__ = ["NO_VICTIM", "Bounds", "Cost"]
@@ -30,10 +30,19 @@ class Bounds:
     """Lower bounds for all nodes and one class of preemptors.
 
     Attributes:
-        board: Filters and scores of the class.
+        ranking: Filters and scores of the class.
     """
 
-    __slots__ = ("_by_node", "_costs", "_heap", "_raised", "_scores", "_seen", "_session", "board")
+    __slots__ = (
+        "_by_node",
+        "_costs",
+        "_heap",
+        "_raised",
+        "_scores",
+        "_seen",
+        "_session",
+        "ranking",
+    )
 
     def __init__(self, session: Session, preemptor: Preemptor, victims: Ints) -> None:
         """Look at all nodes as they are now.
@@ -44,12 +53,12 @@ class Bounds:
             victims: Rows of the running pods that may go, each if it is the only one of its node.
         """
         self._session = session
-        self.board: Board = session.board(preemptor.task, preemptor.queue.metadata.name)
+        self.ranking: NodeRanking = session.ranking(preemptor.task, preemptor.queue.metadata.name)
         self._seen = len(session.touched.log)
         self._by_node: dict[int, list[TaskInfo]] = {}
         self._costs: dict[int, Cost] = {}
         self._raised: set[int] = set()
-        columns = [(-column).tolist() for column in self.board.scores()]
+        columns = [(-column).tolist() for column in self.ranking.scores()]
         self._scores: list[tuple[float, ...]] = list(zip(*columns, strict=True))
         node = session.view.running.node[victims]
         self._set_bounds(victims[np.argsort(node, kind="stable")])
@@ -61,8 +70,8 @@ class Bounds:
     def _set_bounds(self, rows: Ints) -> None:
         session = self._session
         running, nodes = session.view.running, session.view.rows
-        needs = self.board.pods.shape.needs
-        fits = self.board.pods.allowed.copy()
+        needs = self.ranking.pods.shape.needs
+        fits = self.ranking.pods.allowed.copy()
         missing = np.empty((len(needs), len(nodes)), dtype=np.int64)
         for place, need in enumerate(needs):
             missing[place] = need.amount - nodes.future_idle(need.column)
@@ -118,7 +127,7 @@ class Bounds:
         nodes = self._session.view.rows
         allocatable, used = nodes.allocatable[row], nodes.used[row]
         free = (allocatable - used + nodes.releasing[row] - nodes.pipelined[row]).tolist()
-        return [need.amount - free[need.column] for need in self.board.pods.shape.needs]
+        return [need.amount - free[need.column] for need in self.ranking.pods.shape.needs]
 
     def cost(self, row: int, victims: Iterable[TaskInfo], broken: int) -> Cost:
         """What it costs to evict victims on a node."""
@@ -169,7 +178,7 @@ class Bounds:
             self._refresh(row)
 
     def _refresh(self, row: int) -> None:
-        if not self.board.pods.allowed[row]:
+        if not self.ranking.pods.allowed[row]:
             return
         missing = self.missing(row)
         cost = self._bound(row, missing)
@@ -185,7 +194,7 @@ class Bounds:
         tasks = self.candidates(row)
         if not tasks:
             return None
-        for need, lacks in zip(self.board.pods.shape.needs, missing, strict=True):
+        for need, lacks in zip(self.ranking.pods.shape.needs, missing, strict=True):
             if lacks > 0 and sum(int(task.shape.vector[need.column]) for task in tasks) < lacks:
                 return None
         jobs = self._session.state.jobs

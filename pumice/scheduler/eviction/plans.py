@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pumice.scheduler.eviction.bounds import Bounds, Cost
-from pumice.scheduler.eviction.rules import Rules, VictimOrder
+from pumice.scheduler.eviction.rules import EvictionRules, VictimOrder
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import Need
@@ -45,7 +45,9 @@ class Planner:
 
     __slots__ = ("_bounds", "_order", "_rules", "_session")
 
-    def __init__(self, session: Session, rules: Rules, bounds: Bounds, order: VictimOrder) -> None:
+    def __init__(
+        self, session: Session, rules: EvictionRules, bounds: Bounds, order: VictimOrder
+    ) -> None:
         self._session = session
         self._rules = rules
         self._bounds = bounds
@@ -53,7 +55,7 @@ class Planner:
 
     def tries(self, preemptor: Preemptor) -> bool:
         """Whether each eviction must be tried, because more than room decides."""
-        if not self._bounds.board.counts_room_only:
+        if not self._bounds.ranking.counts_room_only:
             return True
         return self._session.why_not_allocatable(preemptor.queue, preemptor.task) is not None
 
@@ -66,7 +68,7 @@ class Planner:
             if tries:
                 victims = self._tried(preemptor, row, candidates, statement)
             else:
-                needs = bounds.board.pods.shape.needs
+                needs = bounds.ranking.pods.shape.needs
                 victims = fewest(candidates, bounds.missing(row), needs)
             if victims is not None:
                 broken = self._broken(victims)
@@ -112,7 +114,7 @@ class Planner:
         self, preemptor: Preemptor, row: int, candidates: Sequence[TaskInfo], statement: Statement
     ) -> list[TaskInfo] | None:
         """The same by evicting one after the other, and undoing it."""
-        if not candidates and not self._bounds.board.fits_later()[row]:
+        if not candidates and not self._bounds.ranking.fits_later()[row]:
             return None
         savepoint = statement.savepoint()
         chosen: list[TaskInfo] = []
@@ -139,7 +141,7 @@ class Planner:
         session = self._session
         if session.why_not_allocatable(preemptor.queue, preemptor.task) is not None:
             return False
-        return self._bounds.board.only(row, later=True) == row
+        return self._bounds.ranking.only(row, later=True) == row
 
     def _broken(self, victims: Iterable[TaskInfo]) -> int:
         """Gangs that have their minimum and would not any more."""

@@ -19,7 +19,7 @@ from pumice.scheduler.session import Session
 
 __all__ = [
     "HALF",
-    "Rules",
+    "EvictionRules",
     "VictimOrder",
     "between_jobs",
     "between_queues",
@@ -33,7 +33,7 @@ HALF = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EvictionRules:
     """What an action may evict for one pod.
 
     Attributes:
@@ -77,11 +77,11 @@ class Rules:
         return self.name, preemptor.job.queue, self.inside, preemptor.task.is_best_effort, *said
 
 
-def between_jobs(session: Session, job: JobInfo) -> Rules:
+def between_jobs(session: Session, job: JobInfo) -> EvictionRules:
     """Pods of other gangs of the same queue."""
     own: Bools = np.zeros(len(session.view.shares.queues), dtype=np.bool_)
     own[job.row] = True
-    return Rules(
+    return EvictionRules(
         "jobs",
         session.extensions.preemptable,
         session.extensions.preemptor_classes,
@@ -92,9 +92,9 @@ def between_jobs(session: Session, job: JobInfo) -> Rules:
     )
 
 
-def inside_job(session: Session, job: JobInfo) -> Rules:
+def inside_job(session: Session, job: JobInfo) -> EvictionRules:
     """Other pods of the same gang."""
-    return Rules(
+    return EvictionRules(
         "inside",
         session.extensions.preemptable,
         session.extensions.preemptor_classes,
@@ -105,11 +105,11 @@ def inside_job(session: Session, job: JobInfo) -> Rules:
     )
 
 
-def between_queues(session: Session, queue: Queue) -> Rules:
+def between_queues(session: Session, queue: Queue) -> EvictionRules:
     """Running pods of other queues that may be reclaimed from."""
     others = session.view.shares.limits.reclaimable.copy()
     others[session.view.shares.rows[queue.metadata.name]] = False
-    return Rules(
+    return EvictionRules(
         "queues",
         session.extensions.reclaimable,
         session.extensions.reclaimer_classes,
@@ -131,7 +131,7 @@ class VictimOrder:
 
     __slots__ = ("_jobs", "_queues", "_rules", "_session")
 
-    def __init__(self, session: Session, rules: Rules) -> None:
+    def __init__(self, session: Session, rules: EvictionRules) -> None:
         self._session = session
         self._rules = rules
         self._jobs: dict[str, SortKey] = {}

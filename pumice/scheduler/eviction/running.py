@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pumice.scheduler.eviction.rules import Rules
+from pumice.scheduler.eviction.rules import EvictionRules
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.running import RunningTable
@@ -42,13 +42,13 @@ class Survey:
     has_victims: bool
     nodes: Bools
 
-    def reaches(self, usable: Bools, rules: Rules) -> bool:
+    def reaches(self, usable: Bools, rules: EvictionRules) -> bool:
         """Whether `victims` finds any."""
         if self.running.number(rules.without) >= 0:
             return bool(len(self.victims(usable, rules)))
         return bool((self.nodes & usable).any())
 
-    def victims(self, usable: Bools, rules: Rules) -> Ints:
+    def victims(self, usable: Bools, rules: EvictionRules) -> Ints:
         """Rows of the pods that may go.
 
         Args:
@@ -58,7 +58,7 @@ class Survey:
         rows = self.rows[self.may]
         return rows[self._asked(rows, usable, rules)]
 
-    def spared(self, action: str, usable: Bools, rules: Rules) -> EvictionFailure:
+    def spared(self, action: str, usable: Bools, rules: EvictionRules) -> EvictionFailure:
         """Count what speaks against evicting the pods that the action looked at; arguments as for `victims`."""
         asked = self._asked(self.rows, usable, rules)
         is_refused = asked[self.is_open] & ~self.judgement.may
@@ -70,7 +70,7 @@ class Survey:
             by=dict(_by_plugin(self.judgement, is_refused)),
         )
 
-    def _asked(self, rows: Ints, usable: Bools, rules: Rules) -> Bools:
+    def _asked(self, rows: Ints, usable: Bools, rules: EvictionRules) -> Bools:
         asked: Bools = usable[self.running.node[rows]]
         own = self.running.number(rules.without) if rules.without else -1
         if own >= 0:
@@ -78,8 +78,8 @@ class Survey:
         return asked
 
 
-def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
-    """Look at all running pods for one that asks, and for all for which `Rules.survey_class` is the same."""
+def survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Survey:
+    """Look at all running pods for one that asks, and for all for which `EvictionRules.survey_class` is the same."""
     running = session.view.running
     rows = _looked_at(session, preemptor, rules)
     is_open: Bools = running.preemptable[rows]
@@ -106,7 +106,7 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
     return Survey(running, rows, is_open, may, judgement, bool(may.any()), nodes)
 
 
-def accepted_gangs(running: RunningTable, rules: Rules) -> Bools:
+def accepted_gangs(running: RunningTable, rules: EvictionRules) -> Bools:
     """Gangs whose running pods are candidates, by number."""
     accepted = np.zeros(len(running.gangs), dtype=np.bool_)
     if rules.inside:
@@ -118,7 +118,7 @@ def accepted_gangs(running: RunningTable, rules: Rules) -> Bools:
     return accepted
 
 
-def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
+def _looked_at(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Ints:
     running = session.view.running
     count = len(running.tasks)
     accepted = accepted_gangs(running, rules)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pumice.scheduler.eviction.bounds import Bounds
 from pumice.scheduler.eviction.plans import EvictionPlan, Planner
-from pumice.scheduler.eviction.rules import Rules, VictimOrder
+from pumice.scheduler.eviction.rules import EvictionRules, VictimOrder
 from pumice.scheduler.eviction.running import Survey, survey
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
@@ -67,7 +67,7 @@ class Search:
             self._orders.clear()
 
     def place(
-        self, preemptor: Preemptor, rules: Rules, statement: Statement
+        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
     ) -> EvictionPlan | None:
         """Evict pods for a pod and promise it their place; None if that is not possible."""
         plan = self.find(preemptor, rules, statement)
@@ -93,7 +93,7 @@ class Search:
         """Note how many places there were for pods of a class; decisions only make them fewer."""
         self._places[preemptor_class] = places
 
-    def note_spared(self, action: str, preemptor: Preemptor, rules: Rules) -> None:
+    def note_spared(self, action: str, preemptor: Preemptor, rules: EvictionRules) -> None:
         """Note why evictions did not help a gang; gangs with such pods share the answer."""
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         own = rules.without if rules.own_job else ""
@@ -109,7 +109,7 @@ class Search:
 
     # -- looking -----------------------------------------------------------------------------
 
-    def may_help(self, preemptor: Preemptor, rules: Rules) -> bool:
+    def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """Whether any pod may go from a node that a pod may use; not asked again for a class that was looked for before.
 
         Since then all of them may have gone. What is found then has no victims, and is undone like what finds no place.
@@ -122,7 +122,7 @@ class Search:
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
 
-    def _survey(self, preemptor: Preemptor, rules: Rules) -> Survey:
+    def _survey(self, preemptor: Preemptor, rules: EvictionRules) -> Survey:
         moment = len(self._session.touched.log)
         if self._surveyed != moment:
             self._surveys.clear()
@@ -133,7 +133,9 @@ class Search:
             found = self._surveys[key] = survey(self._session, preemptor, rules)
         return found
 
-    def find(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> EvictionPlan | None:
+    def find(
+        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
+    ) -> EvictionPlan | None:
         """The best plan for a pod."""
         bounds, planner = self._class(preemptor, rules, statement)
         tries = planner.tries(preemptor)
@@ -164,7 +166,7 @@ class Search:
         return best
 
     def _class(
-        self, preemptor: Preemptor, rules: Rules, statement: Statement
+        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
     ) -> tuple[Bounds, Planner]:
         key = rules.preemptor_class(self._session, preemptor)
         known = self._classes.get(key)

@@ -11,10 +11,10 @@ import numpy as np
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.axis import Ints
 
-__all__ = ["Guarantees", "Kept"]
+__all__ = ["GuaranteeConflict", "Guarantees"]
 
 
-class Kept(NamedTuple):
+class GuaranteeConflict(NamedTuple):
     """What keeps a queue from taking something that other queues are guaranteed.
 
     Attributes:
@@ -80,7 +80,7 @@ class Guarantees:
             self._at_top[column] += holds - self._seen.item(top, column)
             self._seen[top, column] = holds
 
-    def against(self, row: int, vector: Ints) -> Kept | None:
+    def against(self, row: int, vector: Ints) -> GuaranteeConflict | None:
         """What is kept for others and keeps a queue from taking an amount."""
         guarantee, held = self._rights.guarantee, self._held
         for each in self._rights.paths[row]:
@@ -103,11 +103,11 @@ class Guarantees:
                     free = max(own, kept.limit - kept.used - kept.reserve)
                     room[column] = min(room.item(column), free)
 
-    def _of(self, row: int, column: int) -> Kept:
+    def _of(self, row: int, column: int) -> GuaranteeConflict:
         parent = self._rights.parents[row]
         reserve = self._kept.item(parent, column) - self._unused.item(row, column)
         if parent < 0:
             used, limit = self._at_top.item(column), self._total.item(column)
         else:
             used, limit = self._held.item(parent, column), self._rights.real.item(parent, column)
-        return Kept(parent, column, used, limit, reserve)
+        return GuaranteeConflict(parent, column, used, limit, reserve)

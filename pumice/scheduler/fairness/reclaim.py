@@ -15,13 +15,13 @@ from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 
-__all__ = ["Asked", "asked_by", "over_deserved"]
+__all__ = ["ReclaimRequest", "asked_by", "over_deserved"]
 
 
 _NONE = np.iinfo(np.int64).max
 
 
-class Asked(NamedTuple):
+class ReclaimRequest(NamedTuple):
     """What decides which pods may go for a pod of a queue.
 
     Attributes:
@@ -33,15 +33,15 @@ class Asked(NamedTuple):
     exceeded: tuple[int, ...]
 
 
-def asked_by(preemptor: Preemptor, rights: Entitlements, held: Ints) -> Asked:
+def asked_by(preemptor: Preemptor, rights: Entitlements, held: Ints) -> ReclaimRequest:
     """What a pod asks for; arguments as for `over_deserved`."""
     row, shape = preemptor.job.row, preemptor.task.shape
     wanted = tuple(need.column for need in shape.needs if need.column != PODS)
     if row < 0:
-        return Asked(wanted, ())
+        return ReclaimRequest(wanted, ())
     after = held[row] + shape.vector[: held.shape[1]]
     over = rights.named[row] & (after > rights.deserved[row])
-    return Asked(wanted, tuple(np.flatnonzero(over).tolist()))
+    return ReclaimRequest(wanted, tuple(np.flatnonzero(over).tolist()))
 
 
 def over_deserved(
@@ -86,7 +86,7 @@ def over_deserved(
 
 
 def _comes_back(
-    asked: Asked, candidates: Candidates, rights: Entitlements, held: Ints, may_go: Bools
+    asked: ReclaimRequest, candidates: Candidates, rights: Entitlements, held: Ints, may_go: Bools
 ) -> Bools:
     """Candidates with whose eviction their queue could take a place back from the queue that asks.
 

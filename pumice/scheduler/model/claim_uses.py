@@ -22,9 +22,9 @@ from pumice.scheduler.model.claims import (
     WantedVolume,
     ephemeral_claim_names,
 )
-from pumice.scheduler.model.reach import Reach
+from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
-from pumice.scheduler.model.volume_pools import Pool, suiting
+from pumice.scheduler.model.volume_pools import VolumePool, suiting
 
 __all__ = ["ClaimUses", "VolumeChoice"]
 
@@ -62,7 +62,7 @@ class ClaimUses(ClaimObjects):
         is_binding: Whether pods are placed whose claims wait.
     """
 
-    def __init__(self, reach: Reach, *, assumes_bound: bool = False) -> None:
+    def __init__(self, reach: NodeSelection, *, assumes_bound: bool = False) -> None:
         """Make an empty table; see `ClaimObjects`.
 
         Args:
@@ -81,7 +81,7 @@ class ClaimUses(ClaimObjects):
         self._choices: dict[str, VolumeChoice] = {}
         self._taken: dict[str, str] = {}
         self._decided: set[str] = set()
-        self._pools: dict[WantedVolume, Pool] = {}
+        self._pools: dict[WantedVolume, VolumePool] = {}
         self._pooled: tuple[int, int] = (-1, -1)
         self.attachments = AttachmentTable()
         self.is_binding = True
@@ -254,7 +254,7 @@ class ClaimUses(ClaimObjects):
     def _are_pools_current(self) -> bool:
         return self._pooled == (self.version, self._reach.version)
 
-    def _pool(self, wanted: WantedVolume) -> Pool:
+    def _pool(self, wanted: WantedVolume) -> VolumePool:
         if not self._are_pools_current():
             self._pools.clear()
             self._pooled = (self.version, self._reach.version)
@@ -263,7 +263,7 @@ class ClaimUses(ClaimObjects):
         if found is None:
             volumes = suiting(wanted, self._by_class.get(wanted.storage_class, {}).values())
             taken = self._taken.keys() | self._owners.keys()
-            found = self._pools[wanted] = Pool(volumes, self._reach, taken)
+            found = self._pools[wanted] = VolumePool(volumes, self._reach, taken)
         return found
 
     # -- for tests -----------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from pumice.api.pods import NodeSelector
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claims import WantedVolume, size_of
-from pumice.scheduler.model.reach import Reach, affinity_key
+from pumice.scheduler.model.node_selection import NodeSelection, affinity_key
 
-__all__ = ["Pool", "VolumeRecord", "suiting"]
+__all__ = ["VolumePool", "VolumeRecord", "suiting"]
 
 _SELECTORS = msgspec.json.Decoder(LabelSelector)
 
@@ -138,7 +138,7 @@ class _VolumeGroup:
         return found
 
 
-class Pool:
+class VolumePool:
     """The volumes that suit claims which ask for the same.
 
     Attributes:
@@ -159,7 +159,7 @@ class Pool:
     )
 
     def __init__(
-        self, volumes: Sequence[VolumeRecord], reach: Reach, taken: Container[str]
+        self, volumes: Sequence[VolumeRecord], reach: NodeSelection, taken: Container[str]
     ) -> None:
         """Count.
 

@@ -12,7 +12,7 @@ from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.limits import PathLimits
-from pumice.scheduler.fairness.reclaim import Asked, asked_by, over_deserved
+from pumice.scheduler.fairness.reclaim import ReclaimRequest, asked_by, over_deserved
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
@@ -165,7 +165,7 @@ class Capacity:
         full = self._full_queue(preemptor)
         return over_deserved(preemptor, candidates, self._rights, self._held, self._levels, full)
 
-    def _class_of(self, preemptor: Preemptor) -> tuple[int | None, Asked]:
+    def _class_of(self, preemptor: Preemptor) -> tuple[int | None, ReclaimRequest]:
         """Equal for pods of a queue for which the same pods may go."""
         return self._full_queue(preemptor), asked_by(preemptor, self._rights, self._held)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from pumice.api import keys
 from pumice.api.durations import parse_nanoseconds
+from pumice.api.json_words import quoted
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import SortKey, Vote
@@ -74,6 +75,12 @@ def _seconds(text: str) -> float | None:
     return found / _SECOND if found is not None and found > 0 else None
 
 
+def _problem(text: str) -> str | None:
+    if not text or _seconds(text):
+        return None
+    return f"must be a duration above 0, such as 30s or 1h30m, found {quoted(text)}"
+
+
 SPEC = PluginSpec(
     name="sla",
     summary="Gangs that have waited longer than a given time are let in and keep the places that they find.",
@@ -83,6 +90,8 @@ SPEC = PluginSpec(
             _ARGUMENT,
             "",
             "How long gangs wait at most, such as `1h30m`; the annotation `sla-waiting-time` of a PodGroup goes before it.",
+            problem=_problem,
+            falls_back=True,
         ),
     ),
 )

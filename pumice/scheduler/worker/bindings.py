@@ -57,9 +57,10 @@ class Binder(PodRequests[_Binding]):
             if pod is not None:  # otherwise it is gone, and so is its assumption
                 self._decide(key, _Binding(pod, node, self._nodes.get(node), now))
 
-    def is_binding(self, key: str) -> bool:
+    def is_binding(self, key: str, uid: str) -> bool:
         """Whether a pod has a place that the API server has not confirmed or refused yet."""
-        return key in self._decisions
+        decision = self._decisions.get(key)
+        return decision is not None and decision.pod.metadata.uid == uid
 
     async def _carry_out(self, key: str, decision: _Binding) -> float | None:
         meta = decision.pod.metadata

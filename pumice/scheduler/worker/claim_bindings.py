@@ -123,9 +123,10 @@ class ClaimBinder:
             else:
                 self._bind(pods)
 
-    def is_binding(self, key: str) -> bool:
+    def is_binding(self, key: str, uid: str) -> bool:
         """Whether a pod waits for claims to be bound."""
-        return key in self._of_pod
+        number = self._of_pod.get(key)
+        return number is not None and self._batches[number].uids.get(key) == uid
 
     async def run(self, workers: int) -> None:
         """Have claims bound until cancelled, of so many gangs at once."""
@@ -241,7 +242,9 @@ class ClaimBinder:
                     self._succeeded(number, batch)
                     return None
             except Conflict:
-                return _CONFLICT_SECONDS  # the watch is about to show what has changed
+                if batch.due > self._context.clock.monotonic():
+                    return _CONFLICT_SECONDS  # the watch is about to show what has changed
+                batch.failure = self._why_late(batch)
             except (BindingError, ApiError) as error:
                 batch.failure = str(error)
             else:

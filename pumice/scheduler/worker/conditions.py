@@ -1,6 +1,6 @@
 """Writing the condition `PodScheduled` of pods that wait, and the node for which others were evicted for them.
 
-Only the newest verdict about a pod is written, on the pod as the watch shows it.
+Only the newest verdict about a pod is written, on the pod as the watch shows it. A verdict about an earlier pod of the same name is dropped.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,12 +27,12 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 class PodConditions:
     """Writes `PodScheduled=False` to pods that wait, and tells their users."""
 
-    def __init__(self, context: TermContext, is_binding: Callable[[str], bool]) -> None:
+    def __init__(self, context: TermContext, is_binding: Callable[[str, str], bool]) -> None:
         """Make a writer; `run` must run.
 
         Args:
             context: What the term works with.
-            is_binding: Whether a pod has been given a place that is not confirmed yet.
+            is_binding: Whether a pod, by `namespace/name` and uid, has been given a place that is not confirmed yet.
         """
         self._client = context.client
         self._pods = context.caches.pods
@@ -40,19 +40,19 @@ class PodConditions:
         self._clock = context.clock
         self._is_binding = is_binding
         self._queue = WriteQueue("pod", self._write, context.metrics)
-        self._verdicts: dict[str, PodVerdict] = {}
-        self._nominations: dict[str, str] = {}
+        self._verdicts: dict[str, tuple[str, PodVerdict]] = {}  # each with the uid of its pod
+        self._nominations: dict[str, tuple[str, str]] = {}
 
     def put(self, verdicts: Mapping[str, PodVerdict]) -> None:
         """Queue verdicts to be written, by `namespace/name` of the pod."""
-        self._verdicts.update(verdicts)
-        for key in verdicts:
+        for key, verdict in verdicts.items():
+            self._verdicts[key] = self._uid(key), verdict
             self._queue.add(key)
 
     def nominate(self, nominations: Mapping[str, str]) -> None:
         """Have nominated nodes written, by `namespace/name`; empty for none."""
-        self._nominations.update(nominations)
-        for key in nominations:
+        for key, node in nominations.items():
+            self._nominations[key] = self._uid(key), node
             self._queue.add(key)
 
     async def run(self, workers: int) -> None:
@@ -60,18 +60,29 @@ class PodConditions:
         await self._queue.run(workers)
 
     async def _write(self, key: str) -> None:
-        verdict, node = self._verdicts.get(key), self._nominations.get(key)
+        said, nominated = self._verdicts.get(key), self._nominations.get(key)
+        uid = self._uid(key)
         with suppress(NotFound):
-            await self._write_status(key, verdict, node)
-        if self._verdicts.get(key) is verdict:
+            await self._write_status(
+                key,
+                said[1] if said is not None and said[0] == uid else None,
+                nominated[1] if nominated is not None and nominated[0] == uid else None,
+            )
+        if self._verdicts.get(key) is said:
             self._verdicts.pop(key, None)
-        if self._nominations.get(key) == node:
+        if self._nominations.get(key) is nominated:
             self._nominations.pop(key, None)
+
+    def _uid(self, key: str) -> str:
+        """Return the uid of the pod of this name as the watch shows it; empty if there is none."""
+        namespace, _, name = key.partition("/")
+        pod = self._pods.get(name, namespace)
+        return pod.metadata.uid if pod is not None else ""
 
     async def _write_status(self, key: str, verdict: PodVerdict | None, node: str | None) -> None:
         namespace, _, name = key.partition("/")
         pod = self._pods.get(name, namespace)
-        if pod is None or pod.spec.node_name or self._is_binding(key):
+        if pod is None or pod.spec.node_name or self._is_binding(key, pod.metadata.uid):
             return  # what was decided is out of date
         conditions = pod.status.conditions or ()
         standing = next((each for each in conditions if each.type == SCHEDULED), None)

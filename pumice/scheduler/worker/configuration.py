@@ -13,12 +13,12 @@ from pumice.cluster.files import FollowedFile, UnusableFileError
 from pumice.scheduler import Config, ConfigError, load_config
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
-__all__ = ["ConfigInForce"]
+__all__ = ["ActiveConfig"]
 
 logger = logging.getLogger(__name__)
 
 
-class ConfigInForce:
+class ActiveConfig:
     """The configuration of a running scheduler.
 
     Attributes:
@@ -76,7 +76,7 @@ class _ConfigFile(FollowedFile):
     none = "the defaults are in force"
 
     def __init__(
-        self, path: Path, in_force: ConfigInForce, metrics: SchedulerMetrics, clock: Clock | None
+        self, path: Path, in_force: ActiveConfig, metrics: SchedulerMetrics, clock: Clock | None
     ) -> None:
         super().__init__(path, is_loaded=True, clock=clock)
         self._in_force = in_force

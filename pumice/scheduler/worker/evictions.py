@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pumice.api.kinds import POD
+from pumice.api.meta import ObjectMeta
 from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound
@@ -76,9 +77,9 @@ class Evictor(PodRequests[_Eviction]):
         try:
             await context.sent.send(context.client.evict(meta.namespace, meta.name, uid=meta.uid))
         except (NotFound, Conflict) as error:
-            if self._is_there(key, meta.uid):
+            if not await self._is_gone(key, meta):
                 return self._failed(key, decision, error)
-            self._succeeded(key, decision)  # the pod is gone, or another one has its name
+            self._succeeded(key, decision)
             return None
         except ApiError as error:
             return self._failed(key, decision, error)
@@ -87,6 +88,18 @@ class Evictor(PodRequests[_Eviction]):
         event = decision.event
         context.recorder.record(Reference.of(POD, meta), event.type, event.reason, event.message)
         return None
+
+    async def _is_gone(self, key: str, meta: ObjectMeta) -> bool:
+        """True if the pod is gone, or another one has its name; the watch may not show it yet."""
+        if not self._is_there(key, meta.uid):
+            return True
+        try:
+            found = await self._context.client.get(POD, meta.name, meta.namespace)
+        except NotFound:
+            return True
+        except ApiError:
+            return False
+        return str(found["metadata"]["uid"]) != meta.uid
 
     def _failed(self, key: str, decision: _Eviction, error: ApiError) -> float:
         context, uid = self._context, decision.pod.metadata.uid

@@ -19,7 +19,7 @@ from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
 from pumice.scheduler.worker.conditions import PodConditions
-from pumice.scheduler.worker.configuration import ConfigInForce
+from pumice.scheduler.worker.configuration import ActiveConfig
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import SchedulerCaches
@@ -73,7 +73,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
             metrics: What to count in.
         """
         metrics = metrics or SchedulerMetrics()
-        self.config = ConfigInForce(config, config_file, metrics, text=config_text, clock=clock)
+        self.config = ActiveConfig(config, config_file, metrics, text=config_text, clock=clock)
         self._term: _Term | None = None
         self.caches = SchedulerCaches(client, clock)
         super().__init__(
@@ -124,7 +124,7 @@ class _Term:
             state=ClusterState(
                 scheduler_names=settings.scheduler_names,
                 default_queue=settings.default_queue,
-                pace=settings.pace,
+                delays=settings.delays,
                 opens_gates=settings.opens_gates,
             ),
             caches=worker.caches,
@@ -213,9 +213,9 @@ class _Term:
                     await self._news.wait()
                     await clock.sleep(self._settings.debounce)
 
-    def _is_binding(self, key: str) -> bool:
+    def _is_binding(self, key: str, uid: str) -> bool:
         """Whether a pod has a place that the API server has not confirmed or refused yet."""
-        return self._binder.is_binding(key) or self._claims.is_binding(key)
+        return self._binder.is_binding(key, uid) or self._claims.is_binding(key, uid)
 
     def _hand_on(self, result: CycleResult) -> None:
         self._claims.bind(result.binds)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.cluster.elected import ElectionSettings
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 
-__all__ = ["PACE", "WorkerSettings"]
+__all__ = ["DELAYS", "WorkerSettings"]
 
-PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=5.0)
+DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=5.0)
 """In a cluster: what passes within a moment is not worth a write."""
 
 
@@ -24,7 +24,7 @@ class WorkerSettings(ElectionSettings):
         period: Longest time between two cycles, in seconds.
         debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
             one after the other, and a cycle for each of them would place nothing.
-        pace: How long reasons wait before they are written.
+        delays: How long reasons wait before they are written.
         concurrent_binds: Bindings under way at once.
         concurrent_evictions: Evictions under way at once.
         concurrent_gates: Gates that are taken away at once.
@@ -36,7 +36,7 @@ class WorkerSettings(ElectionSettings):
     opens_gates: bool = False
     period: float = 1.0
     debounce: float = 0.02
-    pace: Pace = PACE
+    delays: ReportDelays = DELAYS
     concurrent_binds: int = 64
     concurrent_evictions: int = 8
     concurrent_gates: int = 5

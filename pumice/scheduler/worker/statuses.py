@@ -26,7 +26,7 @@ class PodGroupStatuses:
         """Make a writer; `run` must run."""
         self._client = context.client
         self._assumed = context.state.assumed
-        self._delay = context.state.pace.counts
+        self._delay = context.state.delays.counts
         self._queue = WriteQueue("podgroup", self._write, context.metrics)
 
     def put(self, keys: Iterable[str], urgent: Set[str]) -> None:

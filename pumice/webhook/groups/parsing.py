@@ -4,9 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.api.documents import DocumentError, written
 from pumice.api.setting_errors import SettingError, SettingProblem
-from pumice.settings import read_leniently
+from pumice.settings import document, read_leniently
 from pumice.webhook.groups.models import ResourceGroupsFile
 from pumice.webhook.groups.pod_fields import judged
 from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
@@ -27,22 +26,15 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
     Raises:
         SettingError: The file is invalid; lists all problems in the order of the file.
     """
-    try:
-        documents = written(raw)
-    except DocumentError as error:
-        raise SettingError([SettingProblem((), str(error), line=error.line)]) from None
-    if len(documents) > 1:
-        message = "must be one document, here begins another"
-        raise SettingError([SettingProblem((), message, line=documents[1].line)])
-    if not documents:
+    content = document(raw, as_written=True)
+    if content is None:
         return ResourceGroups(), ()
-    document = documents[0]
 
     def with_line(found: SettingProblem) -> SettingProblem:
-        return replace(found, line=_line(document, found.location))
+        return replace(found, line=_line(content, found.location))
 
     try:
-        file, unknown = read_leniently(ResourceGroupsFile, document)
+        file, unknown = read_leniently(ResourceGroupsFile, content)
     except SettingError as error:
         problems = sorted(map(with_line, error.problems), key=lambda each: each.line or 0)
         raise SettingError(problems, map(with_line, error.warnings)) from None
@@ -51,13 +43,13 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
     return ResourceGroups(groups), tuple(map(with_line, warnings))
 
 
-def _line(document: Any, location: tuple[str | int, ...]) -> int:
+def _line(value: Any, location: tuple[str | int, ...]) -> int:
     """The line of a value, or of the nearest parent that is in the file."""
-    line: int = document.line
+    line: int = value.line
     for step in location:
         try:
-            document = document[step]
-            line = document.line
+            value = value[step]
+            line = value.line
         except (LookupError, TypeError, AttributeError):
             break
     return line

@@ -1,7 +1,7 @@
 """The settings that rules read, each with a description for users.
 
-Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings` adds
-the levels of rules, and parses all settings with pydantic. If all settings have their defaults, this class is enough.
+Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.levels` adds the levels of rules, and
+`pumice.webhook.settings` parses all settings with pydantic. If all settings have their defaults, this class is enough.
 """
 
 from collections.abc import Mapping

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pumice.api.setting_errors import SettingError, SettingProblem
+from pumice.cluster.child_process import in_child_process
 from pumice.cluster.clock import Clock
 from pumice.cluster.files import FollowedFile, UnusableFileError
 from pumice.webhook.rules.resource_groups import ResourceGroups
@@ -41,10 +42,8 @@ class GroupsFile(FollowedFile):
 
     def take(self, raw: bytes) -> None:
         """Put the groups of the file into effect."""
-        from pumice.webhook.groups.parsing import parse  # brings pydantic
-
         try:
-            groups, warnings = parse(raw)
+            groups, warnings = in_child_process(_parsed, raw)
         except SettingError as error:
             self._metrics.conf_reads.labels("failed").inc()
             for problem in error.problems:
@@ -69,3 +68,9 @@ class GroupsFile(FollowedFile):
     def _warn(self, warnings: Iterable[SettingProblem]) -> None:
         for warning in warnings:
             logger.warning("%s: %s", self.path, warning)
+
+
+def _parsed(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
+    from pumice.webhook.groups.parsing import parse  # imports pydantic
+
+    return parse(raw)

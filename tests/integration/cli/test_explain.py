@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pumice.api import keys
 from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
 from tests.integration.cli.running import running
@@ -100,10 +101,15 @@ def test_a_job_flow(server: Server) -> None:
 
     async def fill_flows() -> None:
         async with Client.connect(server=server.url) as client:
-            head = {"metadata": {"name": "f"}, "spec": {"flows": flows}}
+            head: dict[str, Any] = {"metadata": {"name": "f"}, "spec": {"flows": flows}}
             for kind, each in ((JOB_FLOW, head), (JOB_TEMPLATE, template)):
                 about = {"apiVersion": kind.api_version, "kind": kind.kind}
                 await client.create(kind, about | each, "default")
+            again = {"name": "again", "annotations": {keys.FLOW_RETRIES: "2"}}
+            head |= {"apiVersion": JOB_FLOW.api_version, "kind": JOB_FLOW.kind, "metadata": again}
+            await client.create(JOB_FLOW, head, "default")
+            failed = {"status": {"state": {"phase": "Running"}, "failedJobs": ["again-a"]}}
+            await client.patch(JOB_FLOW, "again", "default", failed, subresource="status")
 
     asyncio.run(fill_flows())
     for url in (server.url, server.limited):
@@ -117,6 +123,12 @@ def test_a_job_flow(server: Server) -> None:
         assert found["notAllowed"] == []
     text = ran("explain", "jf/f", "--master", server.url).out
     assert "waits until a (not started) completes" in text
+    retried, waiting, _ = explained(server.url, "jobflow", "again")["flows"]
+    assert (retried["job"], retried["message"].partition(":")[0]) == (
+        "again-a-retry-1",
+        "retry 1 of 2",
+    )
+    assert waiting["reason"] == "WaitingForTargets"
 
 
 def test_it_prints_again_after_a_change() -> None:

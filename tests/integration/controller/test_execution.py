@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, EVENT, JOB, NAMESPACE, POD
+from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, NAMESPACE, POD
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.execution import Executor
@@ -170,6 +170,17 @@ async def test_a_status_is_written_only_on_what_was_observed(hands: Hands) -> No
     outcome = await hands.do([PatchStatus(status)], [CreateObject(CONFIG_MAP, MAP)])
     assert outcome.outdated
     assert outcome.written == []  # what follows an old picture is not done
+
+
+async def test_no_job_is_created_or_ended_on_an_old_picture(hands: Hands) -> None:
+    """No status is written before that could be refused."""
+    await hands.client.patch(JOB, "train", "default", {"metadata": {"labels": {"a": "b"}}})
+    named = {"name": "other", "namespace": "default"}
+    for kind in (JOB, COMMAND):
+        head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named}
+        outcome = await hands.do([CreateObject(kind, head)])
+        assert outcome.outdated
+        assert not outcome.written
 
 
 async def test_a_refusal_is_kept_for_the_user(hands: Hands) -> None:

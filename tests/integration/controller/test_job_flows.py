@@ -103,7 +103,7 @@ async def test_a_job_that_goes_at_its_end_is_remembered(played: ControllerStage)
 async def test_a_failed_job_is_retried_and_then_the_others_are_terminated(
     played: ControllerStage,
 ) -> None:
-    annotations = {keys.RETRIES: "2", keys.ON_FAILURE: "stop"}
+    annotations = {keys.FLOW_RETRIES: "2", keys.ON_FAILURE: "stop"}
     bad, long = template("bad", ends=("5ms", "1")), template("long", ends=("1h", "0"))
     await create(played, bad, long, template("next"))
     await create(played, job_flow({"bad": [], "long": [], "next": ["bad"]}, annotations))
@@ -113,10 +113,12 @@ async def test_a_failed_job_is_retried_and_then_the_others_are_terminated(
     await played.until(lambda: not played.names(COMMAND), "the Command to be carried out")
     await played.until(lambda: reasons(played).count("Created") == 4, "events")
     await played.until(lambda: reasons(played).count("JobFailed") == 4, "events")
+    await played.until(lambda: len(made_from(played, "bad")) == 3, "the list of the template")
+    await played.until(lambda: made_from(played, "long") == ["f-long"], "the other one")
     await played.calm(1.2)  # counts of Jobs are written once a second
     assert await played.still()
     flow = played.find(JOB_FLOW, "f")
-    flow["metadata"]["annotations"][keys.RETRIES] = "3"
+    flow["metadata"]["annotations"][keys.FLOW_RETRIES] = "3"
     played.store.update(flow)
     await played.until(lambda: "f-bad-retry-3" in played.names(JOB), "another retry")
 

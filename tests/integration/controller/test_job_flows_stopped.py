@@ -84,7 +84,7 @@ async def run(
         stage = ControllerStage(cluster, client, namespace)
         playing = asyncio.create_task(stage.schedule())
         if fails:
-            annotations = {keys.RETRIES: "1", keys.ON_FAILURE: "stop"}
+            annotations = {keys.FLOW_RETRIES: "1", keys.ON_FAILURE: "stop"}
             objects = [template(name, ends=ends) for name, ends in ENDS.items()]
             objects.append(job_flow({name: [] for name in ENDS}, annotations))
         else:

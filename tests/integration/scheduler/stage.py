@@ -7,7 +7,7 @@ from typing import Any
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.scheduler import Config, load_config
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.kit.builders import pod, pod_group
 from tests.kit.stage import Stage
@@ -26,7 +26,7 @@ class SchedulerStage(Stage):
         self, client: Client | None = None, config: Config | None = None, **settings: Any
     ) -> AsyncIterator[SchedulerWorker]:
         """A scheduler for as long as the block lasts; it is cancelled without warning. It writes reasons at once."""
-        defaults: dict[str, Any] = {"period": PERIOD, "pace": Pace()}
+        defaults: dict[str, Any] = {"period": PERIOD, "delays": ReportDelays()}
         wanted = WorkerSettings(**(defaults | settings))
         worker = SchedulerWorker(client or self.client, config or load_config(None), wanted)
         async with self.alive(worker):

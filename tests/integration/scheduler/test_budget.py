@@ -5,9 +5,9 @@ from collections import Counter
 from pumice.api import keys
 from pumice.api.kinds import EVENT, POD
 from pumice.embedded import EmbeddedCluster
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from pumice.scheduler.worker.queue_statuses import STABLE_SECONDS
-from pumice.scheduler.worker.settings import PACE
+from pumice.scheduler.worker.settings import DELAYS
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import job, task
@@ -31,7 +31,7 @@ async def test_twenty_pods_from_submission_to_completed(
     async with (
         recorded(cluster.url) as (ours, controller),
         recorded(cluster.url) as (theirs, scheduler),
-        stage.scheduler(theirs, pace=PACE) as worker,
+        stage.scheduler(theirs, delays=DELAYS) as worker,
     ):
         await stage.until(lambda: worker.caches.queues.get("default"))
         async with jobs.controller(ours):
@@ -53,8 +53,8 @@ async def test_pods_that_are_bound_soon_get_no_condition_and_no_event(
     stage: SchedulerStage, cluster: EmbeddedCluster
 ) -> None:
     """A gang waits for two seconds until a node has room."""
-    pace = Pace(cause=0.2, pods=PACE.pods, numbers=PACE.numbers, counts=PACE.counts)
-    async with recorded(cluster.url) as (client, requests), stage.scheduler(client, pace=pace):
+    delays = ReportDelays(cause=0.2, pods=DELAYS.pods, numbers=DELAYS.numbers, counts=DELAYS.counts)
+    async with recorded(cluster.url) as (client, requests), stage.scheduler(client, delays=delays):
         stage.gang("train", 20)
         await stage.until(lambda: stage.conditions("train").get("Unschedulable"))
         cluster.add_node("node1", cpu="64")
@@ -72,7 +72,7 @@ async def test_numbers_of_pods_are_written_together(stage: SchedulerStage) -> No
     stage.cluster.add_node("node1", cpu="64")
     async with (
         recorded(stage.cluster.url) as (client, requests),
-        stage.scheduler(client, pace=PACE),
+        stage.scheduler(client, delays=DELAYS),
     ):
         stage.gang("train", 20)
         await stage.until(lambda: stage.find_running("train") == 20)

@@ -337,6 +337,21 @@ async def test_a_claim_that_changed_meanwhile_is_written_again(stage: SchedulerS
         assert stage.events("VolumeBindingFailed") == []
 
 
+async def test_a_claim_that_changes_before_each_write_does_not_hold_its_gang_forever(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    _class(stage, "made")
+    _gang(stage, "made")
+    stage.cluster._volumes.stop()
+    async with (
+        closing(_Late(stage, conflicts=10**9)) as client,
+        stage.scheduler(client, config=_config(1)),
+    ):
+        await stage.until(lambda: stage.events("VolumeBindingFailed"))
+        assert _selected(stage) == [""] * 3
+
+
 @asynccontextmanager
 async def closing(client: C) -> AsyncIterator[C]:
     yield client
@@ -346,16 +361,17 @@ async def closing(client: C) -> AsyncIterator[C]:
 class _Late(Client):
     """A client that writes a claim when it has just been changed by another component."""
 
-    def __init__(self, stage: SchedulerStage) -> None:
+    def __init__(self, stage: SchedulerStage, conflicts: int = 1) -> None:
         super().__init__(stage.client.connection)
         self._stage = stage
+        self._wanted = conflicts
         self.conflicts = 0
 
     async def patch(self, kind: Kind, name: str, *arguments: Any, **named: Any) -> Object:
-        if kind == PERSISTENT_VOLUME_CLAIM and name == "data-1" and not self.conflicts:
+        if kind == PERSISTENT_VOLUME_CLAIM and name == "data-1" and self.conflicts < self._wanted:
             self.conflicts += 1
             claim = self._stage.find(PERSISTENT_VOLUME_CLAIM, name)
-            claim["metadata"]["labels"] = {"changed": "yes"}
+            claim["metadata"]["labels"] = {"changed": str(self.conflicts)}
             self._stage.store.update(claim)
         return await super().patch(kind, name, *arguments, **named)
 

@@ -8,7 +8,7 @@ import pytest
 from pumice.api.kinds import EVENT
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
-from pumice.scheduler.worker.configuration import ConfigInForce
+from pumice.scheduler.worker.configuration import ActiveConfig
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from tests.integration.scheduler.stage import PERIOD, SchedulerStage
 from tests.kit.builders import node
@@ -27,7 +27,7 @@ class InForce:
     def __init__(self, file: Path, text: str) -> None:
         file.write_text(text)
         self.metrics = SchedulerMetrics()
-        self.config = ConfigInForce(load_config(text), file, self.metrics, text=text.encode())
+        self.config = ActiveConfig(load_config(text), file, self.metrics, text=text.encode())
         self.file = file
         assert self.config.file is not None
         self.follower = self.config.file
@@ -84,7 +84,7 @@ def test_nothing_that_a_file_may_say_ends_the_process(in_force: InForce, text: s
 def test_a_change_before_the_first_look_counts(tmp_path: Path) -> None:
     file = tmp_path / "c"
     file.write_text(STOPPED)
-    config = ConfigInForce(load_config(PACKED), file, SchedulerMetrics(), text=PACKED.encode())
+    config = ActiveConfig(load_config(PACKED), file, SchedulerMetrics(), text=PACKED.encode())
     assert config.file is not None
     assert config.file.look()
     assert [spec.name for spec, _ in config.config.actions] == ["enqueue"]
@@ -114,7 +114,7 @@ def test_what_this_version_lacks_is_said_for_as_long_as_the_file_names_it(
 async def test_a_change_is_in_force_within_a_second_of_the_clock(tmp_path: Path) -> None:
     file, clock = tmp_path / "c", ManualClock()
     file.write_text(PACKED)
-    config = ConfigInForce(
+    config = ActiveConfig(
         load_config(PACKED), file, SchedulerMetrics(), text=PACKED.encode(), clock=clock
     )
     changes: list[str | None] = []

@@ -11,7 +11,7 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.embedded import EmbeddedCluster
 from pumice.scheduler import CycleResult, load_config, run_cycle
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, loop
-from pumice.scheduler.worker.settings import PACE
+from pumice.scheduler.worker.settings import DELAYS
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import pod_group, queue
 
@@ -268,7 +268,7 @@ async def test_at_its_usual_pace_a_gang_that_is_placed_at_once_costs_a_bind_a_po
 ) -> None:
     """No condition on a pod, no reason that passes by itself: entered, then scheduled and running."""
     stage.cluster.add_node("node1", cpu="8")
-    async with stage.scheduler(pace=PACE) as worker:
+    async with stage.scheduler(delays=DELAYS) as worker:
         stage.gang("train", 6)
         await stage.until(lambda: stage.phase("train") == "Running")
         await stage.calm()

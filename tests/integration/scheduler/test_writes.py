@@ -117,6 +117,31 @@ async def test_a_late_status_does_not_undo_a_reset(stage: SchedulerStage, hooked
         assert sample(worker, writes, kind="podgroup", result="conflict") == 1
 
 
+async def test_a_late_condition_does_not_reach_the_next_pod_of_the_same_name(
+    stage: SchedulerStage, hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first write fails, and before it is repeated the pod is replaced by one that only waits for the rest of its gang."""
+    stage.cluster.add_node("node1", cpu="1")
+    stage.gang("train", 1, cpu="2")
+
+    async def replaced(kind: Kind, name: str, body: Any) -> None:
+        if kind == POD and "conditions" in body["status"]:
+            hooked.before_patch = None
+            stage.store.delete(POD, name, "default")
+            group = stage.find(POD_GROUP, "train")
+            stage.store.update({**group, "spec": {**group["spec"], "minMember": 2}})
+            stage.store.create(stage.pod(name, group="train"))
+            raise Unavailable(503, "ServiceUnavailable", "try again")
+
+    hooked.before_patch = replaced
+    async with terms(monkeypatch) as begun, stage.scheduler(hooked):
+        await stage.until(lambda: hooked.before_patch is None)
+        queue = begun[0]._conditions._queue
+        await stage.until(lambda: not queue._failures)
+        await stage.calm()
+        assert stage.pod_condition("train-0") == {}
+
+
 # -- bindings --------------------------------------------------------------------------------
 
 
@@ -141,6 +166,27 @@ async def test_a_pod_that_the_server_does_not_know_is_tried_with_growing_delays(
         assert all(gap > 0.17 * 2**number for number, gap in enumerate(gaps)), gaps
         await stage.until(lambda: stage.phase("train") == "Running")
         assert sample(worker, "binds_total", result="gone") >= 1
+
+
+async def test_a_gang_is_bound_to_its_end_though_its_first_pod_has_failed(
+    stage: SchedulerStage, hooked: Hooked
+) -> None:
+    """Binding the second pod is refused once; the first one fails before the second is bound."""
+    stage.cluster.add_node("node1", cpu="4")
+    stage.gang("train", 2)
+
+    async def refused(pod: str, _node: str) -> None:
+        if pod == "train-1":
+            hooked.before_bind = None
+            await stage.until(lambda: stage.find(POD, "train-0")["status"]["phase"] == "Running")
+            first = stage.find(POD, "train-0")
+            stage.store.update_status({**first, "status": {**first["status"], "phase": "Failed"}})
+            raise Unavailable(503, "ServiceUnavailable", "try again")
+
+    hooked.before_bind = refused
+    async with stage.scheduler(hooked):
+        await stage.until(lambda: all(stage.nodes_of("train")))
+        assert stage.find(POD, "train-0")["status"]["phase"] == "Failed"
 
 
 @pytest.mark.parametrize("change", ["removed", "cordoned"])
@@ -323,6 +369,28 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
         assert hooked.evictions == ["victim-0"]
         uid = state.tasks["default/victim-0"].uid
         assert state.spared["default/victim-0"][0] == uid
+
+
+async def test_an_eviction_of_a_pod_that_is_gone_is_no_refusal(
+    stage: SchedulerStage, hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server knows that the pod was deleted before the watch shows it."""
+    stage.cluster.add_node("node1", cpu="1")
+    stage.gang("victim", 1)
+
+    async def deleted(pod: str) -> None:
+        stage.store.delete(POD, pod, "default")
+        raise NotFound(404, "NotFound", f'pods "{pod}" not found')
+
+    hooked.before_evict = deleted
+    async with terms(monkeypatch) as begun, stage.scheduler(hooked) as worker:
+        await stage.until(lambda: stage.phase("victim") == "Running")
+        evict_once(monkeypatch, "default/victim-0")
+        begun[0]._news.set()
+        await stage.until(lambda: hooked.evictions)
+        await stage.until(lambda: not begun[0]._evictor._decisions)
+        assert sample(worker, "evictions_total", result="failed") == 0
+        assert not begun[0]._context.state.spared
 
 
 def hold_evictions(hooked: Hooked) -> asyncio.Event:

@@ -57,6 +57,24 @@ def test_every_verb_has_help_with_examples(pumice: Pumice, verb: str) -> None:
     assert "..." not in ran.out.partition("Commands:")[2]
 
 
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("lint", "FILE..."),
+        ("job suspend", "NAME..."),
+        ("job get", "NAME"),
+        ("rules", "[CODE|WORD]"),
+        ("completion", "bash|zsh|fish"),
+        ("explain", "[job|queue|pod|jobflow|cronjob NAME]"),
+    ],
+)
+def test_the_usage_says_how_many_arguments_there_are(
+    pumice: Pumice, verb: str, arguments: str
+) -> None:
+    usage = pumice(*verb.split(), "--help").out.partition("\n\n")[0]
+    assert usage == f"Usage: pumice {verb} [OPTIONS] {arguments}"
+
+
 def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert kubectl_plugin(["job", "suspend", "--help"]) == 0
     told = capsys.readouterr().out
@@ -76,6 +94,7 @@ def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[st
         ("pumice job list --sel", ["--selector"]),
         ("pumice queue list -o ", ["text", "wide", "json", "yaml", "name"]),
         ("pumice completion ", ["bash", "zsh", "fish"]),
+        ("pumice lint --quiet=no --skip-o", ["--skip-others"]),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -148,6 +167,7 @@ def test_version(pumice: Pumice) -> None:
             "'node/x': expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME",
         ),
         (["explain", "job/"], "expected job/NAME"),
+        (["explain", "pg/x"], "or cronjob/NAME; a PodGroup is explained with its Job, or with one"),
         (["explain", "queue", "a", "b"], "'queue a b': expected job/NAME"),
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),
@@ -174,6 +194,12 @@ def test_version(pumice: Pumice) -> None:
         (["version"], "pumice: No such command 'version'; use `pumice --version`"),
         (["job", "delete", "a"], "No such command 'delete'; use `kubectl delete vcjob NAME`"),
         (["queue", "operate"], "'operate'; use `pumice queue close NAME` or `pumice queue open"),
+        (["--context", "x", "job"], "No such option: --context; use it behind the command, as in"),
+        (["queue", "list", "-A"], "No such option: -A; use `pumice queue list`, since queues are"),
+        (
+            ["job", "suspend", "--all"],
+            "use `pumice job list -o name -l LABELS | xargs pumice job s",
+        ),
         (["lint", "-f", "x"], "No such option: -f; use files without an option: `pumice lint"),
         (
             ["lint", "x", "--quiet=no"],

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pumice.certs.authority import Authority, generate_key
+
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -86,23 +88,56 @@ def test_help_is_there_at_once() -> None:
     assert count < 200_000  # 127,000 were counted
 
 
-UNSET = """
+WEBHOOK = """
 import sys
+from pathlib import Path
 from pumice.cli import main
-codes = main(["lint", "examples/pytorch.yaml", "-o", "json"]), main(["webhook", "--check-config"])
-print((codes, "pydantic" in sys.modules))
+found = []
+def run(*arguments):
+    code = main(arguments)
+    ours = "pydantic" in sys.modules and "typer._adapters" not in sys.modules  # typer 0.29 imports it for each option
+    found.append((code, ours, "cryptography" in sys.modules))
+run("lint", "examples/pytorch.yaml", "-o", "json")
+run("webhook", "--check-config")
+run("webhook", "--check-config", "--scheduler-name=volcano", "--set=rule.JOB-ZERO=off", "--set-plugins=wait-image=x")
+from pumice.webhook.server.groups import GroupsFile
+from pumice.webhook.server.metrics import ServerMetrics
+groups = []
+conf, certificate, key = sys.argv[1:]
+GroupsFile(Path(conf), groups.append, ServerMetrics())
+run("webhook", "--check-config", "--tls-cert-file", certificate, "--tls-private-key-file", key)
+import pumice.certs.keeper
+run("webhook", "--check-config", "--set=strict-upstream=true")
+print((found, len(groups[0])))
 """
 
 
-def test_without_settings_nothing_brings_pydantic() -> None:
+def test_the_webhook_never_imports_pydantic_and_cryptography_only_for_its_own_certificates(
+    tmp_path: Path,
+) -> None:
+    """Each takes 8 MiB or more, and the webhook may have 72 MiB."""
+    conf, certificate, key = (tmp_path / name for name in ("groups.conf", "tls.crt", "tls.key"))
+    conf.write_text("resourceGroups: [{resourceGroup: gpu}, {resourceGroup: cpu}]")
+    authority = Authority.create(generate_key(), 0, 2**31)
+    leaf = authority.issue(generate_key(), ["localhost"], [], 0, 2**31)
+    certificate.write_bytes(leaf.certificate_pem)
+    key.write_bytes(leaf.key_pem)
     ran = subprocess.run(
-        [sys.executable, "-c", UNSET],
+        [sys.executable, "-c", WEBHOOK, conf, certificate, key],
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ast.literal_eval(ran.stdout.splitlines()[-1]) == ((0, 0), False)
+    found, groups = ast.literal_eval(ran.stdout.splitlines()[-1])
+    assert found == [
+        (0, False, False),
+        (0, False, False),
+        (0, False, False),
+        (0, False, False),
+        (0, False, True),
+    ]
+    assert groups == 2
 
 
 def test_the_installed_command_is_the_same() -> None:

@@ -136,3 +136,13 @@ def test_settings_of_job_plugins_are_checked(pumice: Pumice) -> None:
     ran = pumice("webhook", "--check-config", "--set-plugins", "wait-imag=mine:1")
     assert ran.code == 2
     assert "--set-plugins: " in ran.err
+    resources = 'wait-resources={"requests": {"cpu": "10x"}, "limts": {}}'
+    context = 'wait-security-context={"runAsGroup": "a"}'
+    ran = pumice("webhook", "--check-config", "--set-plugins", resources, "--set-plugins", context)
+    assert ran.code == 2
+    for said in (
+        '--set-plugins: wait-resources.limts: there is no field "limts" (did you mean "limits"?)',
+        "--set-plugins: wait-resources.requests.cpu: quantities must match",
+        '--set-plugins: wait-security-context.runAsGroup: json: cannot unmarshal the string "a"',
+    ):
+        assert said in ran.err

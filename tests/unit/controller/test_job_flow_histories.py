@@ -61,7 +61,7 @@ class History(RuleBasedStateMachine):
                 "uid": "own",
                 "resourceVersion": "1",
                 "annotations": {
-                    "pumice.dev/retries": str(retries),
+                    "pumice.dev/flow-retries": str(retries),
                     "pumice.dev/on-failure": "stop" if stop else "continue",
                 },
             },

@@ -30,7 +30,7 @@ def test_a_wrong_type_is_named_with_path_value_and_default() -> None:
         {"w": "10"}, (SchedulerArgument("w", 1, "Weight."),), "tiers[1].arguments"
     )
     assert arguments.warnings == (
-        "tiers[1].arguments.w: must be an integer without quotes, found '10'; the default 1 stays",
+        'tiers[1].arguments.w: must be an integer without quotes, found the string "10"; the default 1 stays',
     )
 
 
@@ -60,7 +60,7 @@ def test_choices_are_the_only_texts() -> None:
     arguments = Arguments({"mode": "c"}, (mode,))
     assert arguments.text("mode") == "a"
     assert arguments.warnings == (
-        "arguments.mode: must be a or b, found 'c'; the default 'a' stays",
+        "arguments.mode: must be a or b, found the string \"c\"; the default 'a' stays",
     )
 
 
@@ -74,7 +74,7 @@ def test_asking_for_what_is_not_declared_is_a_mistake() -> None:
     [
         ("good", ()),
         ("bad", (("here.x", "must be good"),)),
-        (1, (("here.x", "must be a string, in quotation marks, found 1"),)),
+        (1, (("here.x", "must be a string, in quotation marks, found the integer 1"),)),
     ],
 )
 def test_a_value_that_cannot_be_used_is_a_problem(value: object, problems: object) -> None:

@@ -106,7 +106,7 @@ def test_rolling_back_to_a_savepoint_keeps_what_came_before() -> None:
     assert dump(scene.state) == before
     assert len(statement) == 1
     statement.commit()
-    assert session.outbox.evicted == ["ns/x-0"]
+    assert session.committed.evicted == ["ns/x-0"]
 
 
 def test_a_cycle_runs_when_a_plugin_wants_it_to() -> None:

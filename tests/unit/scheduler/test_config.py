@@ -118,7 +118,11 @@ def test_unknown_fields_are_warned_about_with_a_guess() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("actions: [", "must be a YAML document: "),
+        ("actions: [", "line 2: did not find expected node content [SCHED-YAML]"),
+        ("actions: allocate\nactions: enqueue", "line 2: key 'actions' appears twice [SCHED-YAML]"),
+        ("actions: allocate\n---\ntiers: []", "line 3: must be one document, here begins another"),
+        ("actions: allocate,,backfill", "actions: must name an action between two commas, found"),
+        ("actions: null", "actions: must be a string, found nothing"),
         ("[]", "must be an object, found a list [SCHED-TYPE]"),
         (
             "tiers: []",
@@ -203,3 +207,12 @@ def test_names_are_registered_once() -> None:
         registry.extended(plugins=[registry.plugins["gang"]])
     with pytest.raises(ValueError, match="scheduler action allocate is registered twice"):
         registry.extended(actions=[registry.actions["allocate"]])
+
+
+def test_a_waiting_time_that_is_no_duration_is_ignored_with_a_warning() -> None:
+    text = "actions: enqueue\ntiers: [{plugins: [{name: sla, arguments: {sla-waiting-time: 5x}}]}]"
+    (warning,) = load_config(text).warnings
+    assert warning == (
+        "tiers[0].plugins[0].arguments.sla-waiting-time: must be a duration above 0, such as 30s or "
+        """1h30m, found "5x"; the default '' stays"""
+    )

@@ -31,7 +31,7 @@ CASE: dict[str, Any] = {
 }
 GOOD = ["ns/a-0", "ns/a-1", "ns/c-0", "ns/c-1"]
 
-# Asked only about gangs that do not fit.
+# ReclaimRequest only about gangs that do not fit.
 RARE = {"job_pipelined", "on_deallocate"}
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.scenes import Scene, config_text, pod_group, queue
 
 PLUGINS: list[Any] = [["priority", "gang"], ["capacity", "predicates", "nodeorder"]]
@@ -85,7 +85,7 @@ def test_a_gang_for_which_its_queue_has_no_room_holds_up_the_others_in_each_cycl
     cluster = _cluster("fifo")
     cluster["nodes"][0][1] = 8
     cluster["queues"][0][1]["capability"] = {"cpu": 4}
-    scene = Scene(cluster, config_text(PLUGINS), pace=Pace(numbers=30.0))
+    scene = Scene(cluster, config_text(PLUGINS), delays=ReportDelays(numbers=30.0))
     for _ in range(3):
         result = scene.cycle()
         assert not [pod for pod in result.binds if "small" in pod]

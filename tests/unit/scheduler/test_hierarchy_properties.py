@@ -147,7 +147,7 @@ def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> N
     """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
     scene = Scene(cluster, config_text(HDRF))
     session = open_session(scene)
-    line, waiting = session.queue_line(), list(scene.state.queues.values())
+    line, waiting = session.ordered_queues(), list(scene.state.queues.values())
     for queue in waiting:
         line.push(queue)
     pending = [

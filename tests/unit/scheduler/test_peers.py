@@ -154,9 +154,9 @@ def clusters(draw: st.DrawFn) -> Raw:
 
 def _answers(session: Session, task: TaskInfo) -> dict[str, str]:
     """Why the filters by domain refuse nodes."""
-    board = session.board(task, "default")
+    ranking = session.ranking(task, "default")
     found = dict.fromkeys(session.view.node_names, "")
-    for filtering in board._domain_filters:
+    for filtering in ranking._domain_filters:
         verdict = filtering.judge(session.view.rows)
         codes = verdict.codes if verdict is not None else np.zeros(len(found), dtype=np.int64)
         assert (np.isneginf(filtering.column()) == (codes > 0)).all()
@@ -246,9 +246,9 @@ def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: A
     for key, task in scene.state.tasks.items():
         if task.status is not SchedulingStatus.PENDING:
             continue
-        board = session.board(task, "default")
+        ranking = session.ranking(task, "default")
         later = dict.fromkeys(nodes, True)
-        for filtering in board._domain_filters:
+        for filtering in ranking._domain_filters:
             verdict = filtering.judge(session.view.rows.later())
             if verdict is not None:
                 for name, code in zip(nodes, verdict.codes.tolist(), strict=True):
@@ -311,7 +311,7 @@ def test_a_node_that_comes_back_with_its_pods_is_counted_while_an_earlier_sessio
     scene = Scene(cluster, FILTERS)
     scene.state.remove_node("n2")
     session = open_session(scene)
-    board = session.board(scene.state.tasks["ns/g-0"], "default")
+    ranking = session.ranking(scene.state.tasks["ns/g-0"], "default")
     scene.state.set_node(node(nodes[1]))
     assert dump(scene.state) == dump(Scene(cluster, FILTERS).state)
-    assert board is not None
+    assert ranking is not None

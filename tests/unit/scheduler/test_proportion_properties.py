@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pumice.scheduler.model.axis import PODS
 from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.tasks import READY
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.columns import check_sums, dump
 from tests.unit.scheduler.scenes import Scene, config_text, node, pod, pod_group, queue
 from tests.unit.scheduler.test_properties import EXAMPLES, clusters
@@ -118,8 +118,8 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
     data: st.DataObject, first: dict[str, Any], second: dict[str, Any], dice: Any
 ) -> None:
     """A gang that its queue refused is placed as soon as when it is tried in each cycle."""
-    never = Pace(numbers=1e9)
-    thrifty, eager = Scene(first, PLUGINS, pace=never), Scene(first, PLUGINS)
+    never = ReportDelays(numbers=1e9)
+    thrifty, eager = Scene(first, PLUGINS, delays=never), Scene(first, PLUGINS)
     events: list[Any] = [
         *(lambda state, row=row: state.set_node(node(row)) for row in second["nodes"]),
         *(lambda state, row=row: state.set_queue(queue(row)) for row in second["queues"]),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod, queue
 
 EVERY = 30.0
@@ -25,7 +25,7 @@ def _cluster(plugin: Any, gangs: int = 50, minimum: int = 4) -> Scene:
             "pod_sets": [{"pg": f"g{number}", "count": 4, "memory": 0} for number in range(gangs)],
         },
         config_text([["gang", "predicates", plugin]]),
-        pace=Pace(numbers=EVERY),
+        delays=ReportDelays(numbers=EVERY),
     )
     assert scene.cycle().decided >= gangs
     while scene.cycle().pod_groups:
@@ -121,7 +121,7 @@ def test_what_is_kept_for_others_counts_as_used() -> None:
             "pod_sets": [{"pg": f"g{number}", "count": 4, "memory": 0} for number in range(5)],
         },
         config_text([["gang", "predicates", "capacity"]]),
-        pace=Pace(numbers=EVERY),
+        delays=ReportDelays(numbers=EVERY),
     )
     while scene.cycle().pod_groups:
         pass

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.scenes import NOW, Scene, node, pod_group
 
-PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
+DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
 CASE: dict[str, Any] = {
     "nodes": [["n1", 1, "8Gi"]],
     "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
@@ -14,7 +14,7 @@ CASE: dict[str, Any] = {
 
 
 def _scene(case: dict[str, Any] = CASE) -> Scene:
-    return Scene(case, pace=PACE)
+    return Scene(case, delays=DELAYS)
 
 
 def _message(scene: Scene) -> str | None:

@@ -66,15 +66,15 @@ def test_discard_restores_every_bit(scene: Scene) -> None:
     assert dump(scene.state) != before
     statement.discard()
     assert dump(scene.state) == before
-    assert session.outbox.binds == {}
+    assert session.committed.binds == {}
 
 
 def test_commit_is_the_way_out(scene: Scene) -> None:
     session = open_session(scene)
     _, statement = _everything(scene, session)
     session.commit(statement)
-    assert session.outbox.binds == {"ns/b-0": "n2"}
-    assert session.outbox.evicted == ["ns/a-0", "ns/a-1"]
+    assert session.committed.binds == {"ns/b-0": "n2"}
+    assert session.committed.evicted == ["ns/a-0", "ns/a-1"]
     assert session.pipelined == {"ns/b-1": "n1"}
     assert scene.state.tasks["ns/b-0"].status is SchedulingStatus.BINDING
 
@@ -134,7 +134,7 @@ def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
     )
     session = open_session(scene)
     jobs, tasks = scene.state.jobs, scene.state.tasks
-    line = session.job_line()
+    line = session.ordered_jobs()
     statement = session.statement()
     statement.allocate(tasks["ns/b-1"], scene.state.nodes.order[0])
     line.push(jobs["ns/a"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler.eviction.plans import EvictionPlan
-from pumice.scheduler.eviction.rules import Rules, between_jobs, between_queues, importance
+from pumice.scheduler.eviction.rules import EvictionRules, between_jobs, between_queues, importance
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
@@ -79,7 +79,7 @@ def contested(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def _slow(
-    session: Session, preemptor: Preemptor, rules: Rules, *, guards: bool
+    session: Session, preemptor: Preemptor, rules: EvictionRules, *, guards: bool
 ) -> tuple[Any, list[str]] | None:
     """Cost without scores, and names, of the best plan."""
     plans = []
@@ -99,7 +99,12 @@ def _slow(
 
 
 def _slow_node(
-    session: Session, preemptor: Preemptor, rules: Rules, record: NodeRecord, *, guards: bool
+    session: Session,
+    preemptor: Preemptor,
+    rules: EvictionRules,
+    record: NodeRecord,
+    *,
+    guards: bool,
 ) -> list[TaskInfo] | None:
     jobs, rows, row = session.state.jobs, session.view.rows, record.row
 

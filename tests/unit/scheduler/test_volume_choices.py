@@ -294,7 +294,7 @@ def test_pods_with_claims_of_their_own_share_what_is_found_out_about_nodes() -> 
     scene.state.settle()
     session = open_session(scene.state, scene.config, 0.0)
     tasks = list(scene.state.tasks.values())
-    assert len({id(session.board(task, "default")) for task in tasks}) == 1
+    assert len({id(session.ranking(task, "default")) for task in tasks}) == 1
     session.close()
 
 

@@ -17,7 +17,7 @@ def job_flow(*flows: tuple[str, list[str]], retries: int = 0) -> Raw:
     items = [{"name": name, "dependsOn": {"targets": targets}} for name, targets in flows]
     meta: Raw = {"name": "flow", "namespace": "default"}
     if retries:
-        meta["annotations"] = {"pumice.dev/retries": str(retries)}
+        meta["annotations"] = {"pumice.dev/flow-retries": str(retries)}
     return answer(
         ADMISSION,
         "/jobflows/validate",
@@ -51,7 +51,7 @@ def test_a_job_flow_has_at_most_a_thousand_jobs() -> None:
         (
             251,
             3,
-            "metadata.annotations[pumice.dev/retries]",
+            "metadata.annotations[pumice.dev/flow-retries]",
             "must be at most 2 with 251 flows, found 3",
         ),
     ):

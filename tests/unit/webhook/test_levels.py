@@ -11,13 +11,14 @@ from pumice.api.setting_errors import SettingError
 from pumice.plugins import builtin
 from pumice.settings import read
 from pumice.webhook.admission import Admission, RuleFailure
+from pumice.webhook.levels import upstream
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.sections import SECTIONS, section_of, sections
-from pumice.webhook.settings import AdmissionSettings, read_level, upstream
+from pumice.webhook.settings import AdmissionSettings, read_level
 from pumice.webhook.view import Snapshot
 from tests.kit import tables
 from tests.kit.builders import job, queue

@@ -27,6 +27,7 @@ def test_names_have_dashes_and_lists_repeat_theirs() -> None:
     ("assignment", "message"),
     [
         ("max-queue-depth", '"max-queue-depth" is no setting, expected NAME=VALUE'),
+        ("=3", '"=3" is no setting, expected NAME=VALUE'),
         (
             "max-queue-dept=3",
             'max-queue-dept: unknown key (did you mean "max-queue-depth"?)',

@@ -87,13 +87,13 @@ FLOW_ANNOTATION = stricter(
     "FLOW-ANNOTATION",
     "annotations that say what follows when a Job fails can be read",
     "Any other value has no effect; probably something was meant.",
-    "metadata: {annotations: {pumice.dev/retries: many}}",
+    "metadata: {annotations: {pumice.dev/flow-retries: many}}",
 )
 FLOW_RETRY_NAME = stricter(
     "FLOW-RETRY-NAME",
     "no flow is named like a retry of another one",
     "Their Jobs would have the same name, so the flow that failed would get no further Job.",
-    "metadata: {annotations: {pumice.dev/retries: '1'}}, spec: {flows: [{name: a}, {name: a-retry-1}]}",
+    "metadata: {annotations: {pumice.dev/flow-retries: '1'}}, spec: {flows: [{name: a}, {name: a-retry-1}]}",
     reason="FieldValueDuplicate",
     compares=True,
 )
@@ -212,7 +212,7 @@ def _failures(case: Case, job_flow: JobFlow) -> None:
     if jobs > JOBS:
         path, message = "spec.flows", f"must be at most {JOBS}, found {len(names)}"
         if len(names) <= JOBS:
-            path = f"metadata.annotations[{keys.RETRIES}]"
+            path = f"metadata.annotations[{keys.FLOW_RETRIES}]"
             message = (
                 f"must be at most {JOBS // len(names) - 1} with {len(names)} flows, found"
                 f" {options.retries}: a JobFlow has at most {JOBS} Jobs"

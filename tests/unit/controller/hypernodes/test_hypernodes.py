@@ -1,6 +1,7 @@
 """HyperNodes by labels: the cases, and what holds whatever Nodes come and go."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -238,6 +239,8 @@ def test_what_is_read(case: Raw) -> None:
     assert list(found.problems) == case.get("problems", [])
     assert list(found.not_built) == case.get("not_built", [])
     assert found.complete is case.get("complete", enabled)
+    assert found.keep_when_empty is case.get("keep_when_empty", False)
+    assert found.delete_when_disabled is case.get("delete_when_disabled", False)
     if "prefix" in case:
         assert found.types[0].prefix(1) == case["prefix"]
     assert read(_text(case["text"]), found) == found
@@ -250,7 +253,8 @@ def _assert_reported(found: Discovery) -> None:
     world.sync(fixture_nodes())
     before = set(world.objects)
     plan = world.sync({}, found)
-    assert (set(world.objects) == before) is not found.complete
+    goes = found.delete_when_disabled or (found.complete and not found.keep_when_empty)
+    assert (set(world.objects) == before) is not goes
     events = [(step.reason, step.message) for step in plan.steps if isinstance(step, RecordEvent)]
     assert [text for reason, text in events if reason == "DiscoverySourceNotBuilt"] == list(
         found.not_built
@@ -312,6 +316,37 @@ def test_types_do_not_share_hyper_nodes() -> None:
         (name.split("-")[1], each["spec"]["tier"]) for name, each in world.objects.items()
     )
     assert tiers == [("a", 1)] * 4 + [("b", 1)] * 4 + [("b", 2)] * 4
+
+
+def test_a_type_that_becomes_empty_can_be_kept() -> None:
+    """Only as a whole: what is empty in it goes, and so does all that another type no longer has."""
+    types = (TopologyType("a", (RACK,)), TopologyType("b", (CLUSTER,)))
+    found = Discovery(enabled=True, types=types, complete=True, keep_when_empty=True)
+    world = World()
+    world.sync(fixture_nodes(), found)
+    without: dict[str, dict[str, str | None]] = {name: {RACK: None} for name in fixture_nodes()}
+    world.sync(changed(fixture_nodes(), without), found)
+    assert world.writes == [0, 0, 0]
+    nodes = {name: each for name, each in changed(fixture_nodes(), without).items() if name < "n4"}
+    plan = world.sync(nodes, found)
+    assert sorted(name.split("-")[1] for name in world.objects) == ["a"] * 4 + ["b"]
+    [event] = [step for step in plan.steps if isinstance(step, RecordEvent)]
+    assert event.reason == "TopologyEmpty"
+    assert "its 4 HyperNodes stay" in event.message
+    world.sync(nodes, replace(found, keep_when_empty=False))
+    assert sorted(name.split("-")[1] for name in world.objects) == ["b"]
+
+
+def test_what_was_discovered_goes_with_its_source_if_asked() -> None:
+    world = World()
+    world.sync(fixture_nodes())
+    world.add({"metadata": {"name": "by-hand"}, "spec": {"tier": 1}})
+    world.sync(fixture_nodes(), OFF)
+    assert len(world.objects) == 7
+    world.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
+    assert list(world.objects) == ["by-hand"]
+    world.sync(fixture_nodes(), Discovery(delete_when_disabled=True))
+    assert world.writes == [0, 0, 0]
 
 
 def test_names_differ_where_their_hashes_collide() -> None:

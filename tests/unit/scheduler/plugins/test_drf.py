@@ -129,7 +129,7 @@ def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first
     }
     scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
     session = open_session(scene)
-    line = session.queue_line()
+    line = session.ordered_queues()
     for name in queues:
         line.push(scene.state.queues[name])
     session.statement().allocate(scene.state.tasks["ns/y-new"], scene.state.nodes.order[0])

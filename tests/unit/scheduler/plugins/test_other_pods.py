@@ -48,12 +48,12 @@ def _scene(case: Raw, nodes: list[Any], pods: list[Any]) -> Scene:
 
 
 def _check(case: Raw, nodes: list[Any], pods: list[Any]) -> None:
-    """What the board says, what the rules of the documentation say, and what a cycle does, are all what the case says."""
+    """What the ranking says, what the rules of the documentation say, and what a cycle does, are all what the case says."""
     wanted = {name: REASONS[word] for name, word in case["refused"].items()}
     scene = _scene(case, nodes, pods)
     session = open_session(scene)
-    board = session.board(scene.state.tasks["ns/p"], "default")
-    assert dict(board.why_not().counts) == dict(Counter(wanted.values()))
+    ranking = session.ranking(scene.state.tasks["ns/p"], "default")
+    assert dict(ranking.why_not().counts) == dict(Counter(wanted.values()))
     if "disabled" not in case:
         facts = {row[0]: row[3] for row in nodes}
         manifests = list(scene.pods.values())

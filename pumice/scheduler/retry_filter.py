@@ -32,7 +32,7 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
 from pumice.scheduler.touched_rows import TouchedRows
 
-__all__ = ["Gains", "Prospects"]
+__all__ = ["RetryFilter", "RoomGains"]
 
 Suiting = Callable[[PodShape, str], Bools]
 """Which nodes the filters that no placement changes leave to pods of a shape, for a queue."""
@@ -44,7 +44,7 @@ _FEW = 8
 """Shapes up to which filters are asked when their pods are counted together."""
 
 
-class Gains:
+class RoomGains:
     """What has changed since a cycle began that may help gangs which found no node.
 
     Attributes:
@@ -111,11 +111,11 @@ def _stays(old: TaskInfo, new: TaskInfo | None, node: str) -> bool:
     return new.status in NEEDS_ROOM
 
 
-class Prospects:
-    """What a cycle can expect of the gangs that wait, by arithmetic."""
+class RetryFilter:
+    """Leaves out gangs that nothing since their last try can have helped, by arithmetic on free room."""
 
     def __init__(
-        self, gains: Gains, nodes: NodeTable, touched: TouchedRows, suiting: Suiting
+        self, gains: RoomGains, nodes: NodeTable, touched: TouchedRows, suiting: Suiting
     ) -> None:
         """Begin a cycle.
 
@@ -155,7 +155,7 @@ class Prospects:
 
         Args:
             waiting: Gangs that wait.
-            again: Keys of gangs to be tried whatever their prospects are.
+            again: Keys of gangs to be tried without being filtered.
         """
         jobs = list(waiting)
         if not self._any_gang:

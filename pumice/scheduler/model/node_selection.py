@@ -16,7 +16,7 @@ from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.selectors import NodeMatcher
 
-__all__ = ["Reach", "affinity_key"]
+__all__ = ["NodeSelection", "affinity_key"]
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _NOWHERE: Ints = np.zeros(0, dtype=np.int64)
@@ -27,7 +27,7 @@ def affinity_key(selector: NodeSelector | None) -> bytes:
     return b"" if selector is None else _ENCODER.encode(selector)
 
 
-class Reach:
+class NodeSelection:
     """Rows of the nodes that affinities and topologies select; asked between `settle` and the next event."""
 
     __slots__ = ("_by_value", "_facts", "_matcher", "_rows", "_table", "_version")

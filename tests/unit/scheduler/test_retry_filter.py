@@ -11,7 +11,7 @@ from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.reports import Pace
+from pumice.scheduler.reports import ReportDelays
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -222,7 +222,7 @@ def _shapes(
             ],
         },
         config,
-        pace=Pace(numbers=30.0, counts=30.0),
+        delays=ReportDelays(numbers=30.0, counts=30.0),
     )
     while scene.cycle().pod_groups:
         pass

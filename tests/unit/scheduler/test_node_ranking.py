@@ -1,4 +1,4 @@
-"""Boards stay what a new board would say, however many placements lie between."""
+"""NodeRankings stay what a new ranking would say, however many placements lie between."""
 
 import random
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.board import NOWHERE, Board, FixedPart
+from pumice.scheduler.node_ranking import NOWHERE, FixedPart, NodeRanking
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
@@ -40,11 +40,11 @@ def _scene(config: str, **options: Any) -> Scene:
     )
 
 
-def _fresh(session: Session, board: Board) -> Board:
+def _fresh(session: Session, ranking: NodeRanking) -> NodeRanking:
     allowed = np.ones(len(session.view.rows), dtype=np.bool_)
-    pods = PodClass(board.pods.shape, board.pods.queue, allowed)
+    pods = PodClass(ranking.pods.shape, ranking.pods.queue, allowed)
     fixed = FixedPart(pods, session.view.rows, session.extensions)
-    return Board(
+    return NodeRanking(
         pods,
         fixed,
         session.view.rows,
@@ -73,13 +73,13 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
         statement = session.statement()
         kind = dice.choice("ab")
         for task in waiting[kind][: dice.randrange(1, 6)]:
-            board = session.board(task, "default")
-            row = board.best(task)
-            assert row == _fresh(session, board).best(task)
+            ranking = session.ranking(task, "default")
+            row = ranking.best(task)
+            assert row == _fresh(session, ranking).best(task)
             if row == NOWHERE:
                 break
             statement.allocate(task, scene.state.nodes.order[row])
-            board.taken(row)
+            ranking.taken(row)
         statements.append(statement)
         if dice.random() < 0.6:
             dice.choice(statements).discard()
@@ -113,19 +113,19 @@ def test_reasons_are_those_of_the_moment() -> None:
     )
     session = open_session(scene)
     task = scene.state.tasks["ns/p0"]
-    board = session.board(task, "default")
-    assert board.why_not().counts == {"Insufficient memory": 1}
+    ranking = session.ranking(task, "default")
+    assert ranking.why_not().counts == {"Insufficient memory": 1}
     session.statement().allocate(task, scene.state.nodes.order[0])
-    assert board.why_not().counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
+    assert ranking.why_not().counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
 
 
 def test_a_session_without_nodes_has_no_best_one() -> None:
     scene = Scene({"pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]]})
     session = open_session(scene)
     task = scene.state.tasks["ns/p"]
-    board = session.board(task, "default")
-    assert (board.best(task), board.best_later(task)) == (NOWHERE, NOWHERE)
-    assert np.array_equal(board.pods.allowed, [])
+    ranking = session.ranking(task, "default")
+    assert (ranking.best(task), ranking.best_later(task)) == (NOWHERE, NOWHERE)
+    assert np.array_equal(ranking.pods.allowed, [])
 
 
 def _queues(**options: Any) -> Scene:
@@ -148,9 +148,9 @@ def test_alike_queues_share_boards_and_those_with_wishes_do_not() -> None:
     scene = _queues(affinity={"nodeGroupAffinity": terms})
     session = open_session(scene)
     tasks = scene.state.tasks
-    boards = [session.board(tasks[f"ns/{queue}0"], queue) for queue in "abc"]
-    assert boards[1] is boards[2]
-    assert boards[0] is not boards[1]
+    rankings = [session.ranking(tasks[f"ns/{queue}0"], queue) for queue in "abc"]
+    assert rankings[1] is rankings[2]
+    assert rankings[0] is not rankings[1]
 
 
 def test_a_filter_that_does_not_say_which_queues_are_alike_is_asked_for_each() -> None:
@@ -160,7 +160,7 @@ def test_a_filter_that_does_not_say_which_queues_are_alike_is_asked_for_each() -
     registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
     registrar.node_filter(lambda pods, _: asked.append(pods.queue))
     for queue in "abc":
-        session.board(scene.state.tasks[f"ns/{queue}0"], queue)
+        session.ranking(scene.state.tasks[f"ns/{queue}0"], queue)
     assert asked == ["a", "b", "c"]
 
 
@@ -172,16 +172,16 @@ def test_a_filter_that_does_not_say_that_it_reads_rules_alone_is_asked_for_each_
     registrar.alike_queues()
     registrar.node_filter(lambda pods, _: asked.append(int(pods.shape.vector[0])))
     for name in ("a0", "a1", "b0", "b1"):
-        session.board(scene.state.tasks[f"ns/{name}"], name[0])
+        session.ranking(scene.state.tasks[f"ns/{name}"], name[0])
     assert asked == [1000, 2000]
 
 
-def test_boards_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rankings_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _queues().cycle().binds
-    monkeypatch.setattr("pumice.scheduler.boards._KEPT", 1)
+    monkeypatch.setattr("pumice.scheduler.node_rankings._KEPT", 1)
     scene = _queues()
     assert scene.cycle().binds == expected
     session = open_session(_queues())
     for task in list(session.state.tasks.values()):
-        session.board(task, "b")
-    assert len(session._boards) == 1
+        session.ranking(task, "b")
+    assert len(session._rankings) == 1

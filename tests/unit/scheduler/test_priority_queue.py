@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.line import Line
+from pumice.scheduler.priority_queue import PriorityQueue
 
 
 def test_the_smallest_key_comes_first() -> None:
-    line: Line[str] = Line(len)
+    line: PriorityQueue[str] = PriorityQueue(len)
     for word in ("ccc", "a", "bb"):
         line.push(word)
     assert len(line) == 3
@@ -18,7 +18,7 @@ def test_the_smallest_key_comes_first() -> None:
 def test_keys_that_have_grown_are_noticed() -> None:
     """What was pushed with share 0 and has used something since goes behind the others."""
     shares = {"a": 0, "b": 1, "c": 2}
-    line: Line[str] = Line(lambda name: (shares[name], name))
+    line: PriorityQueue[str] = PriorityQueue(lambda name: (shares[name], name))
     for name in shares:
         line.push(name)
     shares["a"] = 5
@@ -26,7 +26,7 @@ def test_keys_that_have_grown_are_noticed() -> None:
 
 
 def test_what_is_put_in_between_comes_in_its_turn() -> None:
-    line: Line[int] = Line(lambda number: number, moves=False)
+    line: PriorityQueue[int] = PriorityQueue(lambda number: number, moves=False)
     for number in (7, 3, 5, 3000, 9):
         line.push(number)
     assert [line.pop(), line.pop()] == [3, 5]
@@ -39,7 +39,7 @@ def test_what_is_put_in_between_comes_in_its_turn() -> None:
 def test_many_turns_come_in_order() -> None:
     """Places of what was taken out are given up now and then."""
     shares = dict.fromkeys(range(10), 0)
-    line: Line[int] = Line(lambda name: (shares[name], name))
+    line: PriorityQueue[int] = PriorityQueue(lambda name: (shares[name], name))
     for name in shares:
         line.push(name)
     for turn in range(5000):
@@ -57,7 +57,7 @@ def test_an_element_alone_is_not_asked_for_its_key() -> None:
         asked.append(name)
         return name
 
-    line = Line(key)
+    line = PriorityQueue(key)
     for _ in range(3):
         line.push("a")
         assert line.pop() == "a"
@@ -68,7 +68,7 @@ def test_an_element_alone_is_not_asked_for_its_key() -> None:
 
 
 def test_an_element_whose_key_fails_does_not_take_another_one_with_it() -> None:
-    line: Line[float] = Line(lambda number: 1 / number)
+    line: PriorityQueue[float] = PriorityQueue(lambda number: 1 / number)
     line.push(0)
     with pytest.raises(ZeroDivisionError):
         line.push(2)
@@ -77,14 +77,14 @@ def test_an_element_whose_key_fails_does_not_take_another_one_with_it() -> None:
 
 def test_an_empty_line() -> None:
     with pytest.raises(IndexError):
-        Line(len).pop()
+        PriorityQueue(len).pop()
 
 
 def test_keys_that_have_become_smaller_are_noticed_when_the_epoch_changes() -> None:
     """What lost something since it was pushed comes before the others; without a new epoch, keys may only grow."""
     shares = {"a": 1, "b": 2, "c": 3}
     epoch = [0]
-    line: Line[str] = Line(lambda name: (shares[name], name), lambda: epoch[0])
+    line: PriorityQueue[str] = PriorityQueue(lambda name: (shares[name], name), lambda: epoch[0])
     for name in shares:
         line.push(name)
     shares["c"] = 0
@@ -99,7 +99,7 @@ def test_the_first_is_the_smallest_of_all_whatever_is_put_in_and_taken_out(
 ) -> None:
     """Keys of those that wait grow now and then; what was taken out is put back with a larger key, or the same."""
     keys: dict[int, int] = {}
-    line: Line[int] = Line(lambda name: (keys[name], name))
+    line: PriorityQueue[int] = PriorityQueue(lambda name: (keys[name], name))
     waiting: list[int] = []
     for number, (step, amount) in enumerate(steps):
         if step == "push" or not waiting:

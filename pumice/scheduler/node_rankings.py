@@ -1,6 +1,6 @@
-"""The boards of a session.
+"""The rankings of a session.
 
-Pods of one class share a board. What no placement changes is shared by classes that differ in their requests alone.
+Pods of one class share a ranking. What no placement changes is shared by classes that differ in their requests alone.
 """
 
 from collections.abc import Hashable
@@ -8,33 +8,33 @@ from collections.abc import Hashable
 import numpy as np
 from msgspec import structs
 
-from pumice.scheduler.board import Board, FixedPart
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.node_ranking import FixedPart, NodeRanking
 from pumice.scheduler.points import Extensions, PodClass
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.view import SessionView
 
-__all__ = ["Boards"]
+__all__ = ["NodeRankings"]
 
 _KEPT = 128
-"""Boards that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
+"""NodeRankings that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
 
-A board that others have been used after so often has to be computed again anyway.
+A ranking that others have been used after so often has to be computed again anyway.
 """
 
 
-class Boards:
-    """Boards, made when they are asked for."""
+class NodeRankings:
+    """NodeRankings, made when they are asked for."""
 
     __slots__ = (
-        "_boards",
         "_by_rules",
         "_extensions",
         "_fixed",
         "_kinds",
         "_last",
+        "_rankings",
         "_state",
         "_touched",
         "_view",
@@ -47,18 +47,18 @@ class Boards:
         self._view = view
         self._extensions = extensions
         self._touched = touched
-        self._boards: dict[Hashable, Board] = {}
-        self._last: Board | None = None
+        self._rankings: dict[Hashable, NodeRanking] = {}
+        self._last: NodeRanking | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
         self._by_rules: bool | None = None
 
     def __len__(self) -> int:
-        return len(self._boards)
+        return len(self._rankings)
 
     def clear(self) -> None:
-        """Drop all boards, because the plugins' answers about nodes have changed."""
-        self._boards.clear()
+        """Drop all rankings, because the plugins' answers about nodes have changed."""
+        self._rankings.clear()
         self._fixed.clear()
 
     def alike(self, task: TaskInfo) -> Hashable:
@@ -67,8 +67,8 @@ class Boards:
         kind = _apart_from_claims(self._state, shape) if shape.claims else shape.number
         return (kind, peers.signature(task)) if peers.is_live else kind
 
-    def board(self, task: TaskInfo, queue: str, gang: str) -> Board:
-        """The board of a pod's class.
+    def ranking(self, task: TaskInfo, queue: str, gang: str) -> NodeRanking:
+        """The ranking of a pod's class.
 
         Args:
             task: The pod.
@@ -76,23 +76,23 @@ class Boards:
             gang: Key of its gang if nodes are reserved for it; otherwise empty.
         """
         key = (self.alike(task), self._kind(queue), gang)
-        board = self._boards.get(key)
-        if board is None:
-            if len(self._boards) >= _KEPT:
-                del self._boards[next(iter(self._boards))]
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            if len(self._rankings) >= _KEPT:
+                del self._rankings[next(iter(self._rankings))]
             fixed = self.fixed(task.shape, queue, gang)
             terms = self._state.peers.terms_of(task)
             pods = PodClass(task.shape, queue, fixed.allowed, gang, terms)
             rows, names = self._view.rows, self._view.node_names
-            board = Board(pods, fixed, rows, self._extensions, self._touched, names)
-            self._boards[key] = board
-        elif self._last is not board:
-            self._boards[key] = self._boards.pop(key)
-        self._last = board
-        return board
+            ranking = NodeRanking(pods, fixed, rows, self._extensions, self._touched, names)
+            self._rankings[key] = ranking
+        elif self._last is not ranking:
+            self._rankings[key] = self._rankings.pop(key)
+        self._last = ranking
+        return ranking
 
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
-        """What no placement changes about the nodes for pods; arguments as for `board`."""
+        """What no placement changes about the nodes for pods; arguments as for `ranking`."""
         if self._by_rules is None:
             filters = [each.call for each in self._extensions.filters]
             scores = [each.call for each in self._extensions.scores]

@@ -8,27 +8,30 @@ pod at all may go when the action begins are left out of it: one look at the run
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from pumice.api.queues import Queue
-from pumice.scheduler.eviction.rules import Rules
+from pumice.scheduler.eviction.rules import EvictionRules
 from pumice.scheduler.eviction.running import accepted_gangs
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from pumice.scheduler.victims import EvictionFailure
 
-__all__ = ["explain", "finish", "hungry_jobs", "seek", "waiting_tasks"]
+__all__ = ["explain", "finish", "seek", "starving_jobs", "waiting_tasks"]
 
 INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
 
 
-def hungry_jobs(
-    session: Session, search: Search, action: str, rules_for: Callable[[JobInfo, Queue], Rules]
-) -> dict[str, Line[JobInfo]]:
+def starving_jobs(
+    session: Session,
+    search: Search,
+    action: str,
+    rules_for: Callable[[JobInfo, Queue], EvictionRules],
+) -> dict[str, PriorityQueue[JobInfo]]:
     """Gangs with fewer pods than their minimum, by open queue.
 
     Args:
@@ -37,8 +40,10 @@ def hungry_jobs(
         action: Name of the action.
         rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
     """
-    lines: dict[str, Line[JobInfo]] = {}
-    shared: dict[str, Rules | None] = {}  # by queue; None where no running pod is a candidate
+    lines: dict[str, PriorityQueue[JobInfo]] = {}
+    shared: dict[
+        str, EvictionRules | None
+    ] = {}  # by queue; None where no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
@@ -59,14 +64,20 @@ def hungry_jobs(
                 if not _may_help(session, search, known, queue, job, _kinds(job)):
                     continue
             if session.is_starving(job) and session.why_invalid(job) is None:
-                lines.setdefault(job.queue, session.job_line()).push(job)
+                lines.setdefault(job.queue, session.ordered_jobs()).push(job)
         except Exception as error:
             session.fail(job.key, error)
     return lines
 
 
 def seek(
-    session: Session, search: Search, rules: Rules, queue: Queue, job: JobInfo, *, reclaims: bool
+    session: Session,
+    search: Search,
+    rules: EvictionRules,
+    queue: Queue,
+    job: JobInfo,
+    *,
+    reclaims: bool,
 ) -> Statement:
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
     session.preemptions += 1
@@ -97,7 +108,7 @@ def seek(
 def _try(
     session: Session,
     search: Search,
-    rules: Rules,
+    rules: EvictionRules,
     queue: Queue,
     job: JobInfo,
     tasks: Sequence[TaskInfo],
@@ -174,7 +185,7 @@ def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
 def _may_help(
     session: Session,
     search: Search,
-    rules: Rules,
+    rules: EvictionRules,
     queue: Queue,
     job: JobInfo,
     asking: Sequence[TaskInfo],
@@ -197,7 +208,9 @@ def _may_help(
     return False
 
 
-def explain(session: Session, search: Search, rules: Rules, job: JobInfo, action: str) -> None:
+def explain(
+    session: Session, search: Search, rules: EvictionRules, job: JobInfo, action: str
+) -> None:
     """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
     if not session.is_explained(job):
         return

@@ -1,4 +1,4 @@
-"""The board of a pod class: for every node how good it is, kept current while pods are placed.
+"""The ranking of a pod class: for every node how good it is, kept current while pods are placed.
 
 What no placement changes (`FixedPart`) is shared by classes that differ in their requests alone. The rest is computed
 once as a whole column. After a placement only the touched row is computed again; because nodes tend to be filled in the same
@@ -35,7 +35,7 @@ from pumice.scheduler.points import (
 )
 from pumice.scheduler.touched_rows import TouchedRows
 
-__all__ = ["NOWHERE", "Board", "FixedPart"]
+__all__ = ["NOWHERE", "FixedPart", "NodeRanking"]
 
 NOWHERE = -1
 """Row of a pod that fits nowhere."""
@@ -87,7 +87,7 @@ class FixedPart:
                 self.score = values if self.score is None else self.score + values
 
 
-class Board:
+class NodeRanking:
     """Masks and scores of all nodes for one class of pods."""
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""A waiting line whose order is asked for again when an element is about to have a turn."""
+"""A priority queue that computes the key of an element again when the element is about to be taken out."""
 
 from bisect import insort
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Generic, TypeVar
 
 from pumice.scheduler.points import SortKey
 
-__all__ = ["Line"]
+__all__ = ["PriorityQueue"]
 
 T = TypeVar("T")
 
 
-class Line(Generic[T]):
-    """A sorted list that never answers from stale keys.
+class PriorityQueue(Generic[T]):
+    """A sorted list that never uses stale keys.
 
     The key of a waiting element may have grown since it was put in (the share of a queue); an element that is found to
-    have become bigger goes back into the line. A key that has become smaller is not found that way, so all keys are taken
+    have become bigger goes back into the queue. A key that has become smaller is not found that way, so all keys are taken
     again when the epoch has changed. Keys end with a name, so there are no ties. An element that waits alone needs no key.
     What is put in before the first is taken out is sorted at once: it tends to come in order. What was taken out last and is put
     back is compared with the first alone, because it is often the first again.
@@ -41,7 +41,7 @@ class Line(Generic[T]):
         *,
         moves: bool = True,
     ) -> None:
-        """An empty line.
+        """An empty queue.
 
         Args:
             key: Place of an element; the smallest comes first.
@@ -73,14 +73,14 @@ class Line(Generic[T]):
             self._back.append(element)
             return
         self._put(element)
-        if self._alone:  # if its key fails, the other one is in the line already
+        if self._alone:  # if its key fails, the other one is in the queue already
             self._put(self._alone.pop())
 
     def pop(self) -> T:
         """Take out the first.
 
         Raises:
-            IndexError: The line is empty.
+            IndexError: The queue is empty.
         """
         if self._alone:
             return self._alone.pop()
