@@ -8,6 +8,7 @@ in front of aiohttp's own that adds the limits and reads on for a moment.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from typing import Any, cast
 
@@ -166,7 +167,8 @@ class HttpConnection(asyncio.Protocol):
         self._enter(Phase.LINGERING, _LINGER_QUIET_SECONDS)
         transport.resume_reading()
         if transport.can_write_eof():  # not with TLS
-            transport.write_eof()
+            with suppress(OSError):  # the client has reset the connection a moment ago
+                transport.write_eof()
 
     def _enter(self, phase: Phase, seconds: float) -> None:
         """Begin a phase, with the seconds that it may take."""

@@ -134,6 +134,9 @@ _SPEC = _of_changes("spec-changes")
 _SPEC_OR_HIERARCHY = _of_changes(
     "spec-or-hierarchy-changes", keys.HIERARCHY, keys.HIERARCHY_WEIGHTS, keys.NODE_GROUP_LIMITS
 )
+_SPEC_OR_FAILURE_OPTIONS = _of_changes(
+    "spec-or-failure-option-changes", keys.FLOW_RETRIES, keys.ON_FAILURE
+)
 _JOB_MUTATION = _of_changes(
     "spec-or-topology-changes",
     keys.TOPOLOGY_AFFINITY,
@@ -184,7 +187,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration(kinds.POD, True, _CREATE, _pod_mutation, "Ignore"),
     Registration(kinds.POD, False, _CREATE, _pod_validation, "Ignore"),
     Registration(kinds.CRON_JOB, False, _CHANGES, _SPEC),
-    Registration(kinds.JOB_FLOW, False, _CHANGES, _SPEC),
+    Registration(kinds.JOB_FLOW, False, _CHANGES, _SPEC_OR_FAILURE_OPTIONS),
     Registration(kinds.JOB_TEMPLATE, False, _CHANGES, _SPEC),
     Registration(kinds.HYPER_NODE, False, _CHANGES, _SPEC, lenient=True),
 )

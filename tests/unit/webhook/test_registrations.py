@@ -48,7 +48,8 @@ def test_what_defaults_is_asked_on_updates_too() -> None:
     assert BY_PATH["/pods/mutate"].operations == ("CREATE",)
 
 
-def test_kinds_whose_controllers_come_later_are_judged_when_their_spec_changes() -> None:
+def test_kinds_without_defaults_are_checked_when_their_spec_or_options_change() -> None:
+    options = {"jobflows": "spec-or-failure-option-changes"}
     for plural in ("cronjobs", "jobflows", "jobtemplates", "hypernodes"):
         each = BY_PATH[f"/{plural}/validate"]
         assert each.operations == ("CREATE", "UPDATE")
@@ -56,7 +57,7 @@ def test_kinds_whose_controllers_come_later_are_judged_when_their_spec_changes()
         names = [condition["name"] for condition in webhook["matchConditions"]]
         assert names == [
             "not-being-deleted",
-            "spec-changes",
+            options.get(plural, "spec-changes"),
             "not-by-a-node",
             "not-by-housekeeping",
         ]
