@@ -59,7 +59,7 @@ async def test_it_shows_and_changes_the_replicas(
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
     assert scale["metadata"]["uid"] == made["metadata"]["uid"]
     assert scale["spec"] == {"replicas": 2}
-    assert scale["status"]["replicas"] in (0, 2)
+    assert 0 <= scale["status"]["replicas"] <= 2
     assert scale["status"]["selector"] == selector
 
     patched = (await api.patch("merge", where, {"spec": {"replicas": 3}})).expect(200)
