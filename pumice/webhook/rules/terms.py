@@ -6,11 +6,15 @@ Settings name rules by their codes, so rules cannot know all of them: `pumice.we
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.webhook.rules.rule import Level
+
+
+_NO_LEVELS: Mapping[str, Level] = MappingProxyType({})
 
 
 def _setting(default: object, description: str, **limits: int) -> Any:
@@ -68,9 +72,9 @@ class Terms:
 
     @property
     def cluster_levels(self) -> Mapping[str, Level]:
-        """Levels that settings give rules, by code."""
-        return {}
+        """Levels that settings give rules, by code; the same mapping each time, because rules compare it by identity."""
+        return _NO_LEVELS
 
     def levels(self, _: str) -> Mapping[str, Level]:
         """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
-        return {}
+        return _NO_LEVELS
