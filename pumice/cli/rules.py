@@ -1,6 +1,8 @@
 """`pumice rules`: the checks of admission, with reasons."""
 
+import functools
 import re
+from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +14,7 @@ from pumice.cli.output import Format, paint, write, write_json
 if TYPE_CHECKING:
     from pumice.webhook.rules.rule import Rule
 
-__all__ = ["EXAMPLES", "rules"]
+__all__ = ["EXAMPLES", "rules", "volcano_phrases"]
 
 EXAMPLES = (
     "pumice rules",
@@ -75,12 +77,25 @@ def _found(wanted: str, words: str) -> list["Rule"]:
 def _mentions(rule: "Rule", words: str) -> bool:
     """True if a rule, or one of Volcano's phrases for it, contains words."""
     wanted = " ".join(words.lower().split())
-    texts = (rule.code, rule.title, rule.why, rule.example, *rule.phrases)
+    phrases = volcano_phrases().get(rule.code, ())
+    texts = (rule.code, rule.title, rule.why, rule.example, *phrases)
     if any(wanted in " ".join(text.lower().split()) for text in texts):
         return True
-    return any(
-        re.search(re.escape(each.lower()).replace("…", ".+"), wanted) for each in rule.phrases
-    )
+    return any(re.search(re.escape(each.lower()).replace("…", ".+"), wanted) for each in phrases)
+
+
+@functools.cache
+def volcano_phrases() -> dict[str, list[str]]:
+    """Fragments of Volcano's messages, by the code of the rule about the same mistake.
+
+    Users and scripts search for them, so a message of the rule contains the fragment exactly; `…` is a placeholder for a
+    value.
+    """
+    import yaml
+
+    text = resources.files("pumice.cli").joinpath("volcano_phrases.yaml").read_text("utf-8")
+    found: dict[str, list[str]] = yaml.safe_load(text)
+    return found
 
 
 def _as_json(rule: "Rule") -> dict[str, Any]:

@@ -19,7 +19,6 @@ SCHEMA_CODES = (
         "a field has the type that its kind gives it",
         "The API server cannot decode a string in place of an integer, or a list in place of an object.",
         'maxRetry: "3"',
-        phrases=("json: cannot unmarshal",),
     ),
     Rule(
         "SCHEMA-REQUIRED",

@@ -16,7 +16,6 @@ HN_NO_MEMBERS = Rule(
     "Without members it has no place in the network.",
     "members: []",
     reason="FieldValueRequired",
-    phrases=("member must have at least one member",),
 )
 HN_TIER = Rule(
     "HN-TIER",
@@ -30,12 +29,6 @@ HN_SELECTOR = Rule(
     "With several selectors it is unknown which one applies.",
     "selector: {exactMatch: {name: node-1}, regexMatch: {pattern: node-.*}}",
     reason="FieldValueForbidden",
-    phrases=(
-        "Either ExactMatch or RegexMatch or LabelMatch must be specified",
-        "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified",
-        "member selector must have one of exactMatch, regexMatch, or labelMatch",
-        "cannot specify more than one selector type",
-    ),
 )
 HN_NO_SELECTOR = stricter(
     "HN-NO-SELECTOR",
@@ -50,7 +43,6 @@ HN_REGEX = Rule(
     "Neither Volcano nor Pumice could match node names with it; RE2 has no look-around and no "
     "back-references.",
     "regexMatch: {pattern: 'rack-(1'}",
-    phrases=("member regexMatch pattern is invalid",),
 )
 HN_LABELS = stricter(
     "HN-LABELS",

@@ -24,20 +24,6 @@ class References(NamedTuple):
     two_tiers: Rule
 
 
-_BOTH_TIERS = "must not specify 'highestTierAllowed' and 'highestTierName'"
-_PHRASES: dict[str, tuple[str, ...]] = {
-    "JOB-QUEUE-MISSING": ("unable to find job queue",),
-    "JOB-QUEUE-NOT-OPEN": ("can only submit job to queue with state `Open`",),
-    "JOB-QUEUE-ROOT": ("can not submit job to root queue",),
-    "JOB-QUEUE-NOT-LEAF": ("can only submit job to leaf queue",),
-    "JOB-TOPO-BOTH": (_BOTH_TIERS,),
-    "PG-QUEUE-MISSING": ("unable to find queue",),
-    "PG-QUEUE-NOT-OPEN": ("can only submit PodGroup to queue with state `Open`",),
-    "PG-TOPO-BOTH": (_BOTH_TIERS, f"in subGroupPolicy … {_BOTH_TIERS}"),
-}
-"""Volcano's phrases, which differ between the kinds; see `Rule.phrases`."""
-
-
 def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
     """The rules about references of a kind."""
     named = f"the queue of a {noun}"
@@ -48,7 +34,6 @@ def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
             "Pods of a queue that does not exist would wait forever.",
             "queue: reserch",
             reason="FieldValueNotFound",
-            phrases=_PHRASES[f"{prefix}-QUEUE-MISSING"],
         ),
         unknown=warned(
             f"{prefix}-QUEUE-UNKNOWN",
@@ -62,21 +47,18 @@ def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
             f"{named} is open",
             "A closed queue accepts no new Jobs and PodGroups.",
             "queue: closed-for-maintenance",
-            phrases=_PHRASES[f"{prefix}-QUEUE-NOT-OPEN"],
         ),
         root=tree(
             f"{prefix}-QUEUE-ROOT",
             f"{named} is not root",
             "The queue root holds the other queues; pods run in leaf queues only.",
             "queue: root",
-            phrases=_PHRASES.get(f"{prefix}-QUEUE-ROOT", ()),
         ),
         not_leaf=tree(
             f"{prefix}-QUEUE-NOT-LEAF",
             f"{named} has no queues below it",
             "Its share is divided among its children; pods run in leaf queues only.",
             "queue: department (with queues team-a and team-b below it)",
-            phrases=_PHRASES.get(f"{prefix}-QUEUE-NOT-LEAF", ()),
         ),
         priority=warned(
             f"{prefix}-PRIORITY",
@@ -99,7 +81,6 @@ def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
             "The two could contradict each other.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
-            phrases=_PHRASES[f"{prefix}-TOPO-BOTH"],
         ),
     )
 

@@ -23,8 +23,6 @@ class Rule:
         reason: Kubernetes' class of the error.
         level: Default level.
         stricter: Whether Volcano admits objects that break it; setting `strict-upstream` makes it a warning.
-        phrases: Fragments of Volcano's message for the same mistake, which users and scripts search for. A message
-            contains the fragment exactly; `…` is a placeholder for a value.
         compares: Whether it compares several fields, so that its result about an object without one of them may be
             wrong. A rule about duplicate names does not.
         since: First version with the rule.
@@ -37,7 +35,6 @@ class Rule:
     reason: Reason = "FieldValueInvalid"
     level: Level = "enforce"
     stricter: bool = False
-    phrases: tuple[str, ...] = ()
     compares: bool = False
     since: str = "0.1"
 

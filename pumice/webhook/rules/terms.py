@@ -13,7 +13,6 @@ from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.webhook.rules.rule import Level
 
-
 _NO_LEVELS: Mapping[str, Level] = MappingProxyType({})
 
 

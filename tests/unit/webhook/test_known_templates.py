@@ -11,6 +11,7 @@ from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit.builders import Raw, job, task
@@ -51,6 +52,14 @@ def test_what_was_in_order_is_known_in_every_job(judged: list[str]) -> None:
     two = job(tasks=[task("a"), task("b", spec={"hostNetwork": True}), task("c")])
     assert answer(judge, PATH, request(PATH, two))["allowed"]
     assert judged == ["spec.tasks[0].template", "spec.tasks[1].template"]
+
+
+def test_settings_without_levels_of_rules_know_templates_too(judged: list[str]) -> None:
+    """The webhook has these where it is started without settings."""
+    judge = Admission(Terms(), Snapshot.of([]), builtin())
+    assert review(judge, name="one")["allowed"]
+    assert review(judge, name="two")["allowed"]
+    assert judged == ["spec.tasks[0].template"]
 
 
 def test_another_judge_knows_nothing_of_it(judged: list[str]) -> None:

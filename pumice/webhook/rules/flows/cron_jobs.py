@@ -31,14 +31,12 @@ CRON_NAME = Rule(
     "a CronJob's name has at most 52 characters",
     "The names of its Jobs end with the time of the run.",
     "metadata: {name: a-name-of-more-than-fifty-two-characters-…}",
-    phrases=("cronJob name must be no more than 52 characters", "invalid cronJob name"),
 )
 CRON_SCHEDULE = Rule(
     "CRON-SCHEDULE",
     "the schedule is a valid cron expression",
     "The controller could not tell when the Jobs are due.",
     "schedule: 0 20 * *",
-    phrases=("schedule is required, but got empty", "schedule is not a valid cron expression"),
 )
 CRON_SCHEDULE_ODD = stricter(
     "CRON-SCHEDULE-ODD",
@@ -57,19 +55,12 @@ CRON_TZ = Rule(
     "the schedule does not name a time zone",
     "There is a field for it, spec.timeZone; the two could contradict each other.",
     "schedule: TZ=UTC 0 20 * * *",
-    phrases=("schedule should not contain TZ or CRON_TZ",),
 )
 CRON_ZONE = Rule(
     "CRON-ZONE",
     "the time zone exists",
     "The controller could not tell when the Jobs are due.",
     "timeZone: Amerrica/New_York",
-    phrases=(
-        "timeZone must be nil or non-empty string",
-        "unknown timeZone",
-        "timeZone can't be Local",
-        "invalid timeZone",
-    ),
 )
 CRON_SHORT = warned(
     "CRON-SHORT",

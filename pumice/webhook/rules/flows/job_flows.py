@@ -22,7 +22,6 @@ FLOW_UNDEFINED = Rule(
     "flows: [{name: train, dependsOn: {targets: [prepare]}}]",
     reason="FieldValueNotFound",
     compares=True,
-    phrases=("jobflow Flow is not DAG … vertex is not defined",),
 )
 FLOW_CYCLE = Rule(
     "FLOW-CYCLE",
@@ -30,7 +29,6 @@ FLOW_CYCLE = Rule(
     "None of the Jobs would ever be created.",
     "flows: [{name: a, dependsOn: {targets: [b]}}, {name: b, dependsOn: {targets: [a]}}]",
     compares=True,
-    phrases=("jobflow Flow is not DAG",),
 )
 FLOW_DUPLICATE = warned(
     "FLOW-DUPLICATE",

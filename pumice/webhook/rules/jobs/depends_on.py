@@ -21,7 +21,6 @@ JOB_NOT_DAG = Rule(
     "A task that depends on itself, or on a task that does not exist, never starts.",
     "tasks: [{name: a, dependsOn: {name: [b]}}, {name: b, dependsOn: {name: [a]}}]",
     compares=True,
-    phrases=("doesn't form a directed acyclic graph(DAG)",),
 )
 JOB_DEP_ITERATION = warned(
     "JOB-DEP-ITERATION",

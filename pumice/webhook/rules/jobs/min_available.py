@@ -15,21 +15,12 @@ JOB_NO_TASKS = Rule(
     "Without tasks there are no pods to run.",
     "tasks: []",
     reason="FieldValueRequired",
-    phrases=("No task specified in job spec",),
 )
 JOB_NEGATIVE = Rule(
     "JOB-NEGATIVE",
     "counts and durations are not negative",
     "A negative count has no meaning.",
     "tasks: [{name: worker, replicas: -1}]",
-    phrases=(
-        "'replicas' must be >= 0",
-        "'minAvailable' must be >= 0",
-        "'replicas' < 0 in task",
-        "'minAvailable' < 0 in task",
-        "'maxRetry' cannot be less than zero",
-        "'ttlSecondsAfterFinished' cannot be less than zero",
-    ),
 )
 JOB_OVERFLOW = Rule(
     "JOB-OVERFLOW",
@@ -49,7 +40,6 @@ JOB_TASK_MINAVAIL = Rule(
     "The gang would wait for pods that are never created.",
     "tasks: [{name: worker, replicas: 2, minAvailable: 3}]",
     compares=True,
-    phrases=("'minAvailable' is greater than 'replicas'", "'minAvailable' must be <= 'replicas'"),
 )
 JOB_MINAVAIL_TOTAL = Rule(
     "JOB-MINAVAIL-TOTAL",
@@ -57,10 +47,6 @@ JOB_MINAVAIL_TOTAL = Rule(
     "The gang would wait for pods that are never created.",
     "minAvailable: 5, tasks: [{name: worker, replicas: 4}]",
     compares=True,
-    phrases=(
-        "job 'minAvailable' should not be greater than total replicas",
-        "job 'minAvailable' must not be greater than total replicas",
-    ),
 )
 JOB_MINAVAIL_SUM = warned(
     "JOB-MINAVAIL-SUM",

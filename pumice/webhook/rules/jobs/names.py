@@ -27,14 +27,12 @@ JOB_NAME = Rule(
     "a Job's name fits into a label",
     "Every pod has its Job's name as a label; a label has at most 63 characters.",
     "metadata: {name: a-name-of-more-than-sixty-three-characters-…}",
-    phrases=("create job with name … validate failed", "job name must be a valid qualified name"),
 )
 JOB_TASK_NAME = Rule(
     "JOB-TASK-NAME",
     "a task's name is a DNS label",
     "It is a part of its pods' names and a label's value.",
     "tasks: [{name: My_Worker}]",
-    phrases=("a lowercase RFC 1123 label must consist of",),
 )
 JOB_DUP_TASK = Rule(
     "JOB-DUP-TASK",
@@ -42,7 +40,6 @@ JOB_DUP_TASK = Rule(
     "Their pods would have the same names.",
     "tasks: [{name: worker}, {name: worker}]",
     reason="FieldValueDuplicate",
-    phrases=("duplicated task name",),
 )
 JOB_PODNAME = Rule(
     "JOB-PODNAME",
@@ -51,7 +48,6 @@ JOB_PODNAME = Rule(
     "metadata: {name: a-rather-long-name-…}, tasks: [{name: one-more-long-name-…, replicas: 1000}]",
     reason="FieldValueTooLong",
     compares=True,
-    phrases=("create pod with name … validate failed",),
 )
 JOB_PODNAME_INDEX = stricter(
     "JOB-PODNAME-INDEX",

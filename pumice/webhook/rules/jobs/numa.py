@@ -13,7 +13,6 @@ JOB_NUMA_CPU = Rule(
     "under a NUMA policy every container requests whole CPUs",
     "The node pins whole CPUs; a fraction of one cannot be aligned.",
     "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
-    phrases=("the cpu request isn't an integer",),
 )
 
 

@@ -15,14 +15,12 @@ PART_TOTAL = Rule(
     "partitionPolicy.totalPartitions is at least 1",
     "A divided task has at least one partition.",
     "partitionPolicy: {totalPartitions: 0, partitionSize: 4}",
-    phrases=("'TotalPartitions' must be greater than 0",),
 )
 PART_SIZE = Rule(
     "PART-SIZE",
     "partitionPolicy.partitionSize is at least 1",
     "A partition without pods cannot be placed.",
     "partitionPolicy: {totalPartitions: 2, partitionSize: 0}",
-    phrases=("'PartitionSize' must be greater than 0",),
 )
 PART_MIN_TOTAL = stricter(
     "PART-MIN-TOTAL",
@@ -37,7 +35,6 @@ PART_PRODUCT = Rule(
     "The remaining pods would belong to no partition.",
     "replicas: 8, partitionPolicy: {totalPartitions: 2, partitionSize: 3}",
     compares=True,
-    phrases=("'Replicas' are not equal to TotalPartitions*PartitionSize",),
 )
 PART_MIN = Rule(
     "PART-MIN",
@@ -45,7 +42,6 @@ PART_MIN = Rule(
     "The gang could start with an incomplete partition.",
     "minAvailable: 4, partitionPolicy: {totalPartitions: 4, partitionSize: 2, minPartitions: 1}",
     compares=True,
-    phrases=("'MinAvailable' is not equal to MinPartitions*PartitionSize",),
 )
 
 

@@ -22,7 +22,6 @@ JOB_PLUGIN = Rule(
     "Without the plugin the pods lack its variables and Services, and the Job fails.",
     "plugins: {tensorflw: []}",
     reason="FieldValueNotSupported",
-    phrases=("unable to find job plugin",),
 )
 JOB_MPI_MASTER = Rule(
     "JOB-MPI-MASTER",
@@ -31,7 +30,6 @@ JOB_MPI_MASTER = Rule(
     "plugins: {mpi: [--master=launcher]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
     compares=True,
-    phrases=("mpi master task was not found",),
 )
 JOB_RAY_HEAD = stricter(
     "JOB-RAY-HEAD",

@@ -32,7 +32,6 @@ POL_NOTHING = Rule(
     "A policy without a trigger never does anything.",
     "policies: [{action: AbortJob}]",
     reason="FieldValueRequired",
-    phrases=("either event and exitCode should be specified",),
 )
 POL_EVENT_AND_CODE = Rule(
     "POL-EVENT-AND-CODE",
@@ -40,7 +39,6 @@ POL_EVENT_AND_CODE = Rule(
     "Events and exit codes are matched separately; write two policies.",
     "policies: [{event: PodFailed, exitCode: 3, action: AbortJob}]",
     reason="FieldValueForbidden",
-    phrases=("must not specify event and exitCode simultaneously",),
 )
 POL_BAD_EVENT = Rule(
     "POL-BAD-EVENT",
@@ -48,7 +46,6 @@ POL_BAD_EVENT = Rule(
     "A policy for an event that does not exist never applies.",
     "policies: [{event: PodFaild, action: RestartJob}]",
     reason="FieldValueNotSupported",
-    phrases=("invalid policy event", "valid events are"),
 )
 POL_BAD_ACTION = Rule(
     "POL-BAD-ACTION",
@@ -56,7 +53,6 @@ POL_BAD_ACTION = Rule(
     "The controller ignores an action that it does not know.",
     "policies: [{event: PodFailed, action: RestartAll}]",
     reason="FieldValueNotSupported",
-    phrases=("invalid policy action", "valid actions are"),
 )
 POL_BAD_CODE_ACTION = stricter(
     "POL-BAD-CODE-ACTION",
@@ -78,7 +74,6 @@ POL_DUP_EVENT = Rule(
     "Only one of them could be applied.",
     "policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}]",
     reason="FieldValueDuplicate",
-    phrases=("duplicate event … across different policy", "duplicate policy event"),
 )
 POL_ANY_ALONE = Rule(
     "POL-ANY-ALONE",
@@ -86,14 +81,12 @@ POL_ANY_ALONE = Rule(
     "`*` already stands for every event.",
     'policies: [{event: "*", action: AbortJob}, {event: PodFailed, action: RestartJob}]',
     reason="FieldValueForbidden",
-    phrases=("if there's * here, no other policy should be here",),
 )
 POL_CODE_ZERO = Rule(
     "POL-CODE-ZERO",
     "exitCode is not 0",
     "A pod that exits with 0 has succeeded.",
     "policies: [{exitCode: 0, action: AbortJob}]",
-    phrases=("0 is not a valid error code",),
 )
 POL_DUP_CODE = Rule(
     "POL-DUP-CODE",
@@ -101,7 +94,6 @@ POL_DUP_CODE = Rule(
     "Only one of them could be applied.",
     "policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}]",
     reason="FieldValueDuplicate",
-    phrases=("duplicate exitCode",),
 )
 POL_CODE_RANGE = warned(
     "POL-CODE-RANGE",
@@ -127,7 +119,6 @@ POL_TIMEOUT = stricter(
     "durations are written like 90s, 10m or 1h30m",
     "A duration that cannot be read stops the controller from reading the Job.",
     "policies: [{event: PodPending, action: AbortJob, timeout: 10 minutes}]",
-    phrases=("time: invalid duration", "time: unknown unit", "time: missing unit in duration"),
 )
 POL_AT_ONCE = warned(
     "POL-AT-ONCE",

@@ -16,7 +16,6 @@ VOL_PATH = Rule(
     "A volume without a path cannot be mounted.",
     'volumes: [{mountPath: "", volumeClaimName: data}]',
     reason="FieldValueRequired",
-    phrases=("mountPath is required",),
 )
 VOL_COLON = Rule(
     "VOL-COLON",
@@ -30,7 +29,6 @@ VOL_DUP = Rule(
     "Kubernetes refuses a pod with two mounts at one path.",
     "volumes: [{mountPath: /data, volumeClaimName: a}, {mountPath: /data, volumeClaimName: b}]",
     reason="FieldValueDuplicate",
-    phrases=("duplicated mountPath",),
 )
 VOL_NONE = Rule(
     "VOL-NONE",
@@ -39,7 +37,6 @@ VOL_NONE = Rule(
     "volumes: [{mountPath: /data}]",
     reason="FieldValueRequired",
     compares=True,
-    phrases=("either VolumeClaim or VolumeClaimName must be specified",),
 )
 VOL_BOTH = Rule(
     "VOL-BOTH",
@@ -47,14 +44,12 @@ VOL_BOTH = Rule(
     "The first creates a claim, the second uses an existing claim.",
     "volumes: [{mountPath: /data, volumeClaimName: data, volumeClaim: {…}}]",
     reason="FieldValueForbidden",
-    phrases=("just specify VolumeClaimName",),
 )
 VOL_NAME = Rule(
     "VOL-NAME",
     "volumeClaimName is an object name",
     "Kubernetes has no claims with other names.",
     "volumes: [{mountPath: /data, volumeClaimName: My_Data}]",
-    phrases=("invalid VolumeClaimName",),
 )
 VOL_TWICE = warned(
     "VOL-TWICE",

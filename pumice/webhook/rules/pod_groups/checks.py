@@ -46,7 +46,6 @@ PG_MIN_RESOURCES = stricter(
     "minResources holds quantities of 0 or more, and integers for counted resources",
     "The scheduler compares them with the free resources.",
     "minResources: {memory: 10 GB}",
-    phrases=("quantities must match the regular expression", "unable to parse quantity's suffix"),
 )
 PG_RESOURCE = warned(
     "PG-RESOURCE",

@@ -12,17 +12,12 @@ POD_JDB_INT = Rule(
     "a number of pods is greater than 0",
     "A budget of 0 pods allows every disruption or none.",
     'volcano.sh/jdb-min-available: "0"',
-    phrases=("it must be a positive integer", "must be a positive integer or a valid percentage"),
 )
 POD_JDB_PARSE = Rule(
     "POD-JDB-PARSE",
     "a disruption budget is an integer or a percentage",
     "A budget that cannot be parsed protects no pods.",
     "volcano.sh/jdb-min-available: half",
-    phrases=(
-        "invalid value … for volcano.sh/jdb-",
-        "must be a positive integer or a valid percentage",
-    ),
 )
 POD_JDB_FORM = stricter(
     "POD-JDB-FORM",
@@ -35,10 +30,6 @@ POD_JDB_PERCENT = Rule(
     "a percentage is between 1% and 99%",
     "0% protects no pods; with 100% no node can be drained.",
     "volcano.sh/jdb-max-unavailable: 100%",
-    phrases=(
-        "it must be a valid percentage which between 1% ~ 99%",
-        "must be a positive integer or a valid percentage",
-    ),
 )
 POD_JDB_BOTH = Rule(
     "POD-JDB-BOTH",
@@ -46,7 +37,6 @@ POD_JDB_BOTH = Rule(
     "The two may contradict each other.",
     'volcano.sh/jdb-min-available: "2", volcano.sh/jdb-max-unavailable: "1"',
     reason="FieldValueForbidden",
-    phrases=("not allow configure multiple annotations",),
 )
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)

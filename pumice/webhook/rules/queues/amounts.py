@@ -19,25 +19,18 @@ Q_QUANTITY = Rule(
     "quantities can be parsed",
     "Queues are compared by these quantities.",
     "capability: {memory: 10 GB}",
-    phrases=(
-        "quantities must match the regular expression",
-        "unable to parse quantity's suffix",
-        "resource values must not be empty",
-    ),
 )
 Q_NEG = Rule(
     "Q-NEG",
     "quantities are not negative",
     "A negative share has no meaning.",
     "capability: {cpu: -10}",
-    phrases=("must be greater than or equal to 0",),
 )
 Q_INT = Rule(
     "Q-INT",
     "quantities of counted resources are integers",
     "A device or a pod cannot be divided.",
     "capability: {nvidia.com/gpu: 500m}",
-    phrases=("must be an integer",),
 )
 Q_GUAR_NO_DESERVED = Rule(
     "Q-GUAR-NO-DESERVED",
@@ -46,7 +39,6 @@ Q_GUAR_NO_DESERVED = Rule(
     "guarantee: {resource: {cpu: 1}}",
     reason="FieldValueRequired",
     compares=True,
-    phrases=("must be >= guarantee",),
 )
 Q_GUAR_GT_DESERVED = Rule(
     "Q-GUAR-GT-DESERVED",
@@ -54,7 +46,6 @@ Q_GUAR_GT_DESERVED = Rule(
     "A queue is guaranteed at most what it deserves.",
     "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}",
     compares=True,
-    phrases=("must be >= guarantee",),
 )
 Q_DES_GT_CAP = Rule(
     "Q-DES-GT-CAP",
@@ -62,7 +53,6 @@ Q_DES_GT_CAP = Rule(
     "The queue could never use its deserved share.",
     "capability: {cpu: 1}, deserved: {cpu: 2}",
     compares=True,
-    phrases=("must be <= capability",),
 )
 Q_RESOURCE = warned(
     "Q-RESOURCE",
@@ -179,7 +169,6 @@ Q_ROOT_FROZEN = Rule(
     "root is the whole cluster (setting `enable-root-queue-protection`).",
     "metadata: {name: root}, spec: {capability: {cpu: 10}}",
     reason="FieldValueForbidden",
-    phrases=("root queue's resource attributes",),
 )
 
 

@@ -52,7 +52,6 @@ Q_CAP_GT_ANCESTOR = Rule(
     "Pods of a queue count in all queues above it, so the larger limit could never be reached.",
     "capability: {cpu: 20}, where the parent has capability: {cpu: 10}",
     compares=True,
-    phrases=("exceeds its ancestor's capability",),
 )
 Q_CAP_LT_DESC = Rule(
     "Q-CAP-LT-DESC",
@@ -60,7 +59,6 @@ Q_CAP_LT_DESC = Rule(
     "The queues below could never use their capability.",
     "capability: {cpu: 10}, where a queue below has capability: {cpu: 12}",
     compares=True,
-    phrases=("is smaller than its descendants' max capability",),
 )
 Q_CAP_DESC_GT_ANCESTOR = stricter(
     "Q-CAP-DESC-GT-ANCESTOR",

@@ -18,7 +18,6 @@ Q_STATE = Rule(
     "The scheduler and the controller act only on known states.",
     "status: {state: Opened}",
     reason="FieldValueNotSupported",
-    phrases=("queue state must be in",),
 )
 Q_CLOSE_CHILDREN = warned(
     "Q-CLOSE-CHILDREN",
@@ -61,7 +60,6 @@ Q_DEL_DEFAULT = Rule(
     "Jobs that name no queue go there.",
     "kubectl delete queue default",
     reason="FieldValueForbidden",
-    phrases=("`default` queue can not be deleted",),
 )
 Q_DEL_ROOT = Rule(
     "Q-DEL-ROOT",
@@ -69,7 +67,6 @@ Q_DEL_ROOT = Rule(
     "All other queues are below it.",
     "kubectl delete queue root",
     reason="FieldValueForbidden",
-    phrases=("`root` queue can not be deleted",),
 )
 Q_DEL_MISSING = Rule(
     "Q-DEL-MISSING",
@@ -77,7 +74,6 @@ Q_DEL_MISSING = Rule(
     "There is nothing to delete.",
     "kubectl delete queue no-such-queue",
     reason="FieldValueNotFound",
-    phrases=("queue.scheduling.volcano.sh … not found",),
 )
 Q_DEL_CHILDREN = Rule(
     "Q-DEL-CHILDREN",
@@ -85,7 +81,6 @@ Q_DEL_CHILDREN = Rule(
     "They would have no path to root.",
     "kubectl delete queue department (with team-a and team-b below it)",
     reason="FieldValueForbidden",
-    phrases=("can not be deleted because it has … child queues",),
 )
 Q_DEL_PODS = Rule(
     "Q-DEL-PODS",
@@ -93,7 +88,6 @@ Q_DEL_PODS = Rule(
     "Their resources would count in no queue (setting `enable-queue-allocated-pods-check`).",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
-    phrases=("cannot be deleted because it has allocated Pods",),
 )
 Q_DEL_RUNNING = warned(
     "Q-DEL-RUNNING",

@@ -15,14 +15,12 @@ Q_HIER_LEN = Rule(
     "A step without a weight has no share.",
     "volcano.sh/hierarchy: root/a/b, volcano.sh/hierarchy-weights: 1/2",
     compares=True,
-    phrases=("must have the same length with",),
 )
 Q_HIER_WEIGHT_NUM = Rule(
     "Q-HIER-WEIGHT-NUM",
     "weights of the hierarchy are numbers",
     "Shares are divided by these weights.",
     "volcano.sh/hierarchy-weights: 1/a/3",
-    phrases=("is invalid number", "weights in volcano.sh/hierarchy-weights must be larger than 0"),
 )
 Q_HIER_WEIGHT_FINITE = stricter(
     "Q-HIER-WEIGHT-FINITE",
@@ -35,10 +33,6 @@ Q_HIER_WEIGHT_POS = Rule(
     "weights of the hierarchy are above 0",
     "A step with a weight of 0 gets nothing.",
     "volcano.sh/hierarchy-weights: 1/-1/3",
-    phrases=(
-        "must be larger than 0",
-        "weights in volcano.sh/hierarchy-weights must be larger than 0",
-    ),
 )
 Q_HIER_SUBPATH = Rule(
     "Q-HIER-SUBPATH",
@@ -46,7 +40,6 @@ Q_HIER_SUBPATH = Rule(
     "Only the last step of a path is a queue; the steps before it only divide shares.",
     "volcano.sh/hierarchy: root/a, where another queue has root/a/b",
     reason="FieldValueForbidden",
-    phrases=("is not allowed to be in the sub path of",),
 )
 Q_HIER_BELOW = stricter(
     "Q-HIER-BELOW",

@@ -24,7 +24,6 @@ Q_SIB_GUAR = Rule(
     "The parent would guarantee more than it is guaranteed.",
     "guarantee: {resource: {cpu: 7}} beside a sibling's 2, where the parent has 8",
     compares=True,
-    phrases=("sum of children's guarantee … exceeds parent's guarantee limit",),
 )
 Q_SIB_DES = Rule(
     "Q-SIB-DES",
@@ -32,7 +31,6 @@ Q_SIB_DES = Rule(
     "The parent cannot divide more than it deserves.",
     "deserved: {cpu: 7} beside a sibling's 2, where the parent has 8",
     compares=True,
-    phrases=("sum of children's deserved … exceeds parent's deserved limit",),
 )
 Q_CHILD_GUAR = Rule(
     "Q-CHILD-GUAR",
@@ -40,7 +38,6 @@ Q_CHILD_GUAR = Rule(
     "The queue would guarantee more than it is guaranteed.",
     "guarantee: {resource: {cpu: 10}}, where queues below have 13 in all",
     compares=True,
-    phrases=("sum of children's guarantee … exceeds parent's guarantee limit",),
 )
 Q_CHILD_DES = Rule(
     "Q-CHILD-DES",
@@ -48,7 +45,6 @@ Q_CHILD_DES = Rule(
     "The queue cannot divide more than it deserves.",
     "deserved: {cpu: 10}, where queues below have 13 in all",
     compares=True,
-    phrases=("sum of children's deserved … exceeds parent's deserved limit",),
 )
 
 

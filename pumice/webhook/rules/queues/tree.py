@@ -16,7 +16,6 @@ Q_SELF_PARENT = Rule(
     "It would have no path to root.",
     "metadata: {name: team}, spec: {parent: team}",
     compares=True,
-    phrases=("cannot use itself as parent",),
 )
 Q_CYCLE = stricter(
     "Q-CYCLE",
@@ -37,7 +36,6 @@ Q_PARENT_MISSING = Rule(
     "A queue without a path to root has no share.",
     "spec: {parent: no-such-queue}",
     reason="FieldValueNotFound",
-    phrases=("failed to get parent queue", "parent queue … not found"),
 )
 Q_PARENT_UNKNOWN = warned(
     "Q-PARENT-UNKNOWN",
@@ -51,7 +49,6 @@ Q_DEPTH = Rule(
     "queues are nested no deeper than `max-queue-depth`",
     "Each level makes every scheduling cycle slower.",
     "a queue whose parent is on the deepest level allowed",
-    phrases=("exceeds the maximum allowed depth",),
 )
 Q_DEPTH_BELOW = stricter(
     "Q-DEPTH-BELOW",
@@ -64,7 +61,6 @@ Q_PARENT_BUSY = Rule(
     "a queue that runs pods does not become a parent",
     "Its pods would no longer be in a leaf queue.",
     "spec: {parent: queue-with-running-pods}",
-    phrases=("cannot be the parent queue of queue … because it has allocated Pods",),
 )
 Q_PARENT_GROUPS = warned(
     "Q-PARENT-GROUPS",

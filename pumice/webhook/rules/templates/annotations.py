@@ -15,12 +15,6 @@ TPL_ANNOTATION_VALUE = refused(
     "TPL-ANNOTATION-VALUE",
     "annotations that Kubernetes reads have valid values",
     "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
-    phrases=(
-        "must be a 32bit integer",
-        "must be a valid seccomp profile",
-        "invalid AppArmor profile name",
-        "must set spec.nodeName if mirror pod annotation is set",
-    ),
 )
 TPL_PROFILE_MATCH = refused(
     "TPL-PROFILE-MATCH",
@@ -30,7 +24,6 @@ TPL_PROFILE_MATCH = refused(
     reason="FieldValueForbidden",
     later=True,
     compares=True,
-    phrases=("in annotation and field must match",),
 )
 
 _MIRROR = "kubernetes.io/config.mirror"

@@ -13,10 +13,6 @@ TPL_CLAIM_TEMPLATE = refused(
     "TPL-CLAIM-TEMPLATE",
     "a claim for each pod says how it is mounted and how much it holds, and has no name of its own",
     "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce]}}}",
-    phrases=(
-        "at least 1 access mode is required",
-        "may not use ReadWriteOncePod with other access modes",
-    ),
 )
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -29,7 +29,6 @@ TPL_CONTAINER_NAME = refused(
     "TPL-CONTAINER-NAME",
     "containers are named with DNS labels",
     "containers: [{name: Main_Container, image: busybox}]",
-    phrases=("a lowercase RFC 1123 label must consist of",),
 )
 TPL_CONTAINER_DUP = refused(
     "TPL-CONTAINER-DUP",
@@ -50,7 +49,6 @@ TPL_INIT = Rule(
     "initContainers: [{name: init, image: busybox, livenessProbe: {exec: {command: [ls]}}}]",
     reason="FieldValueForbidden",
     compares=True,
-    phrases=("may not be set for init containers without restartPolicy=Always",),
 )
 TPL_EPHEMERAL = Rule(
     "TPL-EPHEMERAL",
@@ -58,7 +56,6 @@ TPL_EPHEMERAL = Rule(
     "They can only be added to a pod that runs.",
     "ephemeralContainers: [{name: debugger, image: busybox}]",
     reason="FieldValueForbidden",
-    phrases=("ephemeral containers not allowed in pod template",),
 )
 TPL_IMAGE = refused(
     "TPL-IMAGE",

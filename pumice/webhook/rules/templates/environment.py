@@ -31,28 +31,16 @@ TPL_ENV = refused(
     "TPL-ENV",
     "environment variables have a name of printable characters without `=`",
     'env: [{name: "A=B", value: c}]',
-    phrases=("a valid environment variable name must consist",),
 )
 TPL_ENV_VALUE = refused(
     "TPL-ENV-VALUE",
     "valueFrom has exactly one source, one that can be read, and no value beside it",
     "env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.containers}}}]",
-    phrases=(
-        "may not be specified when `value` is not empty",
-        "may not have more than one field specified at a time",
-        "error converting fieldPath",
-        "only divisor's values",
-        "must specify one of: `fieldRef`",
-    ),
 )
 TPL_ENV_FROM = refused(
     "TPL-ENV-FROM",
     "envFrom names one ConfigMap or one Secret, and a prefix of printable characters without `=`",
     "envFrom: [{configMapRef: {}}]",
-    phrases=(
-        "a valid environment variable name must consist",
-        "must specify one of: `configMapRef` or `secretRef`",
-    ),
 )
 
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")

@@ -27,7 +27,6 @@ TPL_RESTART = refused(
     "TPL-RESTART",
     "restartPolicy of a container is Always, Never or OnFailure; an init container with rules has one",
     "initContainers: [{name: proxy, image: envoy, restartPolicy: Sometimes}]",
-    phrases=("must specify restartPolicy when restart rules are used",),
 )
 TPL_RESTART_RULES = refused(
     "TPL-RESTART-RULES",
@@ -45,7 +44,6 @@ TPL_DEADLINE = refused(
     "TPL-DEADLINE",
     "activeDeadlineSeconds is from 1 to 2147483647",
     "activeDeadlineSeconds: 0",
-    phrases=("must be between 1 and 2147483647, inclusive",),
 )
 TPL_PREEMPTION = refused(
     "TPL-PREEMPTION",
@@ -71,17 +69,11 @@ TPL_PROBE = refused(
     "TPL-PROBE",
     "numbers of probes are 0 or more; successThreshold of liveness and startup probes is 1",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
-    phrases=("must not be set for readinessProbes", "must be greater than or equal to 0"),
 )
 TPL_HANDLER = refused(
     "TPL-HANDLER",
     "a probe or a hook has exactly one handler, with all fields that the handler needs",
     "livenessProbe: {httpGet: {path: /healthz}}",
-    phrases=(
-        "must be between 1 and 65535, inclusive",
-        "must specify a handler type",
-        "may not specify more than 1 handler type",
-    ),
 )
 
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")

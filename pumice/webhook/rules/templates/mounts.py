@@ -25,17 +25,11 @@ TPL_MOUNT = refused(
     "TPL-MOUNT",
     "a mount says what is mounted where, and of the volume only a part inside it",
     "volumeMounts: [{name: data, mountPath: /data, subPath: ../other}]",
-    phrases=(
-        "must not contain '..'",
-        "must be a relative path",
-        "subPathExpr and subPath are mutually exclusive",
-    ),
 )
 TPL_MOUNT_DUP = refused(
     "TPL-MOUNT-DUP",
     "no two mounts or devices of a container are at the same path, and no volume is both",
     "volumeMounts: [{name: a, mountPath: /data}, {name: b, mountPath: /data}]",
-    phrases=("must not already exist in volume",),
 )
 TPL_MOUNT_MODE = Rule(
     "TPL-MOUNT-MODE",
@@ -43,18 +37,11 @@ TPL_MOUNT_MODE = Rule(
     "Only privileged containers may propagate mounts to the node, and only a read-only mount can be recursively read-only.",
     "volumeMounts: [{name: a, mountPath: /data, mountPropagation: Bidirectional}]",
     compares=True,
-    phrases=(
-        "may only be specified when readOnly is true",
-        "Bidirectional mount propagation is available only to privileged containers",
-    ),
 )
 TPL_DEVICE = refused(
     "TPL-DEVICE",
     "a device names a volume that is a claim, and a path",
     "volumes: [{name: a, emptyDir: {}}], volumeDevices: [{name: a, devicePath: /dev/xvda}]",
-    phrases=(
-        "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode",
-    ),
 )
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")

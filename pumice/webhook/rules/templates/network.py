@@ -32,49 +32,28 @@ TPL_DNS_POLICY = Rule(
     "dnsPolicy is ClusterFirst, ClusterFirstWithHostNet, Default or None, and None comes with nameservers",
     "Without a nameserver no name could be resolved.",
     "dnsPolicy: None",
-    phrases=(
-        "must provide `dnsConfig` when `dnsPolicy` is None",
-        "must provide at least one DNS nameserver when `dnsPolicy` is None",
-    ),
 )
 TPL_DNS_CONFIG = Rule(
     "TPL-DNS-CONFIG",
     "dnsConfig has up to 3 addresses of servers, up to 32 domains of 2048 characters, and options with names",
     "These are the limits of the resolver in every container.",
     "dnsConfig: {nameservers: [dns.example.com]}",
-    phrases=(
-        "a lowercase RFC 1123 subdomain must consist of",
-        "must not have more than 3 nameservers",
-        "must not have more than 32 search paths",
-        "must be a valid IP address",
-    ),
 )
 TPL_HOSTNAME = refused(
     "TPL-HOSTNAME",
     "hostname and subdomain are DNS labels; hostnameOverride is a domain of 64 characters at most",
     "hostname: worker.example.com",
-    phrases=(
-        "a lowercase RFC 1123 label must consist of",
-        "may not be specified when setHostnameAsFQDN is true",
-    ),
 )
 TPL_HOST_ALIAS = Rule(
     "TPL-HOST-ALIAS",
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
-    phrases=("a lowercase RFC 1123 subdomain must consist of", "must be a valid IP address"),
 )
 TPL_PORT = refused(
     "TPL-PORT",
     "ports have a number from 1 to 65535, a protocol that exists and a name of 15 characters at most",
     "ports: [{containerPort: 70000}]",
-    phrases=(
-        "must be between 1 and 65535, inclusive",
-        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
-        "must contain at least one letter (a-z)",
-        "must not contain consecutive hyphens",
-    ),
 )
 TPL_PORT_DUP = refused(
     "TPL-PORT-DUP",
@@ -87,7 +66,6 @@ TPL_HOST_PORT = Rule(
     "in the network of the node, hostPort is containerPort",
     "The container shares the node's network, so both ports are the same.",
     "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
-    phrases=("must match `containerPort` when `hostNetwork` is true",),
 )
 TPL_HOST_PORT_SHARED = stricter(
     "TPL-HOST-PORT-SHARED",

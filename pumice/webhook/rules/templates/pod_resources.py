@@ -26,11 +26,6 @@ TPL_POD_RESOURCES = Rule(
     "the resources of a pod as a whole are at least those of its containers",
     "The containers together would exceed the pod.",
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {requests: {cpu: 2}}}]}",
-    phrases=(
-        "must be greater than or equal to aggregate container requests",
-        "must be less than or equal to pod limits",
-        "claims may not be set for Resources at pod-level",
-    ),
 )
 TPL_POD_RESOURCES_FILLED = stricter(
     "TPL-POD-RESOURCES-FILLED",

@@ -27,31 +27,23 @@ TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",
     "files in volumes have relative paths that do not lead upwards, and modes from 0 to 0777",
     "configMap: {name: conf, items: [{key: a, path: ../a}]}",
-    phrases=(
-        "must not contain '..'",
-        "must be a relative path",
-        "must be a number between 0 and 0777 (octal), both inclusive",
-    ),
 )
 TPL_VOLUME_FIELD = refused(
     "TPL-VOLUME-FIELD",
     "a file about the pod holds one field of it, or one resource of a container",
     "downwardAPI: {items: [{path: name, fieldRef: {fieldPath: spec.nodeName}}]}",
-    phrases=("one of fieldRef and resourceFieldRef is required",),
 )
 TPL_PROJECTION = Rule(
     "TPL-PROJECTION",
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
-    phrases=("conflicting duplicate paths", "may not specify a duration less than 10 minutes"),
 )
 TPL_CERTIFICATES = Rule(
     "TPL-CERTIFICATES",
     "projected trust bundles and pod certificates name a signer, a key type and a file that can be",
     "Where the cluster has these features on, Kubernetes refuses the pod otherwise.",
     "projected: {sources: [{clusterTrustBundle: {path: ca.crt}}]}",
-    phrases=("either name or signerName must be specified",),
 )
 
 _PROJECTIONS = (

@@ -41,12 +41,6 @@ TPL_RESOURCE = Rule(
     "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
     "No node has any other resource, so the pod would never be created.",
     "resources: {limits: {gpu: 1}}",
-    phrases=(
-        "name part must consist of alphanumeric characters",
-        "must be a standard resource type or fully qualified",
-        "must be a standard resource for containers",
-        "doesn't follow extended resource name standard",
-    ),
 )
 TPL_RESOURCE_NAME = warned(
     "TPL-RESOURCE-NAME",
@@ -58,52 +52,40 @@ TPL_QUANTITY = refused(
     "TPL-QUANTITY",
     "quantities are valid, 0 or more, and integers for counted resources",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
-    phrases=(
-        "quantities must match the regular expression",
-        "unable to parse quantity's suffix",
-        "must be greater than or equal to 0",
-        "must be an integer",
-    ),
 )
 TPL_LIMIT = Rule(
     "TPL-LIMIT",
     "requests are at most the limits",
     "The request could never be granted.",
     "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
-    phrases=("must be less than or equal to … limit of",),
 )
 TPL_LIMIT_EQUAL = Rule(
     "TPL-LIMIT-EQUAL",
     "for huge pages and extended resources the request is the limit",
     "They cannot be overcommitted, so a container gets exactly what it requests.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
-    phrases=("must be equal to … limit of", "Limit must be set for non overcommitable resources"),
 )
 TPL_HUGEPAGES = refused(
     "TPL-HUGEPAGES",
     "huge pages come as whole pages, and with cpu or memory",
     "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
     compares=True,
-    phrases=("HugePages require cpu or memory", "is not positive integer multiple of"),
 )
 TPL_CLAIM = refused(
     "TPL-CLAIM",
     "resources.claims names claims of the pod, each request once",
     "resources: {claims: [{name: gpu}]}",
     compares=True,
-    phrases=("must be one of the names in pod.spec.resourceClaims",),
 )
 TPL_RESIZE = refused(
     "TPL-RESIZE",
     "resizePolicy is about cpu and memory, once each, and restarts only what is restarted anyway",
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
-    phrases=("must be 'NotRequired' when pod `restartPolicy` is 'Never'",),
 )
 TPL_POD_CLAIM = refused(
     "TPL-POD-CLAIM",
     "a resource claim has a name of its own, and comes from one ResourceClaim or one template",
     "resourceClaims: [{name: gpu}]",
-    phrases=("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",),
 )
 TPL_CPU_UNIT = warned(
     "TPL-CPU-UNIT",

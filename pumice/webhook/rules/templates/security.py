@@ -28,30 +28,22 @@ TPL_SECURITY = refused(
     "TPL-SECURITY",
     "a container runs as a valid user, and does not both deny and grant itself privileges",
     "securityContext: {privileged: true, allowPrivilegeEscalation: false}",
-    phrases=(
-        "must be between 0 and 2147483647, inclusive",
-        "cannot set `allowPrivilegeEscalation` to false",
-        "`hostUsers` must be false to use `Unmasked`",
-    ),
 )
 TPL_SECURITY_OS = refused(
     "TPL-SECURITY-OS",
     "a container's security context has only fields of the pod's operating system",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
-    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 TPL_PROFILE = refused(
     "TPL-PROFILE",
     "seccomp and AppArmor profiles are of a known type, with a localhostProfile if that is Localhost",
     "securityContext: {seccompProfile: {type: Localhost}}",
-    phrases=("type is Localhost",),
 )
 TPL_WINDOWS = refused(
     "TPL-WINDOWS",
     "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
-    phrases=("runAsUserName cannot", "gmsaCredentialSpec cannot be an empty string"),
 )
 TPL_HOST_PROCESS = Rule(
     "TPL-HOST-PROCESS",
@@ -59,11 +51,6 @@ TPL_HOST_PROCESS = Rule(
     "Windows cannot mix them in a pod.",
     "securityContext: {windowsOptions: {hostProcess: true}}",
     compares=True,
-    phrases=(
-        "hostNetwork must be true if pod contains any hostProcess containers",
-        "all containers must be HostProcess containers",
-        "pod hostProcess value must be identical",
-    ),
 )
 TPL_HOST_USERS = Rule(
     "TPL-HOST-USERS",
@@ -71,20 +58,17 @@ TPL_HOST_USERS = Rule(
     "Files and processes of the node would have no owner in the pod.",
     "hostUsers: false, hostPID: true",
     reason="FieldValueForbidden",
-    phrases=("when `hostUsers` is false",),
 )
 TPL_POD_SECURITY = refused(
     "TPL-POD-SECURITY",
     "users and groups of a pod are from 0 to 2147483647, and its policies exist",
     "securityContext: {fsGroup: -1}",
-    phrases=("must be between 0 and 2147483647, inclusive",),
 )
 TPL_SYSCTL = Rule(
     "TPL-SYSCTL",
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
-    phrases=("characters and match regex", "may not be specified when 'hostNetwork' is true"),
 )
 TPL_SHARE_PROCESSES = Rule(
     "TPL-SHARE-PROCESSES",
@@ -92,13 +76,11 @@ TPL_SHARE_PROCESSES = Rule(
     "A container is in one process namespace only.",
     "hostPID: true, shareProcessNamespace: true",
     compares=True,
-    phrases=("ShareProcessNamespace and HostPID cannot both be enabled",),
 )
 TPL_OS = refused(
     "TPL-OS",
     "os is linux or windows, and the pod has no field of the other one",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
-    phrases=("cannot be set for a windows pod", "windows options cannot be set for a linux pod"),
 )
 
 _CONTEXT = "securityContext"

@@ -26,7 +26,6 @@ def refused(
     *,
     reason: Reason = "FieldValueInvalid",
     later: bool = False,
-    phrases: tuple[str, ...] = (),
     compares: bool = False,
 ) -> Rule:
     """A rule that Kubernetes enforces, without a reason of its own.
@@ -36,9 +35,7 @@ def refused(
     why = "Kubernetes refuses the pod otherwise."
     if later:
         why = "Kubernetes takes the template, and then refuses each of its pods."
-    return Rule(
-        code, title, why, example, reason, stricter=later, phrases=phrases, compares=compares
-    )
+    return Rule(code, title, why, example, reason, stricter=later, compares=compares)
 
 
 def required(

@@ -32,7 +32,6 @@ TPL_TYPE = Rule(
     "The API server cannot decode a pod with a string in place of an integer, or a list in place of an object.",
     'template: {spec: {hostNetwork: "true"}}',
     reason="FieldValueTypeInvalid",
-    phrases=("json: cannot unmarshal",),
 )
 TPL_UNKNOWN = warned(
     "TPL-UNKNOWN",

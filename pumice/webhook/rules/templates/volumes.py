@@ -36,7 +36,6 @@ TPL_VOLUME = refused(
     "TPL-VOLUME",
     "a volume has a DNS label for a name",
     "volumes: [{name: My_Data, emptyDir: {}}]",
-    phrases=("a lowercase RFC 1123 label must consist of",),
 )
 TPL_VOLUME_DUP = Rule(
     "TPL-VOLUME-DUP",
@@ -51,7 +50,6 @@ TPL_VOLUME_SOURCES = Rule(
     "Kubernetes could not tell which of them to use.",
     "volumes: [{name: data, emptyDir: {}, configMap: {name: data}}]",
     reason="FieldValueForbidden",
-    phrases=("may not specify more than 1 volume type",),
 )
 TPL_VOLUME_IMAGE = refused(
     "TPL-VOLUME-IMAGE",
@@ -64,11 +62,6 @@ TPL_VOLUME_SOURCE = refused(
     "TPL-VOLUME-SOURCE",
     "the source of a volume says all that it must, within its limits",
     "volumes: [{name: data, nfs: {server: nas}}]",
-    phrases=(
-        "a lowercase RFC 1123 subdomain must consist of",
-        "must be an absolute path",
-        "must be valid format starting with iqn, eui, or naa",
-    ),
 )
 
 _LONGEST_PORTAL = 64
