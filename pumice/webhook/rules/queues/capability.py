@@ -13,7 +13,7 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import readable
 from pumice.webhook.rules.queues.excess import Excess, listed
-from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.queues.tree import Tree
 from pumice.webhook.rules.rule import Rule, stricter
 
 Q_ROOT_LIMIT = stricter(
@@ -86,7 +86,7 @@ def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
         return
     tree = Tree(case.view, queue)
     own = readable(spec.capability)
-    above = [(readable(each.spec.capability), each.metadata.name) for each in tree.above()]
+    above = [(readable(each.spec.capability), each.metadata.name) for each in tree.climb()[0]]
     limited = own.keys() | {name for limits, _ in above for name in limits}
     below = _below(tree, frozenset(limited)) if limited else {}
     for name in sorted(limited):

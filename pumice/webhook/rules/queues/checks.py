@@ -53,7 +53,7 @@ def validate(case: Case, queue: Queue, old: Queue | None) -> None:
         run(case, ((amounts.Q_ROOT_FROZEN, partial(amounts.root_frozen, old=old)),), queue)
     is_frozen = bool(case.errors)
     judge_update(case, CHECKS, queue, old)
-    if not is_frozen and _limited(queue) != _limited(old):
+    if not is_frozen and queue.spec != old.spec:
         run(case, _limits(old), queue)
 
 
@@ -73,9 +73,3 @@ def _judged(queue: Queue) -> tuple[object, ...]:
         annotation(keys.HIERARCHY_WEIGHTS),
         annotation(keys.NODE_GROUP_LIMITS),
     )
-
-
-def _limited(queue: Queue) -> tuple[object, ...]:
-    """All fields on which limits depend."""
-    spec = queue.spec
-    return spec.parent, spec.capability, spec.deserved, spec.guarantee

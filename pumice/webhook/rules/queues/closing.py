@@ -8,8 +8,7 @@ from pumice.api import keys
 from pumice.api.queues import STATES, Queue, QueueStatus
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
-from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.queues.tree import allocated_pods
+from pumice.webhook.rules.queues.tree import Tree, allocated_pods
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 Q_STATE = Rule(

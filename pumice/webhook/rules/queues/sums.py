@@ -15,7 +15,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import AMOUNTS, Amounts, milli, readable
 from pumice.webhook.rules.queues.capability import ruled
 from pumice.webhook.rules.queues.excess import Excess, listed
-from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.queues.tree import Tree
 from pumice.webhook.rules.rule import Rule
 
 Q_SIB_GUAR = Rule(
