@@ -282,13 +282,13 @@ async def test_a_renewed_certificate_is_served_without_a_restart(own_pair: Pair)
         expiry = worker.metrics.registry.get_sample_value(
             "pumice_certificate_expiry_timestamp_seconds"
         )
-        assert expiry == certificates.expires
+        assert expiry == certificates.serving.expires
         async with client.get(f"https://{address}/readyz?verbose") as answer:
             parts = ("draining", "certificate", "certificate files")
             assert await answer.text() == "".join(f"[+]{each}: ok\n" for each in parts)
 
         own_pair.renew(seconds=600)
-        await read_anew(clock, lambda: certificates.expires != expiry)
+        await read_anew(clock, lambda: certificates.serving.expires != expiry)
         assert await asyncio.to_thread(served, port) != before
 
         await clock.advance(600)
