@@ -21,6 +21,7 @@ from pumice.webhook.server import (
     Listener,
     ServerSettings,
 )
+from pumice.webhook.server.lookup import LiveQueues
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.settings import AdmissionSettings
@@ -147,8 +148,11 @@ async def test_a_rule_that_raises_refuses_and_is_reported_once(
     assert capsys.readouterr().out.count("a rule raised") == 1
 
 
-class Clueless:
+class Clueless(LiveQueues):
     """A lookup that does not do what lookups do."""
+
+    def __init__(self) -> None:
+        """Create it without an API server."""
 
     async def find(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
