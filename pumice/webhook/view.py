@@ -174,10 +174,9 @@ class Snapshot(AdmissionView):
         named = {("", queue.metadata.name): queue for queue in queues}
         self._objects: dict[Kind, _Named] = {**(others or {}), QUEUE: named}
         self._complete = complete
-        children: dict[str, Any] = {}
+        self._children: dict[str, list[Queue]] = {}
         for queue in named.values():
-            children.setdefault(queue.spec.parent, []).append(queue)
-        self._children: dict[str, Sequence[Queue]] = children
+            self._children.setdefault(queue.spec.parent, []).append(queue)
 
     @classmethod
     def of(cls, manifests: Iterable[Mapping[str, Any]], *, complete: bool = True) -> "Snapshot":
