@@ -1,17 +1,17 @@
 """JobFlows: Jobs that depend on each other, without a cycle."""
 
 from pumice.api import keys
-from pumice.api.jobflows import JOBS, Flow, JobFlow, JobFlowStatus, failure_options, job_name
+from pumice.api.jobflows import JOBS, JobFlow, JobFlowStatus, failure_options, job_name
+from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
-from pumice.api.names import dns_subdomain_problem, qualified_name_problem
+from pumice.api.names import LABEL_LENGTH, dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_partial_job
+from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge, leaves_spec
 
-LABEL_LENGTH = 63
 POD_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 ENDED = ("Succeed", "Failed")
 
@@ -171,32 +171,23 @@ def _order(case: Case, job_flow: JobFlow) -> None:
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
     for name, index in last.items():
-        edges[name] = _targets(case, job_flow.flows[index], index, last)
+        depends_on = job_flow.flows[index].depends_on
+        for number, target in enumerate((depends_on and depends_on.targets) or ()):
+            path = f"spec.flows[{index}].dependsOn.targets[{number}]"
+            if target == name:
+                message = f'jobflow Flow is not DAG: flow "{target}" depends on itself'
+                case.report(FLOW_CYCLE, path, message)
+            elif target not in last:
+                hint = case.did_you_mean(target, last)
+                message = f'jobflow Flow is not DAG: vertex is not defined: there is no flow "{target}"{hint}'
+                case.report(FLOW_UNDEFINED, path, message)
+            else:
+                edges[name].append(target)
     for circle in cycle(edges):
         path = f"spec.flows[{last[circle[0]]}].dependsOn.targets"
         shown = " → ".join([*circle, circle[0]])
         message = f"jobflow Flow is not DAG: flows depend on each other in a cycle, {shown}"
         case.report(FLOW_CYCLE, path, message)
-
-
-def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[str]:
-    """Flows that a flow depends on, without those that are reported as problems."""
-    found = []
-    named = (flow.depends_on.targets if flow.depends_on is not None else None) or ()
-    for number, target in enumerate(named):
-        path = f"spec.flows[{index}].dependsOn.targets[{number}]"
-        if target == flow.name:
-            message = f'jobflow Flow is not DAG: flow "{target}" depends on itself'
-            case.report(FLOW_CYCLE, path, message)
-        elif target not in names:
-            hint = case.did_you_mean(target, names)
-            message = (
-                f'jobflow Flow is not DAG: vertex is not defined: there is no flow "{target}"{hint}'
-            )
-            case.report(FLOW_UNDEFINED, path, message)
-        else:
-            found.append(target)
-    return found
 
 
 def _failures(case: Case, job_flow: JobFlow) -> None:
@@ -230,7 +221,7 @@ def _patches(case: Case, job_flow: JobFlow) -> None:
     for index, flow in enumerate(job_flow.flows):
         if flow.patch is not None and flow.patch.job_spec is not None:
             place = TemplatePlace(f"spec.flows[{index}].patch.jobSpec")
-            judge_partial_job(case, flow.patch.job_spec, place)
+            judge_job(case, Job(spec=flow.patch.job_spec), place, partial=True)
 
 
 CHECKS: tuple[Check[JobFlow], ...] = (

@@ -79,7 +79,8 @@ def validate(case: Case, job: Job, old: Job | None) -> None:
         return
     if leaves_spec(job, old):
         return
-    before, after = updates.normal(case, old), updates.normal(case, job, old)
+    before = updates.normal(case.sibling(), old)
+    after = updates.normal(case.sibling(), job, old)
     if after.spec == before.spec:
         return
     covered = updates.frozen_changes(case, before, after)

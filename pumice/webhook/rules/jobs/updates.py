@@ -44,13 +44,15 @@ _COUNTS = (
 
 
 def normal(case: Case, job: Job, old: Job | None = None) -> Job:
-    """The Job with all defaults applied; if it names no scheduler, it keeps the one of the stored Job."""
+    """The Job with all defaults applied; if it names no scheduler, it keeps the one of the stored Job.
+
+    The case gets the defaults and warnings about them.
+    """
     raw: Raw = msgspec.to_builtins(job)
     if old is not None and not job.spec.scheduler_name and old.spec.scheduler_name:
         raw.setdefault("spec", {})["schedulerName"] = old.spec.scheduler_name
-    writing = case.sibling()
-    job_defaults(writing, draft_of(raw))
-    return msgspec.convert(applied(raw, writing.patch.operations), Job)
+    job_defaults(case, draft_of(raw))
+    return msgspec.convert(applied(raw, case.patch.operations), Job)
 
 
 def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
