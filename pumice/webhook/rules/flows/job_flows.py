@@ -240,15 +240,10 @@ def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:
     if old is not None and not leaves_spec(job_flow, old):
         _started(case, job_flow, old)
     judge(case, CHECKS, job_flow, old)
-    if old is not None and _annotates_only(job_flow, old):
+    if old is None or job_flow.metadata.deletion_timestamp or job_flow.spec != old.spec:
+        return
+    if failure_options(job_flow.metadata) != failure_options(old.metadata):
         run(case, ((FLOW_MANY, _failures),), job_flow)
-
-
-def _annotates_only(job_flow: JobFlow, old: JobFlow) -> bool:
-    """Whether an update changes what the annotations say about failures, and no flow."""
-    if job_flow.metadata.deletion_timestamp or job_flow.spec != old.spec:
-        return False
-    return failure_options(job_flow.metadata) != failure_options(old.metadata)
 
 
 def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
