@@ -1,7 +1,7 @@
 """JobFlows: Jobs that depend on each other, without a cycle."""
 
 from pumice.api import keys
-from pumice.api.jobflows import JOBS, JobFlow, JobFlowStatus, failure_options, job_name
+from pumice.api.jobflows import JOBS, JobFlow, failure_options, job_name
 from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
 from pumice.api.names import LABEL_LENGTH, dns_subdomain_problem, qualified_name_problem
@@ -251,7 +251,15 @@ def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
     phase = old.status.state.phase
     before = {flow.name: flow for flow in old.flows}
     after = {flow.name: (number, flow) for number, flow in enumerate(job_flow.flows)}
-    names = _jobs(old.status)
+    lists = (
+        old.status.pending_jobs,
+        old.status.running_jobs,
+        old.status.failed_jobs,
+        old.status.completed_jobs,
+        old.status.terminated_jobs,
+        old.status.un_know_jobs,
+    )
+    names = {each for jobs in lists for each in jobs or ()}
     for name, flow in before.items():
         if phase not in ENDED and job_name(old.metadata.name, name) not in names:
             continue
@@ -266,16 +274,3 @@ def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
         if phase in ENDED and name not in before:
             message = f"must not be added: the JobFlow is {phase}; create another JobFlow"
             case.report(FLOW_UPDATE, f"spec.flows[{number}]", message)
-
-
-def _jobs(status: JobFlowStatus) -> set[str]:
-    """Names of existing and former Jobs."""
-    lists = (
-        status.pending_jobs,
-        status.running_jobs,
-        status.failed_jobs,
-        status.completed_jobs,
-        status.terminated_jobs,
-        status.un_know_jobs,
-    )
-    return {name for names in lists for name in names or ()}

@@ -55,14 +55,12 @@ class TemplatePlace:
 
     def of(self, found: FieldError) -> FieldError:
         """A problem of the Job at its path in the object."""
-        message = found.message
-        if self.spec != "spec":
-            message = _IN_MESSAGE.sub(f"{self.spec}.", message)
+        message = _IN_MESSAGE.sub(f"{self.spec}.", found.message)
         return msgspec.structs.replace(found, path=self.path(found.path), message=message)
 
     def path(self, path: str) -> str:
         """A path of the Job as a path of the object."""
-        if path == "spec" or path.startswith(("spec.", "spec[")):
+        if path == "spec" or path.startswith("spec."):
             return self.spec + path.removeprefix("spec")
         if path.startswith("metadata.") and path != _NAME:
             return self.metadata + path.removeprefix("metadata")
@@ -88,16 +86,14 @@ def judge_job(case: Case, job: Job, place: TemplatePlace, *, partial: bool = Fal
     run(judging, job_checks.CHECKS, normal(defaulting, job))
     case.crashes.extend(judging.crashes)
     case.missing_queues.extend(judging.missing_queues)
-    refusing = [(each, True) for each in judging.errors]
-    warning = [(each, False) for each in (*defaulting.warnings, *judging.warnings)]
-    for found, refuses in (*refusing, *warning):
+    warnings = (*defaulting.warnings, *judging.warnings)
+    for position, found in enumerate((*judging.errors, *warnings)):
+        refuses, placed = position < len(judging.errors), place.of(found)
         if refuses and judging.is_crash(found):
             case.errors.append(found)
-            continue
-        if partial and (found.code in _COMPARING or not _stands(present, f".{found.path}")):
+        elif partial and (found.code in _COMPARING or not _stands(present, f".{found.path}")):
             continue  # the problem may not exist in the whole Job
-        placed = place.of(found)
-        if found.code in _FOR_LATER:
+        elif found.code in _FOR_LATER:
             case.report(JOB_QUEUE_LATER, placed.path, placed.message)
         elif not refuses:
             case.warnings.append(placed)

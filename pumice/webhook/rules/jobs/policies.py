@@ -187,9 +187,7 @@ class _List:
     """One list of policies, with the events and exit codes of the policies checked so far."""
 
     def __init__(self, case: Case, path: str, *, partitioned: bool) -> None:
-        self._case = case
-        self._path = path
-        self._partitioned = partitioned
+        self._case, self._path, self._partitioned = case, path, partitioned
         self._events: dict[str, str] = {}
         self._codes: dict[int, str] = {}
 
