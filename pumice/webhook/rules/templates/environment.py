@@ -108,7 +108,7 @@ def field_ref(rule: FieldRule, allowed: Collection[str]) -> Check:
         Row("fieldPath", rule.required(), ""),
         Row("fieldPath", path),
     )
-    return compiled(rows)
+    return compiled(*rows)
 
 
 def resource_field_ref(rule: FieldRule) -> Check:
@@ -122,7 +122,7 @@ def resource_field_ref(rule: FieldRule) -> Check:
             hint = hint or f", known are {', '.join(_RESOURCES)}"
             site.report(rule, f"there is no {quoted(found)}{hint}", field)
 
-    return compiled((Row("resource", rule.required(), ""), Row("resource", resource)))
+    return compiled(Row("resource", rule.required(), ""), Row("resource", resource))
 
 
 def _divisor(site: Site, rule: FieldRule, ref: Raw, field: str) -> None:
@@ -144,21 +144,19 @@ _NO_SOURCE = "must specify one of: "
 _SEVERAL = "may not have more than one field specified at a time"
 _KEY_REFS = "configMapKeyRef|secretKeyRef"
 _VALUE_FROM = compiled(
-    (
-        Row("", TPL_ENV_VALUE.exactly_one(_SOURCES, _NO_SOURCE, _SEVERAL)),
-        Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
-        Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
-        Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-        Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(dns_subdomain_problem), ""),
-        Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(config_key_problem), ""),
-        Row("fileKeyRef.key", TPL_ENV_VALUE.required(env_name_problem), ""),
-        Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
-        Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
-        Row("fileKeyRef.volumeName", _volume_of_file),
-    )
+    Row("", TPL_ENV_VALUE.exactly_one(_SOURCES, _NO_SOURCE, _SEVERAL)),
+    Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
+    Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
+    Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
+    Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(dns_subdomain_problem), ""),
+    Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(config_key_problem), ""),
+    Row("fileKeyRef.key", TPL_ENV_VALUE.required(env_name_problem), ""),
+    Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
+    Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
+    Row("fileKeyRef.volumeName", _volume_of_file),
 )
 ROWS = (
-    Row("env", compiled((Row("[].name", TPL_ENV.required(env_name_problem), ""),))),
+    Row("env", compiled(Row("[].name", TPL_ENV.required(env_name_problem), ""))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
     Row("envFrom[]", TPL_ENV_FROM.exactly_one(("configMapRef", "secretRef"), _NO_SOURCE, _SEVERAL)),

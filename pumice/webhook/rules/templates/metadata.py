@@ -118,11 +118,9 @@ def _size(key: str, value: str) -> int:
 
 
 METADATA = compiled(
-    (
-        Row("labels", labels_of(TPL_LABEL)),
-        Row("annotations", annotations_of(TPL_ANNOTATION)),
-        Row("finalizers[]", _finalizer),
-    )
+    Row("labels", labels_of(TPL_LABEL)),
+    Row("annotations", annotations_of(TPL_ANNOTATION)),
+    Row("finalizers[]", _finalizer),
 )
 """Checks a template's metadata."""
 
@@ -201,7 +199,7 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
 
 
 def _operator(operators: Sequence[str]) -> Check:
-    return TPL_SELECTOR.one_of(operators, problem="not a valid selector operator")
+    return TPL_SELECTOR.one_of(*operators, problem="not a valid selector operator")
 
 
 def _requirements(*operators: str, values: FieldRule = TPL_SELECTOR) -> tuple[Row, ...]:
@@ -215,17 +213,16 @@ def _requirements(*operators: str, values: FieldRule = TPL_SELECTOR) -> tuple[Ro
 
 def _node_term(values: FieldRule) -> Check:
     return compiled(
-        (
-            *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
-            Row("matchExpressions[].key", node_label),
-            Row("matchFields[]", _field),
-            Row("matchFields[].operator", _operator(_SETS), ""),
-        )
+        *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
+        Row("matchExpressions[].key", node_label),
+        Row("matchFields[]", _field),
+        Row("matchFields[].operator", _operator(_SETS), ""),
     )
 
 
 LABEL_SELECTOR = compiled(
-    (Row("matchLabels", labels_of(TPL_SELECTOR)), *_requirements(*_SETS, *_PRESENCES))
+    Row("matchLabels", labels_of(TPL_SELECTOR)),
+    *_requirements(*_SETS, *_PRESENCES),
 )
 """Checks a selector by labels."""
 

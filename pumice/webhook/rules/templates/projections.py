@@ -149,8 +149,8 @@ _NO_NAME = "either name or signerName must be specified"
 _one_name = TPL_CERTIFICATES.one_of_two("name", "signerName", neither=_NO_NAME, empty=False)
 _91_DAYS = 91 * 24 * 3600
 _PATH = (Row("", TPL_VOLUME_FILE.relative_path()), Row("", _own_names))
-_FILE = (Row("path", _required, ""), *below("path", _PATH))
-_FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
+_FILE = (Row("path", _required, ""), *below("path", *_PATH))
+_FILES = (*below("items[]", *_FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
     *_FILES,
@@ -163,29 +163,27 @@ _SOURCES = "projected.sources[]"
 ROWS = (
     Row("configMap|secret|downwardAPI|projected.defaultMode", _mode),
     Row("configMap|secret|downwardAPI.items", _apart),
-    *below("configMap|secret", _CONFIG),
-    *below("downwardAPI", _DOWNWARD),
+    *below("configMap|secret", *_CONFIG),
+    *below("downwardAPI", *_DOWNWARD),
     Row("projected", _projected),
     *below(
         _SOURCES,
-        (
-            Row("configMap|secret.name", TPL_PROJECTION.required(), ""),
-            *below("configMap|secret", _CONFIG),
-            *below("downwardAPI", _DOWNWARD),
-            *below("serviceAccountToken|clusterTrustBundle", _FILE),
-            Row("serviceAccountToken.expirationSeconds", _seconds),
-            Row("clusterTrustBundle", _one_name),
-            Row("clusterTrustBundle.name", _bundle_name),
-            Row("clusterTrustBundle.signerName", _signer),
-            Row("clusterTrustBundle.labelSelector", TPL_CERTIFICATES.excludes("name")),
-            Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
-            Row("podCertificate", _some_file),
-            Row("podCertificate.maxExpirationSeconds", TPL_CERTIFICATES.within(3600, _91_DAYS)),
-            *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
-            Row("podCertificate.signerName", _signer, ""),
-            Row("podCertificate.keyType", TPL_CERTIFICATES.one_of(_KEY_TYPES), ""),
-            Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
-        ),
+        Row("configMap|secret.name", TPL_PROJECTION.required(), ""),
+        *below("configMap|secret", *_CONFIG),
+        *below("downwardAPI", *_DOWNWARD),
+        *below("serviceAccountToken|clusterTrustBundle", *_FILE),
+        Row("serviceAccountToken.expirationSeconds", _seconds),
+        Row("clusterTrustBundle", _one_name),
+        Row("clusterTrustBundle.name", _bundle_name),
+        Row("clusterTrustBundle.signerName", _signer),
+        Row("clusterTrustBundle.labelSelector", TPL_CERTIFICATES.excludes("name")),
+        Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
+        Row("podCertificate", _some_file),
+        Row("podCertificate.maxExpirationSeconds", TPL_CERTIFICATES.within(3600, _91_DAYS)),
+        *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", *_PATH),
+        Row("podCertificate.signerName", _signer, ""),
+        Row("podCertificate.keyType", TPL_CERTIFICATES.one_of(*_KEY_TYPES), ""),
+        Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
     ),
 )
 """Fields of a volume."""

@@ -285,11 +285,15 @@ def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 _restart = TPL_RESIZE.breaking(
     "must be 'NotRequired' when pod `restartPolicy` is 'Never'",
-    lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy == "Never",
+    lambda site, found, _: (
+        found == "RestartContainer" and site.pod.spec.get("restartPolicy") == "Never"
+    ),
 )
 _restart_of_init = TPL_RESIZE.breaking(
     "must be NotRequired for an init container without restartPolicy Always",
-    lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy != "Never",
+    lambda site, found, _: (
+        found == "RestartContainer" and site.pod.spec.get("restartPolicy") != "Never"
+    ),
 )
 _one_policy = TPL_RESIZE.unique("resourceName", words="has a policy already at")
 ROWS = (
@@ -298,8 +302,8 @@ ROWS = (
     Row("resources.claims", _claims),
     Row("resizePolicy", _one_policy),
     Row("resizePolicy[].resourceName|restartPolicy", TPL_RESIZE.required(), ""),
-    Row("resizePolicy[].resourceName", TPL_RESIZE.one_of(("cpu", "memory"), empty=True)),
-    Row("resizePolicy[].restartPolicy", TPL_RESIZE.one_of(_RESIZE_POLICIES, empty=True)),
+    Row("resizePolicy[].resourceName", TPL_RESIZE.one_of("cpu", "memory", empty=True)),
+    Row("resizePolicy[].restartPolicy", TPL_RESIZE.one_of(*_RESIZE_POLICIES, empty=True)),
     Row("resizePolicy[].restartPolicy", _restart),
 )
 """Fields of a container."""
@@ -314,11 +318,9 @@ _one_source = TPL_POD_CLAIM.one_of_two(
     empty=False,
 )
 _claim = compiled(
-    (
-        Row("name", TPL_POD_CLAIM.required(dns_label_problem, reason=None), ""),
-        Row("", _one_source),
-        Row("|".join(_SOURCES), TPL_POD_CLAIM.valid(dns_subdomain_problem)),
-    )
+    Row("name", TPL_POD_CLAIM.required(dns_label_problem, reason=None), ""),
+    Row("", _one_source),
+    Row("|".join(_SOURCES), TPL_POD_CLAIM.valid(dns_subdomain_problem)),
 )
 SPEC_ROWS = (Row("resourceClaims", TPL_POD_CLAIM.unique("name", then=_claim)),)
 """Fields of a pod's spec."""

@@ -99,7 +99,7 @@ _COMPARISONS = ("Gt", "Lt")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-_operator = TPL_TOLERATION.one_of(_OPERATORS)
+_operator = TPL_TOLERATION.one_of(*_OPERATORS)
 
 
 def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
@@ -169,14 +169,12 @@ _reference = TPL_REFERENCE.valid(dns_subdomain_problem, empty=True)
 _topology_key = TPL_AFFINITY_TERM.required(key_problem, message=_NODE, reason=None)
 _secret = TPL_DOUBTFUL.required(message="must name a Secret, found none", reason=None)
 _TERM = compiled(
-    (
-        Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
-        Row("labelSelector", _selector, None),
-        Row("namespaceSelector", LABEL_SELECTOR),
-        Row("namespaces[]", TPL_AFFINITY_TERM.valid(dns_label_problem)),
-        Row("topologyKey", _topology_key, ""),
-        Row("topologyKey", node_label),
-    )
+    Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
+    Row("labelSelector", _selector, None),
+    Row("namespaceSelector", LABEL_SELECTOR),
+    Row("namespaces[]", TPL_AFFINITY_TERM.valid(dns_label_problem)),
+    Row("topologyKey", _topology_key, ""),
+    Row("topologyKey", node_label),
 )
 _TERMS = "affinity.podAffinity|podAntiAffinity"
 _NODE_TERMS = f"affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
@@ -193,10 +191,10 @@ _SPREAD = (
     Row("maxSkew", _positive, 0),
     Row("topologyKey", TPL_SPREAD.required(message=_EMPTY, reason=None), ""),
     Row("topologyKey", node_label),
-    Row("whenUnsatisfiable", TPL_SPREAD.one_of(("DoNotSchedule", "ScheduleAnyway")), ""),
+    Row("whenUnsatisfiable", TPL_SPREAD.one_of("DoNotSchedule", "ScheduleAnyway"), ""),
     Row("minDomains", _positive),
     Row("minDomains", TPL_SPREAD.only_with("whenUnsatisfiable", "DoNotSchedule", _ONLY_HARD)),
-    Row("nodeAffinityPolicy|nodeTaintsPolicy", TPL_SPREAD.one_of(("Honor", "Ignore"))),
+    Row("nodeAffinityPolicy|nodeTaintsPolicy", TPL_SPREAD.one_of("Honor", "Ignore")),
 )
 
 ROWS = (
@@ -210,9 +208,9 @@ ROWS = (
     Row(f"{_TERMS}.{_PREFERRED}[].weight", _weight, 0),
     Row(f"{_TERMS}.{_PREFERRED}[].podAffinityTerm", _TERM, {}),
     Row("topologySpreadConstraints", _spread_twice),
-    *below("topologySpreadConstraints[]", _SPREAD),
+    *below("topologySpreadConstraints[]", *_SPREAD),
     Row("tolerations[]", _toleration),
-    Row("tolerations[].effect", TPL_TOLERATION_EFFECT.one_of(_EFFECTS, empty=True)),
+    Row("tolerations[].effect", TPL_TOLERATION_EFFECT.one_of(*_EFFECTS, empty=True)),
     Row("tolerations[].tolerationSeconds", _toleration_seconds),
     Row("schedulingGates[].name", TPL_GATE.valid(key_problem), ""),
     Row("schedulingGates", TPL_GATE.unique("name")),
@@ -227,5 +225,5 @@ ROWS = (
 )
 """Fields of a pod's spec."""
 
-SCHEDULING = compiled(ROWS)
+SCHEDULING = compiled(*ROWS)
 """Checks these fields for other objects that have them."""

@@ -109,10 +109,6 @@ def _user_problem(name: str) -> str | None:
     return f"runAsUserName cannot be {quoted(name)}: {problem}"
 
 
-def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
-    site.pod.windows_options = True
-
-
 def host_processes(site: Site, spec: Raw) -> None:
     """Check that containers agree on being Windows HostProcess containers."""
     whole = _host_process(spec)
@@ -120,22 +116,17 @@ def host_processes(site: Site, spec: Raw) -> None:
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field, ())):
             own = _host_process(container)
-            if whole is not None and own is not None and own is not whole:
-                message = (
-                    f"pod hostProcess value must be identical if both are specified: {str(whole).lower()} for the "
-                    f"pod, found {str(own).lower()}"
-                )
+            if whole is not None and own not in (None, whole):
+                message = "pod hostProcess value must be identical if both are specified: "
+                message += f"{str(whole).lower()} for the pod, found {str(own).lower()}"
                 where = f"{field}[{index}].securityContext.windowsOptions.hostProcess"
                 site.report(TPL_HOST_PROCESS, message, where)
             flags.append(bool(whole if own is None else own))
     if not any(flags):
         return
     if not all(flags):
-        message = (
-            "all containers must be HostProcess containers, or none of them; "
-            f"found {sum(flags)} of {len(flags)}"
-        )
-        site.report(TPL_HOST_PROCESS, message)
+        message = "all containers must be HostProcess containers, or none of them; found "
+        site.report(TPL_HOST_PROCESS, f"{message}{sum(flags)} of {len(flags)}")
     if not site.pod.host_network:
         message = "hostNetwork must be true if pod contains any hostProcess containers"
         site.report(TPL_HOST_PROCESS, message, "hostNetwork")
@@ -206,7 +197,7 @@ _NO_CREDENTIALS = "gmsaCredentialSpec cannot be an empty string"
 _SHARED = (
     Row(_PROFILES, _localhost),
     Row(f"{_PROFILES}.type", TPL_PROFILE.required(), ""),
-    Row(f"{_PROFILES}.type", TPL_PROFILE.one_of(_TYPES, empty=True)),
+    Row(f"{_PROFILES}.type", TPL_PROFILE.one_of(*_TYPES, empty=True)),
     Row(f"{_PROFILES}.localhostProfile", TPL_PROFILE.only_with("type", "Localhost")),
     Row("seccompProfile.localhostProfile", TPL_PROFILE.relative_path()),
     Row("appArmorProfile.localhostProfile", _trimmed),
@@ -218,19 +209,16 @@ _SHARED = (
 )
 CONTAINER_ROWS = below(
     _CONTEXT,
-    (
-        Row("", _container_context),
-        Row("windowsOptions", _windows_options),
-        Row("windowsOptions", TPL_SECURITY_OS.not_for("linux", what="windows options")),
-        Row(
-            "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
-            "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
-            TPL_SECURITY_OS.not_for("windows"),
-        ),
-        Row("runAsUser|runAsGroup", TPL_SECURITY.within(0, _LARGEST_ID)),
-        Row("procMount", TPL_SECURITY.one_of(("Default", "Unmasked"))),
-        *_SHARED,
+    Row("", _container_context),
+    Row("windowsOptions", TPL_SECURITY_OS.not_for("linux", what="windows options")),
+    Row(
+        "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
+        "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
+        TPL_SECURITY_OS.not_for("windows"),
     ),
+    Row("runAsUser|runAsGroup", TPL_SECURITY.within(0, _LARGEST_ID)),
+    Row("procMount", TPL_SECURITY.one_of("Default", "Unmasked")),
+    *_SHARED,
 )
 """Fields of a container."""
 
@@ -243,27 +231,25 @@ _id = TPL_POD_SECURITY.within(0, _LARGEST_ID)
 ROWS = (
     *below(
         _CONTEXT,
-        (
-            Row("windowsOptions", TPL_OS.not_for("linux", what="windows options")),
-            Row(
-                "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
-                "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
-                TPL_OS.not_for("windows"),
-            ),
-            Row("sysctls", TPL_OS.not_for("windows", empty=True)),
-            Row("fsGroup|runAsGroup|runAsUser", _id),
-            Row("supplementalGroups[]", _id),
-            Row("fsGroupChangePolicy", TPL_POD_SECURITY.one_of(("Always", "OnRootMismatch"))),
-            Row("seLinuxChangePolicy", TPL_POD_SECURITY.one_of(("MountOption", "Recursive"))),
-            Row("seLinuxChangePolicy", _mount_option),
-            Row("supplementalGroupsPolicy", TPL_POD_SECURITY.one_of(("Merge", "Strict"))),
-            *_SHARED,
-            Row("sysctls", TPL_SYSCTL.unique("name")),
-            Row("sysctls[].name", _sysctl, ""),
-            Row("sysctls[].name", _namespace),
+        Row("windowsOptions", TPL_OS.not_for("linux", what="windows options")),
+        Row(
+            "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
+            "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
+            TPL_OS.not_for("windows"),
         ),
+        Row("sysctls", TPL_OS.not_for("windows", empty=True)),
+        Row("fsGroup|runAsGroup|runAsUser", _id),
+        Row("supplementalGroups[]", _id),
+        Row("fsGroupChangePolicy", TPL_POD_SECURITY.one_of("Always", "OnRootMismatch")),
+        Row("seLinuxChangePolicy", TPL_POD_SECURITY.one_of("MountOption", "Recursive")),
+        Row("seLinuxChangePolicy", _mount_option),
+        Row("supplementalGroupsPolicy", TPL_POD_SECURITY.one_of("Merge", "Strict")),
+        *_SHARED,
+        Row("sysctls", TPL_SYSCTL.unique("name")),
+        Row("sysctls[].name", _sysctl, ""),
+        Row("sysctls[].name", _namespace),
     ),
-    Row("os.name", TPL_OS.one_of(("linux", "windows")), ""),
+    Row("os.name", TPL_OS.one_of("linux", "windows"), ""),
     Row("hostUsers|shareProcessNamespace", TPL_OS.not_for("windows")),
     Row("hostPID|hostIPC", TPL_OS.not_for("windows", empty=True)),
     Row("hostPID|hostIPC|hostNetwork", _host_users),

@@ -177,9 +177,9 @@ _SOURCE_ROWS = (
     Row("emptyDir.sizeLimit", _size_limit),
     Row("hostPath.path", TPL_VOLUME_SOURCE.required(), ""),
     Row("hostPath.path", TPL_VOLUME_SOURCE.without_backsteps()),
-    Row("hostPath.type", TPL_VOLUME_SOURCE.one_of(_HOST_PATHS)),
+    Row("hostPath.type", TPL_VOLUME_SOURCE.one_of(*_HOST_PATHS)),
     Row("image.reference", TPL_VOLUME_IMAGE.required(message=_NO_IMAGE, reason=None), ""),
-    Row("image.pullPolicy", TPL_VOLUME_SOURCE.one_of(_PULL_POLICIES, empty=True)),
+    Row("image.pullPolicy", TPL_VOLUME_SOURCE.one_of(*_PULL_POLICIES, empty=True)),
     Row("csi.driver", TPL_VOLUME_SOURCE.required(), ""),
     Row("csi.driver", TPL_VOLUME_SOURCE.at_most(63, "FieldValueTooLong", " characters")),
     Row("csi.driver", _driver),
@@ -187,8 +187,8 @@ _SOURCE_ROWS = (
     Row("ephemeral.volumeClaimTemplate", TPL_VOLUME_SOURCE.present(claim_templates.CLAIM), None),
     *(Row(path, TPL_DEPRECATED.breaking(f"{way} instead")) for path, way in _REPLACED.items()),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
-    Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of(("None", "ReadOnly", "ReadWrite"))),
-    Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of(("Dedicated", "Managed", "Shared"))),
+    Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of("None", "ReadOnly", "ReadWrite")),
+    Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of("Dedicated", "Managed", "Shared")),
     Row("azureDisk.diskURI", _disk_uri),
     Row("fc", TPL_VOLUME_SOURCE.one_of_two("targetWWNs", "wwids")),
     Row("fc.targetWWNs", TPL_VOLUME_SOURCE.needs("lun")),
@@ -209,11 +209,9 @@ _SOURCES = frozenset(
     source for row in _SOURCE_ROWS for source in row.path.partition(".")[0].split("|")
 )
 _VOLUME = compiled(
-    (
-        Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
-        *_SOURCE_ROWS,
-        Row("", _one_source),
-    )
+    Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
+    *_SOURCE_ROWS,
+    Row("", _one_source),
 )
 VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
 """Checks `volumes` of a pod's spec."""
