@@ -54,8 +54,7 @@ def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
 def _group(site: Site, group: str, field: str, source: Raw) -> None:
     kind = source.get("kind")
     if group:
-        if problem := dns_subdomain_problem(group):
-            site.report(TPL_CLAIM_TEMPLATE, problem, field)
+        _subdomain(site, group, field, source)
     elif kind and kind != "PersistentVolumeClaim":
         site.report(TPL_CLAIM_TEMPLATE, f"must be set for a {kind}, found none", field)
 

@@ -69,46 +69,38 @@ def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
             site.report(TPL_DOUBTFUL, message, f"{field}[{index}]")
 
 
-def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
+def _file_volume_problem(site: Site, found: str, _: Raw) -> str | None:
     """Check the volume of a variable that is read from a file; an init container writes the file to an emptyDir."""
-    if not found:
-        return
     volumes = site.pod.volumes
-    if problem := dns_label_problem(found):
-        site.report(TPL_ENV_VALUE, problem, field)
-    elif (volume := volumes.get(found)) is None:
-        hint = site.case.did_you_mean(found, volumes)
-        site.report(TPL_ENV_VALUE, f"there is no volume {quoted(found)}{hint}", field)
-    elif "emptyDir" not in volume and any(each != "name" for each in volume):
-        # A volume without a source is an emptyDir, too.
-        message = f"must be a volume of type emptyDir, which {quoted(found)} is not"
-        site.report(TPL_ENV_VALUE, message, field)
+    if not found or (problem := dns_label_problem(found)):
+        return found and problem
+    if (volume := volumes.get(found)) is None:
+        return f"there is no volume {quoted(found)}{site.case.did_you_mean(found, volumes)}"
+    # A volume without a source is an emptyDir, too.
+    if "emptyDir" in volume or all(each == "name" for each in volume):
+        return None
+    return f"must be a volume of type emptyDir, which {quoted(found)} is not"
 
 
 def field_ref(rule: FieldRule, allowed: Collection[str]) -> Check:
     """The shape of a reference to a field of the pod, from the allowed fields."""
 
-    def path(site: Site, found: str, field: str, _: Raw) -> None:
+    def problem(site: Site, found: str, _: Raw) -> str | None:
         if not found or _ALIASES.get(found, found) in allowed:
-            return
+            return None
         match = _SUBSCRIPT.fullmatch(found)
         if match and match["map"] in _MAPS:
             # Kubernetes compares keys of annotations in lower case, here and nowhere else.
             key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
-            problem = qualified_name_problem(key)
-        else:
-            hint = site.case.did_you_mean(found, allowed)
-            problem = f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
-        if problem:
-            site.report(rule, problem, field)
+            return qualified_name_problem(key)
+        hint = site.case.did_you_mean(found, allowed)
+        return f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
 
-    version = rule.matching('must be "v1"', lambda found: found == "v1", empty=True)
-    rows = (
-        Row("apiVersion", version),
+    return compiled(
+        Row("apiVersion", rule.matching('must be "v1"', lambda found: found == "v1", empty=True)),
         Row("fieldPath", rule.required(), ""),
-        Row("fieldPath", path),
+        Row("fieldPath", rule.judged(problem)),
     )
-    return compiled(*rows)
 
 
 def resource_field_ref(rule: FieldRule) -> Check:
@@ -153,7 +145,7 @@ _VALUE_FROM = compiled(
     Row("fileKeyRef.key", TPL_ENV_VALUE.required(env_name_problem), ""),
     Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
     Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
-    Row("fileKeyRef.volumeName", _volume_of_file),
+    Row("fileKeyRef.volumeName", TPL_ENV_VALUE.judged(_file_volume_problem)),
 )
 ROWS = (
     Row("env", compiled(Row("[].name", TPL_ENV.required(env_name_problem), ""))),

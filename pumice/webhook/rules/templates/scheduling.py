@@ -8,7 +8,6 @@ import re
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.templates.doubtful import (
-    NODE_LABELS,
     TPL_DEPRECATED,
     TPL_DOUBTFUL,
     TPL_FEATURE,
@@ -104,8 +103,7 @@ _operator = TPL_TOLERATION.one_of(*_OPERATORS)
 
 def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
     for key in found:
-        if key in NODE_LABELS:
-            node_label(site, key, f"{field}.{key}", found)
+        node_label(site, key, f"{field}.{key}", found)
 
 
 def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
@@ -143,12 +141,10 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
 
 
 def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) -> None:
-    effect = toleration.get("effect", "")
-    if effect != "NoExecute":
-        message = (
-            f"effect must be 'NoExecute' when `tolerationSeconds` is set, found {quoted(effect)}"
-        )
-        site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
+    if (effect := toleration.get("effect", "")) != "NoExecute":
+        message = "effect must be 'NoExecute' when `tolerationSeconds` is set, found "
+        where = field.replace("tolerationSeconds", "effect")
+        site.report(TPL_TOLERATION_EFFECT, f"{message}{quoted(effect)}", where)
 
 
 def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:

@@ -137,7 +137,7 @@ def _host_process(owner: Raw) -> bool | None:
     return found
 
 
-def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
+def _namespace_problem(site: Site, found: str, _: Raw) -> str:
     """Check that a sysctl belongs to a namespace that the pod does not share with its node."""
     separator = re.search("[./]", found)
     # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
@@ -145,9 +145,10 @@ def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
     plain = plain.partition("*")[0]
     is_ipc = plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue.")
     shared = "hostNetwork" if plain.startswith("net.") else "hostIPC" if is_ipc else ""
-    if site.pod.spec.get(shared):
-        message = f"{quoted(found)} may not be specified when '{shared}' is true: it would change the node"
-        site.report(TPL_SYSCTL, message, field)
+    wrong = (
+        f"{quoted(found)} may not be specified when '{shared}' is true: it would change the node"
+    )
+    return wrong if site.pod.spec.get(shared) else ""
 
 
 def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
@@ -165,21 +166,14 @@ def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
             site.report(TPL_SECURITY, message, where)
 
 
-def _host_users(site: Site, found: bool, field: str, _: Raw) -> None:
-    """Check that a pod which shares a namespace of the node also shares its users."""
-    if not found or site.pod.host_users:
-        return
-    if field == "hostNetwork":
-        message = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
-        site.report(TPL_FEATURE, message, field)
-    else:
-        site.report(TPL_HOST_USERS, "must not be true when `hostUsers` is false", field)
-
-
 def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
     if profile.get("type") == "Localhost" and "localhostProfile" not in profile:
         message = "must be set when type is Localhost, found none"
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
+
+
+def _lacks_users_of_node(site: Site, found: bool, _: Raw) -> bool:
+    return found and not site.pod.host_users
 
 
 _PROFILES = "seccompProfile|appArmorProfile"
@@ -223,9 +217,10 @@ CONTAINER_ROWS = below(
 """Fields of a container."""
 
 _mount_option = TPL_FEATURE.breaking(
-    "MountOption needs the feature SELinuxMount",
-    lambda _, found, _o: found == "MountOption",
+    "MountOption needs the feature SELinuxMount", lambda _, found, _o: found == "MountOption"
 )
+_NO_HOST_USERS = "must not be true when `hostUsers` is false"
+_OTHER_USERS = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
 _BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
 _id = TPL_POD_SECURITY.within(0, _LARGEST_ID)
 ROWS = (
@@ -247,12 +242,13 @@ ROWS = (
         *_SHARED,
         Row("sysctls", TPL_SYSCTL.unique("name")),
         Row("sysctls[].name", _sysctl, ""),
-        Row("sysctls[].name", _namespace),
+        Row("sysctls[].name", TPL_SYSCTL.judged(_namespace_problem)),
     ),
     Row("os.name", TPL_OS.one_of("linux", "windows"), ""),
     Row("hostUsers|shareProcessNamespace", TPL_OS.not_for("windows")),
     Row("hostPID|hostIPC", TPL_OS.not_for("windows", empty=True)),
-    Row("hostPID|hostIPC|hostNetwork", _host_users),
+    Row("hostPID|hostIPC", TPL_HOST_USERS.breaking(_NO_HOST_USERS, _lacks_users_of_node)),
+    Row("hostNetwork", TPL_FEATURE.breaking(_OTHER_USERS, _lacks_users_of_node)),
     Row("shareProcessNamespace", TPL_SHARE_PROCESSES.excludes("hostPID", _BOTH_PROCESSES)),
 )
 """Fields of a pod's spec."""
