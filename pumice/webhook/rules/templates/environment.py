@@ -3,14 +3,8 @@
 import re
 from collections.abc import Collection
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    config_key_problem,
-    dns_label_problem,
-    dns_subdomain_problem,
-    env_name_problem,
-    qualified_name_problem,
-)
 from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
@@ -55,8 +49,8 @@ _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
     """Check duplicate variables: a later one hides an earlier one, unless its value contains it."""
-    names = [each.get("name", "") for each in variables]
-    if len({*names}) == len(names) or any(map(env_name_problem, names)):
+    called = [each.get("name", "") for each in variables]
+    if len({*called}) == len(called) or any(map(names.env_name_problem, called)):
         return
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
@@ -72,7 +66,7 @@ def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
 def _file_volume_problem(site: Site, found: str, _: Raw) -> str | None:
     """Check the volume of a variable that is read from a file; an init container writes the file to an emptyDir."""
     volumes = site.pod.volumes
-    if not found or (problem := dns_label_problem(found)):
+    if not found or (problem := names.dns_label_problem(found)):
         return found and problem
     if (volume := volumes.get(found)) is None:
         return f"there is no volume {quoted(found)}{site.case.did_you_mean(found, volumes)}"
@@ -92,7 +86,7 @@ def field_ref(rule: FieldRule, allowed: Collection[str]) -> Check:
         if match and match["map"] in _MAPS:
             # Kubernetes compares keys of annotations in lower case, here and nowhere else.
             key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
-            return qualified_name_problem(key)
+            return names.qualified_name_problem(key)
         hint = site.case.did_you_mean(found, allowed)
         return f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
 
@@ -140,19 +134,23 @@ _VALUE_FROM = compiled(
     Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
     Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
     Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-    Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(dns_subdomain_problem), ""),
-    Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(config_key_problem), ""),
-    Row("fileKeyRef.key", TPL_ENV_VALUE.required(env_name_problem), ""),
+    Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(names.dns_subdomain_problem), ""),
+    Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(names.config_key_problem), ""),
+    Row("fileKeyRef.key", TPL_ENV_VALUE.required(names.env_name_problem), ""),
     Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
     Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
     Row("fileKeyRef.volumeName", TPL_ENV_VALUE.judged(_file_volume_problem)),
 )
 ROWS = (
-    Row("env", compiled(Row("[].name", TPL_ENV.required(env_name_problem), ""))),
+    Row("env", compiled(Row("[].name", TPL_ENV.required(names.env_name_problem), ""))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
     Row("envFrom[]", TPL_ENV_FROM.exactly_one(("configMapRef", "secretRef"), _NO_SOURCE, _SEVERAL)),
-    Row("envFrom[].prefix", TPL_ENV_FROM.valid(env_name_problem, empty=True)),
-    Row("envFrom[].configMapRef|secretRef.name", TPL_ENV_FROM.required(dns_subdomain_problem), ""),
+    Row("envFrom[].prefix", TPL_ENV_FROM.valid(names.env_name_problem, empty=True)),
+    Row(
+        "envFrom[].configMapRef|secretRef.name",
+        TPL_ENV_FROM.required(names.dns_subdomain_problem),
+        "",
+    ),
 )
 """Fields of a container."""

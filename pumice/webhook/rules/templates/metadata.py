@@ -7,13 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    dns_label_problem,
-    dns_subdomain_problem,
-    label_value_problem,
-    qualified_name_problem,
-)
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
 from pumice.webhook.rules.templates.shapes import FieldRule, Problem, refused, stricter
 from pumice.webhook.rules.templates.site import Raw, Site
@@ -61,13 +56,13 @@ _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 _remembered = lru_cache(maxsize=4096)
 """Caches problems of texts that occur in every pod."""
 
-key_problem: Problem = _remembered(qualified_name_problem)
+key_problem: Problem = _remembered(names.qualified_name_problem)
 """Returns why a text is not a valid label key."""
 
-value_problem: Problem = _remembered(label_value_problem)
+value_problem: Problem = _remembered(names.label_value_problem)
 """Returns why a text is not a valid label value."""
 
-label_problem: Problem = _remembered(dns_label_problem)
+label_problem: Problem = _remembered(names.dns_label_problem)
 """Returns why a text is not a DNS label, such as the name of a volume."""
 
 
@@ -186,7 +181,7 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
         site.report(TPL_SELECTOR, message, f"{field}.key")
 
 
-_node_names = compiled(Row("[]", TPL_SELECTOR.valid(dns_subdomain_problem)))
+_node_names = compiled(Row("[]", TPL_SELECTOR.valid(names.dns_subdomain_problem)))
 _count = compiled(Row("values", TPL_SELECTOR.judged(_count_problem), ()))
 
 

@@ -3,13 +3,8 @@
 import re
 from ipaddress import IPv6Address, ip_address
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    SUBDOMAIN_LENGTH,
-    dns_label_problem,
-    dns_subdomain_problem,
-    port_name_problem,
-)
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import FieldRule, refused, stricter
 from pumice.webhook.rules.templates.site import HostPort, Raw, Site
@@ -105,7 +100,9 @@ def _length_problem(_: Site, searches: list[str], _owner: Raw) -> str:
 
 def _is_search(found: str) -> bool:
     domain = found.removesuffix(".")
-    return found == "." or (len(domain) <= SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain)))
+    return found == "." or (
+        len(domain) <= names.SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain))
+    )
 
 
 _DOMAIN = (
@@ -115,15 +112,15 @@ _DOMAIN = (
 _usual_address = TPL_DOUBTFUL.valid(_notation_problem)
 _NO_FQDN = "may not be specified when setHostnameAsFQDN is true"
 ROWS = (
-    Row("hostname|subdomain", TPL_HOSTNAME.valid(dns_label_problem, empty=True)),
-    Row("hostnameOverride", TPL_HOSTNAME.valid(dns_subdomain_problem)),
+    Row("hostname|subdomain", TPL_HOSTNAME.valid(names.dns_label_problem, empty=True)),
+    Row("hostnameOverride", TPL_HOSTNAME.valid(names.dns_subdomain_problem)),
     Row("hostnameOverride", TPL_HOSTNAME.at_most(64, "FieldValueTooLong", " characters")),
     Row("hostnameOverride", TPL_HOSTNAME.excludes("setHostnameAsFQDN", _NO_FQDN)),
     Row("hostnameOverride", TPL_HOSTNAME.excludes("hostNetwork")),
     Row("hostAliases", TPL_DOUBTFUL.unique("ip", words="is already the address of")),
     Row("hostAliases[].ip", TPL_HOST_ALIAS.valid(_address_problem), ""),
     Row("hostAliases[].ip", _usual_address),
-    Row("hostAliases[].hostnames[]", TPL_HOST_ALIAS.valid(dns_subdomain_problem)),
+    Row("hostAliases[].hostnames[]", TPL_HOST_ALIAS.valid(names.dns_subdomain_problem)),
     Row("dnsPolicy", TPL_DNS_POLICY.one_of(*_POLICIES, empty=True)),
     Row("dnsPolicy", _dns_policy),
     Row("dnsConfig.nameservers", TPL_DNS_CONFIG.at_most(3, "FieldValueTooMany", " nameservers")),
@@ -214,7 +211,7 @@ def _clash(port: Raw, other: Raw) -> bool:
 
 
 _PORTS = compiled(
-    Row("[].name", TPL_PORT.valid(port_name_problem, empty=True)),
+    Row("[].name", TPL_PORT.valid(names.port_name_problem, empty=True)),
     Row("[].containerPort", TPL_PORT.present(_number, "FieldValueRequired"), None),
     Row("[].protocol", TPL_PORT.one_of(*_PROTOCOLS, empty=True)),
     Row("", TPL_PORT_DUP.unique("name")),
