@@ -16,7 +16,7 @@ from pumice.api.reviews import Request, Response, Review
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
-from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
+from pumice.webhook.answers import Answer, answered, malformed, responded
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
 from pumice.webhook.questions import (
     UNREADABLE,
@@ -106,7 +106,8 @@ class Admission:
             try:
                 review = msgspec.json.decode(body, type=Review)
             except UNREADABLE as error:
-                return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
+                uid, message = uid_of(body), f"this is no AdmissionReview: {error}"
+                return malformed(uid, 400, message, shown=bool(uid))
         asked, problem = review.request, review_problem(review)
         if asked is None or problem:
             return malformed(asked.uid if asked else uid_of(body), 400, problem or "")

@@ -23,7 +23,7 @@ __all__ = [
     "without_nulls",
 ]
 
-_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([ !#-\[\]-~]{1,128})"')
 _NEAR = 1024
 """Number of bytes within which an API server has written the uid."""
 
@@ -159,7 +159,4 @@ def uid_of(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Asking).request.uid
     except UNREADABLE:
         found = _UID.search(body, 0, _NEAR)
-    try:
         return found[1].decode() if found else ""
-    except UnicodeDecodeError:
-        return ""

@@ -14,13 +14,12 @@ from typing import TypeVar
 import msgspec
 from prometheus_client import Counter
 
-from pumice.api import reviews
 from pumice.api.kinds import QUEUE
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
-from pumice.webhook.answers import Answer
+from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
 from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
@@ -78,14 +77,10 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
         "decided; try again"
     )
     return msgspec.structs.replace(
-        answer,
-        body=reviews.encode(answer.uid, reviews.errored(504, message, reason="Timeout")),
-        outcome="errored",
-        codes=(),
-        warned=(),
-        tolerated=(),
-        status=504,
-        problem=message,
+        malformed(answer.uid, 504, message, "Timeout", shown=True),
+        operation=answer.operation,
+        namespace=answer.namespace,
+        name=answer.name,
     )
 
 

@@ -6,7 +6,6 @@ import time
 from contextlib import suppress
 from typing import cast
 
-import msgspec
 import structlog
 from aiohttp import web
 from multidict import CIMultiDict
@@ -188,7 +187,7 @@ class Reviews:
             self._logged.add(place)
             log_crash(RuleFailure(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
-        return msgspec.structs.replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
+        return malformed(uid, 500, problem, "InternalError", shown=True)
 
 
 def _allowed_seconds(request: web.BaseRequest) -> float:
