@@ -22,9 +22,7 @@ EXAMPLES = (
 def review(
     path: Annotated[
         str,
-        typer.Argument(
-            metavar="PATH", help="Path of the server, for example /jobs/mutate.", show_default=False
-        ),
+        typer.Argument(metavar="PATH", help="Path of the server, for example /jobs/mutate."),
     ],
     state: State = None,
     admission_conf: AdmissionConf = None,
