@@ -60,9 +60,7 @@ def responded(kind: Kind, name: str, case: Case) -> Response:
     if case.errors:
         errors = list(dict.fromkeys(case.errors))
         return reviews.denied(errors, warnings, audit, name=name, kind=kind.kind, group=kind.group)
-    if case.patch.operations:
-        return reviews.patched(case.patch.operations, warnings, audit)
-    return reviews.allowed(warnings, audit)
+    return reviews.patched(case.patch.operations, warnings, audit)
 
 
 def answered(question: Question[Any], response: Response, case: Case) -> Answer:
