@@ -33,10 +33,8 @@ from pumice.cli import (
     simulate,
     webhook,
 )
-from pumice.cli.boolean_flags import without_values
-from pumice.cli.other_tools import instead_of
+from pumice.cli.arguments import instead_of, spread, without_values
 from pumice.cli.output import note, paint, write
-from pumice.cli.spreading import spread
 
 __all__ = ["app", "run"]
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import plain
 from pumice.cli.files.manifests import Manifest, Raw
-from pumice.cli.flows import admitted
 from pumice.cli.output import note
+from pumice.cli.workflows.job_flows import admitted
 
 if TYPE_CHECKING:
     from pumice.cli.files.checking import ManifestChecker
