@@ -95,8 +95,8 @@ def _rendered(
     """
     import time
 
-    from pumice.cli.crons import next_of
-    from pumice.cli.flows import jobs_of
+    from pumice.cli.workflows.cron_jobs import next_of
+    from pumice.cli.workflows.job_flows import jobs_of
 
     def of_kind(*kinds: Kind) -> list[Manifest]:
         return [each for each in manifests if of_object(each.object) in kinds]
@@ -121,7 +121,7 @@ def _rendered(
 
 def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
     """The Jobs with all defaults applied; errors and warnings are printed."""
-    from pumice.cli.flows import admitted
+    from pumice.cli.workflows.job_flows import admitted
 
     found = [admitted(each, checker) for each in jobs]
     return [each for each in found if each is not None]
