@@ -41,7 +41,6 @@ from pumice.cli.spreading import spread
 __all__ = ["app", "run"]
 
 PROGRAM = "pumice"
-KUBECTL_PLUGIN = "kubectl pumice"
 
 
 class _Command(TyperCommand):

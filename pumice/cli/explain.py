@@ -69,7 +69,6 @@ def explain(
         typer.Argument(
             metavar="[job|queue|pod|jobflow|cronjob NAME]",
             help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all waiting gangs.",
-            show_default=False,
         ),
     ] = None,
     namespace: Namespace = None,

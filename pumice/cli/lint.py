@@ -24,7 +24,7 @@ from pumice.cli.lint_output import (
     write_results_json,
     write_text,
 )
-from pumice.cli.options import AdmissionConf, Files, Settings, State
+from pumice.cli.options import AdmissionConf, Files, Settings, State, output_option
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
@@ -46,11 +46,8 @@ EXAMPLES = (
 
 _Output = Annotated[
     LintFormat,
-    typer.Option(
-        "-o",
-        "--output",
-        help="Form of the result; github prints workflow commands, which GitHub shows at the lines of a pull request.",
-        show_default=True,
+    output_option(
+        "Form of the result; github prints workflow commands, which GitHub shows at the lines of a pull request.",
     ),
 ]
 _Quiet = Annotated[

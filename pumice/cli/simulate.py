@@ -12,7 +12,7 @@ from pumice.api.kinds import JOB
 from pumice.cli import exits
 from pumice.cli.files.configuration import read_config
 from pumice.cli.files.manifests import named, read
-from pumice.cli.options import Output
+from pumice.cli.options import Output, config_option, scheduler_name_option, state_option
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
@@ -36,23 +36,15 @@ EXAMPLES = (
 
 _StateOption = Annotated[
     list[str],
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="Nodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
+    state_option(
+        "Nodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
         "StorageClasses and CSINodes; - "
         "reads stdin. Several files may follow. JSON is read far faster than YAML.",
-        show_default=False,
     ),
 ]
 _ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="SCHED",
-        help="Configuration in Volcano's format; Pumice's defaults otherwise.",
-        show_default=False,
-    ),
+    config_option("Configuration in Volcano's format; Pumice's defaults otherwise."),
 ]
 _CyclesOption = Annotated[int, typer.Option("--cycles", min=1, help="How many cycles to run.")]
 _ExplainOption = Annotated[
@@ -67,15 +59,12 @@ _AtOption = Annotated[
         "--at",
         metavar="TIME",
         help="Time of the first cycle, RFC 3339 or UNIX seconds; by default the newest timestamp in the state. Each further cycle is a second later.",
-        show_default=False,
     ),
 ]
 _SchedulerNameOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scheduler-name",
-        help="Schedulers whose pods are placed (volcano); other pods only use resources.",
-        show_default=False,
+    scheduler_name_option(
+        "Schedulers whose pods are placed (volcano); other pods only use resources.",
     ),
 ]
 

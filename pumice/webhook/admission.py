@@ -88,11 +88,6 @@ class Admission:
         self._told: set[tuple[str, str, int]] = set()
         self._known = KnownTemplates()
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths on which reviews are answered."""
-        return tuple(ENDPOINTS)
-
     def review(self, path: str, body: bytes) -> bytes:
         """Answer a review: an AdmissionReview as JSON in, one out. Never raises."""
         return self.answer(path, body).body

@@ -127,7 +127,7 @@ class AdmissionView(ABC):
         return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
 
     def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed; views with many PodGroups keep counts."""
+        """How many PodGroups of a queue are not completed."""
         return sum(gang.active_in == queue for gang in self.list(POD_GROUP))
 
     def tiers(self) -> Collection[int]:
@@ -274,7 +274,3 @@ class Overlay(AdmissionView):
         names = {each.metadata.name for each in laid}
         known = [each for each in self._view.children(name) if each.metadata.name not in names]
         return [*known, *(each for each in laid if each.spec.parent == name)]
-
-    def pod_groups_in(self, queue: str) -> int:
-        """As the view below says."""
-        return self._view.pod_groups_in(queue)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 from prometheus_client import Counter
@@ -30,7 +30,6 @@ from pumice.webhook.rules.references import JOB, POD_GROUP
 __all__ = [
     "LiveOwners",
     "LiveQueues",
-    "QueueLookup",
     "late",
     "needs_above",
     "needs_owners",
@@ -41,16 +40,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_QUEUE_IS_MISSING = frozenset(
-    rule.code
-    for rule in (
-        JOB.missing,
-        JOB_QUEUE_LATER,
-        POD_GROUP.missing,
-        Q_DEL_MISSING,
-        Q_PARENT_MISSING,
-    )
-)
+_MISSING = (JOB.missing, JOB_QUEUE_LATER, POD_GROUP.missing, Q_DEL_MISSING, Q_PARENT_MISSING)
+_QUEUE_IS_MISSING = frozenset(rule.code for rule in _MISSING)
 
 
 def needs_queues(answer: Answer) -> bool:
@@ -98,19 +89,6 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
     )
 
 
-class QueueLookup(Protocol):
-    """Reads queues that no cache has."""
-
-    async def find(
-        self, names: tuple[str, ...], seconds: float, *, above: bool = False
-    ) -> list[Queue]:
-        """Those of the named queues that exist; with `above` also the queues above them.
-
-        Raises:
-            TimeoutError: The API server did not answer in time.
-        """
-
-
 class _Live:
     """Reads from the API server, and counts the results; objects that cannot be read count as missing."""
 
@@ -128,7 +106,7 @@ class _Live:
             logger.warning("looking for %s took more than %.1f s", what, seconds)
             raise
 
-    async def _get(self, what: str, key: OwnerKey, type_: type[T]) -> T | None:
+    async def _get(self, key: OwnerKey, type_: type[T]) -> T | None:
         kind, namespace, name = key
         result, found = "found", None
         try:
@@ -137,6 +115,7 @@ class _Live:
             result = "missing"
         except (ApiError, ValueError) as error:
             result = "failed"
+            what = f"{kind.kind} {namespace}/{name}" if namespace else f"queue {name}"
             logger.warning("looking for %s: %s", what, error)
         self._looks.labels(result).inc()
         return found
@@ -148,11 +127,15 @@ class LiveQueues(_Live):
     async def find(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
-        """Those of the named queues that exist; see `QueueLookup`."""
+        """Those of the named queues that exist; with `above` also the queues above them.
+
+        Raises:
+            TimeoutError: The API server did not answer in time.
+        """
         async with self._within(seconds, f"queues {', '.join(names)}"):
             if above:  # which queues are above these is not known yet
                 return await self._list(names)
-            looks = [self._get(f"queue {name}", (QUEUE, "", name), Queue) for name in names]
+            looks = [self._get((QUEUE, "", name), Queue) for name in names]
             return [queue for queue in await asyncio.gather(*looks) if queue is not None]
 
     async def _list(self, names: tuple[str, ...]) -> list[Queue]:
@@ -177,11 +160,6 @@ class LiveOwners(_Live):
         Raises:
             TimeoutError: The API server did not answer in time.
         """
-        found: dict[OwnerKey, Owner] = {}
         async with self._within(seconds, "the owner of a pod"):
-            for key in keys:
-                kind, namespace, name = key
-                what = f"{kind.kind} {namespace}/{name}"
-                if (owner := await self._get(what, key, OWNERS[kind])) is not None:
-                    found[key] = owner
-        return found
+            found = {key: await self._get(key, OWNERS[key[0]]) for key in keys}
+        return {key: owner for key, owner in found.items() if owner is not None}

@@ -20,7 +20,7 @@ from pumice.webhook.questions import uid_of
 from pumice.webhook.server.body_budget import SMALL, BodyBudget, BudgetExceededError
 from pumice.webhook.server.lookup import (
     LiveOwners,
-    QueueLookup,
+    LiveQueues,
     late,
     needs_above,
     needs_owners,
@@ -56,14 +56,14 @@ class Reviews:
         admission: Admission,
         metrics: ServerMetrics,
         settings: ServerSettings,
-        lookup: QueueLookup | None = None,
+        queues: LiveQueues | None = None,
         owners: LiveOwners | None = None,
     ) -> None:
-        """Answer with the rules of admission; `lookup` and `owners` read objects that the caches may lack."""
+        """Answer with the rules of admission; `queues` and `owners` read objects that the caches may lack."""
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
-        self._lookup = lookup
+        self._queues = queues
         self._owners = owners
         self._logged: set[str] = set()
         # Only for its answer to `Expect: 100-continue`.
@@ -117,11 +117,11 @@ class Reviews:
     ) -> Answer:
         """Answer from the caches; if objects are missing, read them from the API server and answer again."""
         answer = self._admission.answer(path, body)
-        if self._lookup is not None and needs_queues(answer):
+        if self._queues is not None and needs_queues(answer):
             names = tuple(dict.fromkeys(answer.missing_queues))
             left, above = self._seconds_left(request, started), needs_above(answer)
             try:
-                queues = await self._lookup.find(names, left, above=above)
+                queues = await self._queues.find(names, left, above=above)
             except TimeoutError:
                 return late(answer, names)
             if queues:

@@ -14,13 +14,14 @@ from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, RuleFailure
+from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
-from pumice.webhook.server.lookup import LiveOwners, LiveQueues, QueueLookup
+from pumice.webhook.server.lookup import LiveOwners, LiveQueues
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
@@ -44,7 +45,7 @@ class StateSource:
 
     view: AdmissionView
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
-    queues: QueueLookup | None = None
+    queues: LiveQueues | None = None
     owners: LiveOwners | None = None
     caches: tuple[WatchCache[Any], ...] = ()
     checks: Mapping[str, Check] = field(default_factory=dict)
@@ -122,10 +123,10 @@ class WebhookWorker:
         self.listener = Listener(
             Reviews(judging, self.metrics, settings, source.queues, source.owners),
             self._probes,
-            tuple(judging.paths if paths is None else paths),
+            tuple(ENDPOINTS if paths is None else paths),
             settings,
             self.metrics,
-            tls=certificates.context if certificates is not None else None,
+            tls=certificates.serving.context if certificates is not None else None,
             clock=clock,
         )
 
@@ -143,12 +144,8 @@ class WebhookWorker:
         watches = [
             SupervisedTask(f"watch of {each.kind.plural}", each.run) for each in self.source.caches
         ]
-        certificates = self._certificates.tasks() if self._certificates is not None else []
-        groups = (
-            [SupervisedTask("resource groups", self._groups.run)]
-            if self._groups is not None
-            else []
-        )
+        certificates = self._certificates.tasks() if self._certificates else []
+        groups = [SupervisedTask("resource groups", self._groups.run)] if self._groups else []
         port = SupervisedTask("reviews", self.listener.run, grace=self.listener.grace)
         return [*watches, *certificates, *groups, port]
 
@@ -160,7 +157,7 @@ def _probes(
     metrics, checks, notes = source.metrics, dict(source.checks), dict[str, Check]()
     if certificates is not None:
         checks["certificate"] = lambda: certificates.problem
-        metrics.certificate_expiry.set_function(lambda: certificates.expires)
+        metrics.certificate_expiry.set_function(lambda: certificates.serving.expires)
     if groups is not None:
         notes["resource groups"] = lambda: groups.problem
     if isinstance(certificates, FileCertificates):

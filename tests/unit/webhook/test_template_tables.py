@@ -6,20 +6,19 @@ import pytest
 
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import one_of, required, unique, within
+from pumice.webhook.rules.templates.shapes import FieldRule
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.templates.table import Row, below, compiled, compiled_by_field
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 
-RULE = Rule("TPL-EXAMPLE", "an example", "None.", "a: 1")
+RULE = FieldRule("TPL-EXAMPLE", "an example", "None.", "a: 1")
 ROWS = (
-    Row("a|b", within(RULE, 1, 9)),
-    Row("list", unique(RULE, "name")),
-    Row("list[].name", required(RULE), ""),
-    Row("list[].inner[]", one_of(RULE, ("x", "y"))),
-    *below("deep", (Row("", required(RULE), ()), Row("c", within(RULE, 1, 1), 0))),
+    Row("a|b", RULE.within(1, 9)),
+    Row("list", RULE.unique("name")),
+    Row("list[].name", RULE.required(), ""),
+    Row("list[].inner[]", RULE.one_of(("x", "y"))),
+    *below("deep", (Row("", RULE.required(), ()), Row("c", RULE.within(1, 1), 0))),
 )
 
 

@@ -167,4 +167,4 @@ def _follows(job: DraftJob, spec: DraftSpec, stored: DraftSpec) -> bool:
         return False
     entries = (job.metadata.managed_fields if job.metadata is not None else None) or ()
     owned = [entry.owned() for entry in entries]
-    return bool(owned) and all(each is not None and each.min_available is None for each in owned)
+    return bool(owned) and all(each is not None and "f:minAvailable" not in each for each in owned)

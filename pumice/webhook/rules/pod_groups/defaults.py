@@ -77,9 +77,8 @@ def _is_chosen(metadata: DraftGroupMeta) -> bool:
             return False
         return applied.spec is not None and applied.spec.queue == keys.DEFAULT_QUEUE
     # The fields of other writes include what the CRD has written.
-    applied_by = [each for each in metadata.managed_fields or () if each.operation == "Apply"]
-    owned = [each.owned() for each in applied_by]
-    return any(each is not None and each.queue is not None for each in owned)
+    entries = metadata.managed_fields or ()
+    return any("f:queue" in (each.owned() or ()) for each in entries if each.operation == "Apply")
 
 
 def _mode(case: Case, topology: NetworkTopology | None, pointer: str) -> None:

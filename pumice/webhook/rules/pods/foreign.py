@@ -152,33 +152,22 @@ def _is_volcanos(pod: Raw) -> bool:
     )
 
 
-def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
+def _change(patch: Patch, pointer: str, before: Any, after: Any) -> None:
     """Set new and changed values, at any depth; plugins remove nothing."""
-    for key, value in after.items():
-        here = f"{pointer}/{escape(key)}"
-        old = before.get(key)
-        if old is value:
-            continue
-        if isinstance(old, dict) and isinstance(value, dict):
-            _change(patch, here, old, value)
-        elif _are_alike(old, value):
-            for position, (each, other) in enumerate(zip(old or (), value, strict=True)):
-                if each is not other:
-                    _change(patch, f"{here}/{position}", each, other)
-        elif old != value:
-            patch.set(here, value)
+    if before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in after.items():
+            _change(patch, f"{pointer}/{escape(key)}", before.get(key), value)
+    elif (names := _names(after)) is not None and names == _names(before):
+        for position, (old, new) in enumerate(zip(before, after, strict=True)):
+            _change(patch, f"{pointer}/{position}", old, new)
+    elif before != after:
+        patch.set(pointer, after)
 
 
-def _are_alike(old: Any, new: Any) -> bool:
-    """True if two lists have the same objects, whose fields may differ."""
-    return (
-        isinstance(old, list)
-        and isinstance(new, list)
-        and len(old) == len(new)
-        and all(
-            isinstance(each, dict)
-            and isinstance(other, dict)
-            and each.get("name") == other.get("name")
-            for each, other in zip(old, new, strict=True)
-        )
-    )
+def _names(found: Any) -> list[Any] | None:
+    """Names of the objects of a list; None if the value is not a list of objects."""
+    if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+        return [each.get("name") for each in found]
+    return None

@@ -7,7 +7,7 @@ from typing import Any
 from pumice.api.json_words import quoted
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
-from pumice.webhook.rules.templates.shapes import refused, relative_path
+from pumice.webhook.rules.templates.shapes import refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.types import fits
 
@@ -41,7 +41,7 @@ _KINDS = {
 }
 _COST = re.compile(r"0|-?[1-9][0-9]*|-0[0-9]*", re.ASCII)
 _COSTS = (-(2**31), 2**31 - 1)
-_local_path = relative_path(TPL_ANNOTATION_VALUE)
+_local_path = TPL_ANNOTATION_VALUE.relative_path()
 
 
 def annotations(site: Site, found: Raw, spec: Raw) -> None:

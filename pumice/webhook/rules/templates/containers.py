@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from pumice.api.json_words import quoted
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     environment,
     lifetime,
@@ -14,11 +13,11 @@ from pumice.webhook.rules.templates import (
     security,
 )
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import breaking, one_of, refused
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
 
-TPL_CONTAINERS = Rule(
+TPL_CONTAINERS = FieldRule(
     "TPL-CONTAINERS",
     "a pod template has at least one container",
     "Kubernetes refuses a pod without containers.",
@@ -42,7 +41,7 @@ TPL_TERMINATION = refused(
     "containers: [{name: main, image: busybox, terminationMessagePolicy: Log}]",
     reason="FieldValueNotSupported",
 )
-TPL_INIT = Rule(
+TPL_INIT = FieldRule(
     "TPL-INIT",
     "init containers have no probes and no hooks, unless their restartPolicy is Always",
     "They run to completion; only a sidecar keeps running and can be probed.",
@@ -50,7 +49,7 @@ TPL_INIT = Rule(
     reason="FieldValueForbidden",
     compares=True,
 )
-TPL_EPHEMERAL = Rule(
+TPL_EPHEMERAL = FieldRule(
     "TPL-EPHEMERAL",
     "templates have no ephemeral containers",
     "They can only be added to a pod that runs.",
@@ -117,15 +116,14 @@ def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) 
     check(site, container, "", container)
 
 
-_only_for_sidecars = breaking(
-    TPL_INIT,
+_only_for_sidecars = TPL_INIT.breaking(
     "may not be set for init containers without restartPolicy=Always",
     lambda _, found, _o: list(found) != _YOUNG,
 )
 _COMMON: Iterable[Row] = (
     *environment.ROWS,
-    Row("imagePullPolicy", one_of(TPL_PULL_POLICY, _PULL_POLICIES, empty=True)),
-    Row("terminationMessagePolicy", one_of(TPL_TERMINATION, _TERMINATION_POLICIES, empty=True)),
+    Row("imagePullPolicy", TPL_PULL_POLICY.one_of(_PULL_POLICIES, empty=True)),
+    Row("terminationMessagePolicy", TPL_TERMINATION.one_of(_TERMINATION_POLICIES, empty=True)),
     *mounts.ROWS,
     *resources.ROWS,
     *security.CONTAINER_ROWS,

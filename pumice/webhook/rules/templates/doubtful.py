@@ -8,10 +8,10 @@ documents mark as deprecated.
 """
 
 from pumice.api.json_words import quoted
-from pumice.webhook.rules.rule import Rule, warned
+from pumice.webhook.rules.templates.shapes import FieldRule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
 
-TPL_FEATURE = Rule(
+TPL_FEATURE = FieldRule(
     "TPL-FEATURE",
     "a template needs no feature of Kubernetes that is off by default",
     "Kubernetes refuses the pod where the feature is off; where it is on, turn this rule off.",

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from functools import partial
 
 from pumice.api.json_words import quoted
 from pumice.api.names import (
@@ -13,17 +12,8 @@ from pumice.api.names import (
     qualified_name_problem,
 )
 from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import (
-    exactly_one,
-    excludes,
-    matching,
-    name,
-    refused,
-    required,
-    without_backsteps,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
@@ -95,7 +85,7 @@ def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
         site.report(TPL_ENV_VALUE, message, field)
 
 
-def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
+def field_ref(rule: FieldRule, allowed: Collection[str]) -> Check:
     """The shape of a reference to a field of the pod, from the allowed fields."""
 
     def path(site: Site, found: str, field: str, _: Raw) -> None:
@@ -112,16 +102,16 @@ def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
         if problem:
             site.report(rule, problem, field)
 
-    version = matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True)
+    version = rule.matching('must be "v1"', lambda found: found == "v1", empty=True)
     rows = (
         Row("apiVersion", version),
-        Row("fieldPath", required(rule), ""),
+        Row("fieldPath", rule.required(), ""),
         Row("fieldPath", path),
     )
     return compiled(rows)
 
 
-def resource_field_ref(rule: Rule) -> Check:
+def resource_field_ref(rule: FieldRule) -> Check:
     """The shape of a reference to a request or limit of a container."""
 
     def resource(site: Site, found: str, field: str, ref: Raw) -> None:
@@ -132,10 +122,10 @@ def resource_field_ref(rule: Rule) -> Check:
             hint = hint or f", known are {', '.join(_RESOURCES)}"
             site.report(rule, f"there is no {quoted(found)}{hint}", field)
 
-    return compiled((Row("resource", required(rule), ""), Row("resource", resource)))
+    return compiled((Row("resource", rule.required(), ""), Row("resource", resource)))
 
 
-def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
+def _divisor(site: Site, rule: FieldRule, ref: Raw, field: str) -> None:
     written = str(ref.get("divisor", 0))
     milli = parse_milli(written)
     units, part = divmod(milli, MILLI)
@@ -152,28 +142,27 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
 
 _NO_SOURCE = "must specify one of: "
 _SEVERAL = "may not have more than one field specified at a time"
-_one_source = partial(exactly_one, neither=_NO_SOURCE, several=_SEVERAL)
 _KEY_REFS = "configMapKeyRef|secretKeyRef"
 _VALUE_FROM = compiled(
     (
-        Row("", _one_source(TPL_ENV_VALUE, _SOURCES)),
-        Row("", excludes(TPL_ENV_VALUE, "value", "may not be specified when `value` is not empty")),
+        Row("", TPL_ENV_VALUE.exactly_one(_SOURCES, _NO_SOURCE, _SEVERAL)),
+        Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
         Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
         Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-        Row(f"{_KEY_REFS}.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""),
-        Row(f"{_KEY_REFS}.key", required(TPL_ENV_VALUE, config_key_problem), ""),
-        Row("fileKeyRef.key", required(TPL_ENV_VALUE, env_name_problem), ""),
-        Row("fileKeyRef.path|volumeName", required(TPL_ENV_VALUE), ""),
-        Row("fileKeyRef.path", without_backsteps(TPL_ENV_VALUE)),
+        Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(dns_subdomain_problem), ""),
+        Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(config_key_problem), ""),
+        Row("fileKeyRef.key", TPL_ENV_VALUE.required(env_name_problem), ""),
+        Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
+        Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
         Row("fileKeyRef.volumeName", _volume_of_file),
     )
 )
 ROWS = (
-    Row("env", compiled((Row("[].name", required(TPL_ENV, env_name_problem), ""),))),
+    Row("env", compiled((Row("[].name", TPL_ENV.required(env_name_problem), ""),))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
-    Row("envFrom[]", _one_source(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
-    Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
-    Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
+    Row("envFrom[]", TPL_ENV_FROM.exactly_one(("configMapRef", "secretRef"), _NO_SOURCE, _SEVERAL)),
+    Row("envFrom[].prefix", TPL_ENV_FROM.valid(env_name_problem, empty=True)),
+    Row("envFrom[].configMapRef|secretRef.name", TPL_ENV_FROM.required(dns_subdomain_problem), ""),
 )
 """Fields of a container."""

@@ -14,9 +14,8 @@ from pumice.api.names import (
     label_value_problem,
     qualified_name_problem,
 )
-from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
-from pumice.webhook.rules.templates.shapes import Problem, name, one_of, refused
+from pumice.webhook.rules.templates.shapes import FieldRule, Problem, refused, stricter
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
@@ -41,7 +40,7 @@ TPL_SELECTOR = refused(
     "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
     "matchExpressions: [{key: app, operator: In}]",
 )
-TPL_LABEL_KEYS = Rule(
+TPL_LABEL_KEYS = FieldRule(
     "TPL-LABEL-KEYS",
     "matchLabelKeys and mismatchLabelKeys hold keys of labels, beside a selector, and none in both",
     "For every pod Kubernetes adds its own values of these labels to the selector.",
@@ -72,7 +71,7 @@ label_problem: Problem = _remembered(dns_label_problem)
 """Returns why a text is not a DNS label, such as the name of a volume."""
 
 
-def labels_of(rule: Rule) -> Check:
+def labels_of(rule: FieldRule) -> Check:
     """The shape of a map of labels."""
 
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
@@ -85,7 +84,7 @@ def labels_of(rule: Rule) -> Check:
     return check
 
 
-def annotations_of(rule: Rule) -> Check:
+def annotations_of(rule: FieldRule) -> Check:
     """The shape of annotations: keys and size are checked, values are free."""
 
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
@@ -134,7 +133,7 @@ _BOUNDS = ("Gt", "Lt")
 _NODE_NAME = "metadata.name"
 
 
-def label_keys(named: Rule) -> Check:
+def label_keys(named: FieldRule) -> Check:
     """The shape of objects with `matchLabelKeys`, `mismatchLabelKeys` and a selector.
 
     A key that the selector also names breaks the rule `named`. Kubernetes adds the pod's values of these labels to the
@@ -202,19 +201,19 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
 
 
 def _operator(operators: Sequence[str]) -> Check:
-    return one_of(TPL_SELECTOR, operators, problem="not a valid selector operator")
+    return TPL_SELECTOR.one_of(operators, problem="not a valid selector operator")
 
 
-def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
+def _requirements(*operators: str, values: FieldRule = TPL_SELECTOR) -> tuple[Row, ...]:
     return (
         Row("matchExpressions[]", _count),
         Row("matchExpressions[].operator", _operator(operators), ""),
-        Row("matchExpressions[].key", name(TPL_SELECTOR, key_problem), ""),
-        Row("matchExpressions[].values[]", name(values, value_problem)),
+        Row("matchExpressions[].key", TPL_SELECTOR.valid(key_problem), ""),
+        Row("matchExpressions[].values[]", values.valid(value_problem)),
     )
 
 
-def _node_term(values: Rule) -> Check:
+def _node_term(values: FieldRule) -> Check:
     return compiled(
         (
             *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),

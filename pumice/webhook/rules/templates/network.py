@@ -10,30 +10,18 @@ from pumice.api.names import (
     dns_subdomain_problem,
     port_name_problem,
 )
-from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    excludes,
-    matching,
-    name,
-    one_of,
-    present,
-    refused,
-    required,
-    unique,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused, stricter
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-TPL_DNS_POLICY = Rule(
+TPL_DNS_POLICY = FieldRule(
     "TPL-DNS-POLICY",
     "dnsPolicy is ClusterFirst, ClusterFirstWithHostNet, Default or None, and None comes with nameservers",
     "Without a nameserver no name could be resolved.",
     "dnsPolicy: None",
 )
-TPL_DNS_CONFIG = Rule(
+TPL_DNS_CONFIG = FieldRule(
     "TPL-DNS-CONFIG",
     "dnsConfig has up to 3 addresses of servers, up to 32 domains of 2048 characters, and options with names",
     "These are the limits of the resolver in every container.",
@@ -44,7 +32,7 @@ TPL_HOSTNAME = refused(
     "hostname and subdomain are DNS labels; hostnameOverride is a domain of 64 characters at most",
     "hostname: worker.example.com",
 )
-TPL_HOST_ALIAS = Rule(
+TPL_HOST_ALIAS = FieldRule(
     "TPL-HOST-ALIAS",
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
@@ -61,7 +49,7 @@ TPL_PORT_DUP = refused(
     "ports: [{name: http, containerPort: 80}, {name: http, containerPort: 81}]",
     reason="FieldValueDuplicate",
 )
-TPL_HOST_PORT = Rule(
+TPL_HOST_PORT = FieldRule(
     "TPL-HOST-PORT",
     "in the network of the node, hostPort is containerPort",
     "The container shares the node's network, so both ports are the same.",
@@ -96,7 +84,7 @@ def address_problem(text: str) -> str | None:
     return None
 
 
-def _address(rule: Rule) -> Check:
+def _address(rule: FieldRule) -> Check:
     """An IP address; an unusual notation is a warning."""
 
     def check(site: Site, found: str, field: str, _: Raw) -> None:
@@ -135,29 +123,29 @@ _DOMAIN = (
 )
 _NO_FQDN = "may not be specified when setHostnameAsFQDN is true"
 ROWS = (
-    Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
-    Row("hostnameOverride", name(TPL_HOSTNAME, dns_subdomain_problem)),
-    Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
-    Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN", _NO_FQDN)),
-    Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
-    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", words="is already the address of")),
+    Row("hostname|subdomain", TPL_HOSTNAME.valid(dns_label_problem, empty=True)),
+    Row("hostnameOverride", TPL_HOSTNAME.valid(dns_subdomain_problem)),
+    Row("hostnameOverride", TPL_HOSTNAME.at_most(64, "FieldValueTooLong", " characters")),
+    Row("hostnameOverride", TPL_HOSTNAME.excludes("setHostnameAsFQDN", _NO_FQDN)),
+    Row("hostnameOverride", TPL_HOSTNAME.excludes("hostNetwork")),
+    Row("hostAliases", TPL_DOUBTFUL.unique("ip", words="is already the address of")),
     Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
-    Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
-    Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),
+    Row("hostAliases[].hostnames[]", TPL_HOST_ALIAS.valid(dns_subdomain_problem)),
+    Row("dnsPolicy", TPL_DNS_POLICY.one_of(_POLICIES, empty=True)),
     Row("dnsPolicy", _dns_policy),
-    Row("dnsConfig.nameservers", at_most(TPL_DNS_CONFIG, 3, "FieldValueTooMany", " nameservers")),
+    Row("dnsConfig.nameservers", TPL_DNS_CONFIG.at_most(3, "FieldValueTooMany", " nameservers")),
     Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
-    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, 32, "FieldValueTooMany", " search paths")),
+    Row("dnsConfig.searches", TPL_DNS_CONFIG.at_most(32, "FieldValueTooMany", " search paths")),
     Row("dnsConfig.searches", _searches),
-    Row("dnsConfig.searches[]", matching(TPL_DNS_CONFIG, _DOMAIN, _is_search)),
-    Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
+    Row("dnsConfig.searches[]", TPL_DNS_CONFIG.matching(_DOMAIN, _is_search)),
+    Row("dnsConfig.options[].name", TPL_DNS_CONFIG.required(reason=None), ""),
 )
 """Fields of a pod's spec."""
 
 
 LARGEST_PORT = 65535
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
-_number = within(TPL_PORT, 1, LARGEST_PORT)
+_number = TPL_PORT.within(1, LARGEST_PORT)
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
@@ -241,10 +229,10 @@ def _clash(port: Raw, other: Raw) -> bool:
 
 _PORTS = compiled(
     (
-        Row("[].name", name(TPL_PORT, port_name_problem, empty=True)),
-        Row("[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
-        Row("[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
-        Row("", unique(TPL_PORT_DUP, "name")),
+        Row("[].name", TPL_PORT.valid(port_name_problem, empty=True)),
+        Row("[].containerPort", TPL_PORT.present(_number, "FieldValueRequired"), None),
+        Row("[].protocol", TPL_PORT.one_of(_PROTOCOLS, empty=True)),
+        Row("", TPL_PORT_DUP.unique("name")),
     )
 )
 CONTAINER_ROWS = (Row("ports", _PORTS), Row("ports", _in_network))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from pumice.api.quantities import format_milli
 from pumice.webhook.rules.resource_names import HUGE_PAGES, is_shared, pod_resource_problem
-from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.resources import (
     Amounts,
     Problem,
@@ -19,9 +18,10 @@ from pumice.webhook.rules.templates.resources import (
     milli,
     requirements,
 )
+from pumice.webhook.rules.templates.shapes import FieldRule, stricter
 from pumice.webhook.rules.templates.site import Raw, Site
 
-TPL_POD_RESOURCES = Rule(
+TPL_POD_RESOURCES = FieldRule(
     "TPL-POD-RESOURCES",
     "the resources of a pod as a whole are at least those of its containers",
     "The containers together would exceed the pod.",

@@ -6,20 +6,10 @@ sources silently, and pods lack their files.
 
 from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
 from pumice.webhook.rules.templates.environment import field_ref, resource_field_ref
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
-from pumice.webhook.rules.templates.shapes import (
-    excludes,
-    matching,
-    one_of,
-    one_of_two,
-    refused,
-    relative_path,
-    required,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
@@ -33,13 +23,13 @@ TPL_VOLUME_FIELD = refused(
     "a file about the pod holds one field of it, or one resource of a container",
     "downwardAPI: {items: [{path: name, fieldRef: {fieldPath: spec.nodeName}}]}",
 )
-TPL_PROJECTION = Rule(
+TPL_PROJECTION = FieldRule(
     "TPL-PROJECTION",
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
 )
-TPL_CERTIFICATES = Rule(
+TPL_CERTIFICATES = FieldRule(
     "TPL-CERTIFICATES",
     "projected trust bundles and pod certificates name a signer, a key type and a file that can be",
     "Where the cluster has these features on, Kubernetes refuses the pod otherwise.",
@@ -142,27 +132,23 @@ def _seconds(site: Site, seconds: int, field: str, _: Raw) -> None:
         site.report(TPL_PROJECTION, message, field)
 
 
-_mode = within(
-    TPL_VOLUME_FILE,
+_mode = TPL_VOLUME_FILE.within(
     0,
     0o777,
     "must be a number between 0 and 0777 (octal), both inclusive (511 in decimal)",
 )
-_required = required(TPL_VOLUME_FILE)
-_signer = matching(TPL_CERTIFICATES, "must be a signer such as example.com/signer", _is_signer)
-_own_names = matching(
-    TPL_VOLUME_FILE,
+_required = TPL_VOLUME_FILE.required()
+_signer = TPL_CERTIFICATES.matching("must be a signer such as example.com/signer", _is_signer)
+_own_names = TPL_VOLUME_FILE.matching(
     'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is reported as a step upwards
     lambda path: not path.startswith("..") or ".." in path.split("/"),
 )
 _NO_REF = "one of fieldRef and resourceFieldRef is required"
-_one_ref = one_of_two(
-    TPL_VOLUME_FIELD, "fieldRef", "resourceFieldRef", neither=_NO_REF, empty=False
-)
+_one_ref = TPL_VOLUME_FIELD.one_of_two("fieldRef", "resourceFieldRef", neither=_NO_REF, empty=False)
 _NO_NAME = "either name or signerName must be specified"
-_one_name = one_of_two(TPL_CERTIFICATES, "name", "signerName", neither=_NO_NAME, empty=False)
+_one_name = TPL_CERTIFICATES.one_of_two("name", "signerName", neither=_NO_NAME, empty=False)
 _91_DAYS = 91 * 24 * 3600
-_PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
+_PATH = (Row("", TPL_VOLUME_FILE.relative_path()), Row("", _own_names))
 _FILE = (Row("path", _required, ""), *below("path", _PATH))
 _FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
@@ -171,7 +157,7 @@ _DOWNWARD = (
     Row("items[]", _one_ref),
     Row("items[].fieldRef", field_ref(TPL_VOLUME_FIELD, _POD_FIELDS)),
     Row("items[].resourceFieldRef", resource_field_ref(TPL_VOLUME_FIELD)),
-    Row("items[].resourceFieldRef.containerName", required(TPL_VOLUME_FIELD), ""),
+    Row("items[].resourceFieldRef.containerName", TPL_VOLUME_FIELD.required(), ""),
 )
 _SOURCES = "projected.sources[]"
 ROWS = (
@@ -183,7 +169,7 @@ ROWS = (
     *below(
         _SOURCES,
         (
-            Row("configMap|secret.name", required(TPL_PROJECTION), ""),
+            Row("configMap|secret.name", TPL_PROJECTION.required(), ""),
             *below("configMap|secret", _CONFIG),
             *below("downwardAPI", _DOWNWARD),
             *below("serviceAccountToken|clusterTrustBundle", _FILE),
@@ -191,13 +177,13 @@ ROWS = (
             Row("clusterTrustBundle", _one_name),
             Row("clusterTrustBundle.name", _bundle_name),
             Row("clusterTrustBundle.signerName", _signer),
-            Row("clusterTrustBundle.labelSelector", excludes(TPL_CERTIFICATES, "name")),
+            Row("clusterTrustBundle.labelSelector", TPL_CERTIFICATES.excludes("name")),
             Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
             Row("podCertificate", _some_file),
-            Row("podCertificate.maxExpirationSeconds", within(TPL_CERTIFICATES, 3600, _91_DAYS)),
+            Row("podCertificate.maxExpirationSeconds", TPL_CERTIFICATES.within(3600, _91_DAYS)),
             *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
             Row("podCertificate.signerName", _signer, ""),
-            Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),
+            Row("podCertificate.keyType", TPL_CERTIFICATES.one_of(_KEY_TYPES), ""),
             Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
         ),
     ),

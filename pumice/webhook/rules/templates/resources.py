@@ -21,22 +21,12 @@ from pumice.webhook.rules.resource_names import (
     is_vendors,
     page_size,
 )
-from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
-    breaking,
-    name,
-    one_of,
-    one_of_two,
-    refused,
-    required,
-    unique,
-)
+from pumice.webhook.rules.templates.shapes import NOT_SET, FieldRule, refused, warned
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-TPL_RESOURCE = Rule(
+TPL_RESOURCE = FieldRule(
     "TPL-RESOURCE",
     "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
     "No node has any other resource, so the pod would never be created.",
@@ -53,13 +43,13 @@ TPL_QUANTITY = refused(
     "quantities are valid, 0 or more, and integers for counted resources",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
 )
-TPL_LIMIT = Rule(
+TPL_LIMIT = FieldRule(
     "TPL-LIMIT",
     "requests are at most the limits",
     "The request could never be granted.",
     "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
 )
-TPL_LIMIT_EQUAL = Rule(
+TPL_LIMIT_EQUAL = FieldRule(
     "TPL-LIMIT-EQUAL",
     "for huge pages and extended resources the request is the limit",
     "They cannot be overcommitted, so a container gets exactly what it requests.",
@@ -119,10 +109,10 @@ Amounts = dict[str, int]
 Written = tuple[tuple[str, str | float], ...]
 """Quantities as in the manifest, by name of the resource."""
 
-Problem = tuple[Rule, str, str]
+Problem = tuple[FieldRule, str, str]
 """The broken rule, the field, and the problem."""
 
-Judge = Callable[[str, object, bool], tuple[int, tuple[tuple[Rule, str], ...]]]
+Judge = Callable[[str, object, bool], tuple[int, tuple[tuple[FieldRule, str], ...]]]
 """Checks a resource by its name and quantity, with or without a hint at the intended name.
 
 Returns the quantity in milli-units, and the problems of quantity and name.
@@ -133,7 +123,9 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
     """A check that refuses invalid names. It has a cache: most quantities of a Job, and of similar Jobs, are equal."""
 
     @lru_cache(maxsize=4096)
-    def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[tuple[Rule, str], ...]]:
+    def judge(
+        name: str, value: object, hinted: bool
+    ) -> tuple[int, tuple[tuple[FieldRule, str], ...]]:
         amount, problems = milli(value), []
         if problem := name_problem(name, hinted):
             problems.append((TPL_RESOURCE, problem))
@@ -165,7 +157,7 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
     return judge
 
 
-def _unit_problem(name: str, value: object, amount: int) -> tuple[Rule, str] | None:
+def _unit_problem(name: str, value: object, amount: int) -> tuple[FieldRule, str] | None:
     """The rule that an amount breaks and what is wrong; None if nothing is.
 
     Args:
@@ -291,25 +283,23 @@ def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
 
 
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
-_restart = breaking(
-    TPL_RESIZE,
+_restart = TPL_RESIZE.breaking(
     "must be 'NotRequired' when pod `restartPolicy` is 'Never'",
     lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy == "Never",
 )
-_restart_of_init = breaking(
-    TPL_RESIZE,
+_restart_of_init = TPL_RESIZE.breaking(
     "must be NotRequired for an init container without restartPolicy Always",
     lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy != "Never",
 )
-_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at")
+_one_policy = TPL_RESIZE.unique("resourceName", words="has a policy already at")
 ROWS = (
     Row("resources", _resources),
-    Row("resources.claims[].request", name(TPL_CLAIM, dns_label_problem, empty=True)),
+    Row("resources.claims[].request", TPL_CLAIM.valid(dns_label_problem, empty=True)),
     Row("resources.claims", _claims),
     Row("resizePolicy", _one_policy),
-    Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
-    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, ("cpu", "memory"), empty=True)),
-    Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),
+    Row("resizePolicy[].resourceName|restartPolicy", TPL_RESIZE.required(), ""),
+    Row("resizePolicy[].resourceName", TPL_RESIZE.one_of(("cpu", "memory"), empty=True)),
+    Row("resizePolicy[].restartPolicy", TPL_RESIZE.one_of(_RESIZE_POLICIES, empty=True)),
     Row("resizePolicy[].restartPolicy", _restart),
 )
 """Fields of a container."""
@@ -318,18 +308,17 @@ INIT_ROWS = (Row("resizePolicy[].restartPolicy", _restart_of_init),)
 """Further fields of an init container that runs to completion."""
 
 _SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
-_one_source = one_of_two(
-    TPL_POD_CLAIM,
+_one_source = TPL_POD_CLAIM.one_of_two(
     *_SOURCES,
     both="at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
     empty=False,
 )
 _claim = compiled(
     (
-        Row("name", required(TPL_POD_CLAIM, dns_label_problem, reason=None), ""),
+        Row("name", TPL_POD_CLAIM.required(dns_label_problem, reason=None), ""),
         Row("", _one_source),
-        Row("|".join(_SOURCES), name(TPL_POD_CLAIM, dns_subdomain_problem)),
+        Row("|".join(_SOURCES), TPL_POD_CLAIM.valid(dns_subdomain_problem)),
     )
 )
-SPEC_ROWS = (Row("resourceClaims", unique(TPL_POD_CLAIM, "name", then=_claim)),)
+SPEC_ROWS = (Row("resourceClaims", TPL_POD_CLAIM.unique("name", then=_claim)),)
 """Fields of a pod's spec."""

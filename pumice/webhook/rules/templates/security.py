@@ -4,23 +4,8 @@ import re
 
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    breaking,
-    excludes,
-    matching,
-    name,
-    not_for,
-    one_of,
-    only_with,
-    refused,
-    relative_path,
-    required,
-    unique,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
@@ -45,14 +30,14 @@ TPL_WINDOWS = refused(
     "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
 )
-TPL_HOST_PROCESS = Rule(
+TPL_HOST_PROCESS = FieldRule(
     "TPL-HOST-PROCESS",
     "either all containers are processes of the host or none, and only in the host's network",
     "Windows cannot mix them in a pod.",
     "securityContext: {windowsOptions: {hostProcess: true}}",
     compares=True,
 )
-TPL_HOST_USERS = Rule(
+TPL_HOST_USERS = FieldRule(
     "TPL-HOST-USERS",
     "with users of its own, a pod does not share the processes or the IPC of its node",
     "Files and processes of the node would have no owner in the pod.",
@@ -64,13 +49,13 @@ TPL_POD_SECURITY = refused(
     "users and groups of a pod are from 0 to 2147483647, and its policies exist",
     "securityContext: {fsGroup: -1}",
 )
-TPL_SYSCTL = Rule(
+TPL_SYSCTL = FieldRule(
     "TPL-SYSCTL",
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
 )
-TPL_SHARE_PROCESSES = Rule(
+TPL_SHARE_PROCESSES = FieldRule(
     "TPL-SHARE-PROCESSES",
     "containers share their processes with each other or with the node, not both",
     "A container is in one process namespace only.",
@@ -208,13 +193,11 @@ def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
 
 _PROFILES = "seccompProfile|appArmorProfile"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
-_trimmed = matching(
-    TPL_PROFILE,
+_trimmed = TPL_PROFILE.matching(
     "must have no white space around it",
     lambda found: found and found == found.strip(),
 )
-_sysctl = matching(
-    TPL_SYSCTL,
+_sysctl = TPL_SYSCTL.matching(
     f"must have at most {_LONGEST_SYSCTL} characters and match regex {_SYSCTL.pattern}, as net.core.somaxconn does",
     lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
 )
@@ -222,69 +205,68 @@ _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
 _NO_CREDENTIALS = "gmsaCredentialSpec cannot be an empty string"
 _SHARED = (
     Row(_PROFILES, _localhost),
-    Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
-    Row(f"{_PROFILES}.type", one_of(TPL_PROFILE, _TYPES, empty=True)),
-    Row(f"{_PROFILES}.localhostProfile", only_with(TPL_PROFILE, "type", "Localhost")),
-    Row("seccompProfile.localhostProfile", relative_path(TPL_PROFILE)),
+    Row(f"{_PROFILES}.type", TPL_PROFILE.required(), ""),
+    Row(f"{_PROFILES}.type", TPL_PROFILE.one_of(_TYPES, empty=True)),
+    Row(f"{_PROFILES}.localhostProfile", TPL_PROFILE.only_with("type", "Localhost")),
+    Row("seccompProfile.localhostProfile", TPL_PROFILE.relative_path()),
     Row("appArmorProfile.localhostProfile", _trimmed),
-    Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
-    Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(_CREDENTIALS, required(TPL_WINDOWS, message=_NO_CREDENTIALS, reason=None)),
-    Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
-    Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
+    Row("appArmorProfile.localhostProfile", TPL_PROFILE.at_most(4095, unit=" characters")),
+    Row(f"{_CREDENTIALS}Name", TPL_WINDOWS.valid(dns_subdomain_problem)),
+    Row(_CREDENTIALS, TPL_WINDOWS.required(message=_NO_CREDENTIALS, reason=None)),
+    Row(_CREDENTIALS, TPL_WINDOWS.at_most(64 * 1024, unit=" characters")),
+    Row("windowsOptions.runAsUserName", TPL_WINDOWS.valid(_user_problem)),
 )
 CONTAINER_ROWS = below(
     _CONTEXT,
     (
         Row("", _container_context),
         Row("windowsOptions", _windows_options),
-        Row("windowsOptions", not_for(TPL_SECURITY_OS, "linux", what="windows options")),
+        Row("windowsOptions", TPL_SECURITY_OS.not_for("linux", what="windows options")),
         Row(
             "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
             "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
-            not_for(TPL_SECURITY_OS, "windows"),
+            TPL_SECURITY_OS.not_for("windows"),
         ),
-        Row("runAsUser|runAsGroup", within(TPL_SECURITY, 0, _LARGEST_ID)),
-        Row("procMount", one_of(TPL_SECURITY, ("Default", "Unmasked"))),
+        Row("runAsUser|runAsGroup", TPL_SECURITY.within(0, _LARGEST_ID)),
+        Row("procMount", TPL_SECURITY.one_of(("Default", "Unmasked"))),
         *_SHARED,
     ),
 )
 """Fields of a container."""
 
-_mount_option = breaking(
-    TPL_FEATURE,
+_mount_option = TPL_FEATURE.breaking(
     "MountOption needs the feature SELinuxMount",
     lambda _, found, _o: found == "MountOption",
 )
 _BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
-_id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
+_id = TPL_POD_SECURITY.within(0, _LARGEST_ID)
 ROWS = (
     *below(
         _CONTEXT,
         (
-            Row("windowsOptions", not_for(TPL_OS, "linux", what="windows options")),
+            Row("windowsOptions", TPL_OS.not_for("linux", what="windows options")),
             Row(
                 "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
                 "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
-                not_for(TPL_OS, "windows"),
+                TPL_OS.not_for("windows"),
             ),
-            Row("sysctls", not_for(TPL_OS, "windows", empty=True)),
+            Row("sysctls", TPL_OS.not_for("windows", empty=True)),
             Row("fsGroup|runAsGroup|runAsUser", _id),
             Row("supplementalGroups[]", _id),
-            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, ("Always", "OnRootMismatch"))),
-            Row("seLinuxChangePolicy", one_of(TPL_POD_SECURITY, ("MountOption", "Recursive"))),
+            Row("fsGroupChangePolicy", TPL_POD_SECURITY.one_of(("Always", "OnRootMismatch"))),
+            Row("seLinuxChangePolicy", TPL_POD_SECURITY.one_of(("MountOption", "Recursive"))),
             Row("seLinuxChangePolicy", _mount_option),
-            Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
+            Row("supplementalGroupsPolicy", TPL_POD_SECURITY.one_of(("Merge", "Strict"))),
             *_SHARED,
-            Row("sysctls", unique(TPL_SYSCTL, "name")),
+            Row("sysctls", TPL_SYSCTL.unique("name")),
             Row("sysctls[].name", _sysctl, ""),
             Row("sysctls[].name", _namespace),
         ),
     ),
-    Row("os.name", one_of(TPL_OS, ("linux", "windows")), ""),
-    Row("hostUsers|shareProcessNamespace", not_for(TPL_OS, "windows")),
-    Row("hostPID|hostIPC", not_for(TPL_OS, "windows", empty=True)),
+    Row("os.name", TPL_OS.one_of(("linux", "windows")), ""),
+    Row("hostUsers|shareProcessNamespace", TPL_OS.not_for("windows")),
+    Row("hostPID|hostIPC", TPL_OS.not_for("windows", empty=True)),
     Row("hostPID|hostIPC|hostNetwork", _host_users),
-    Row("shareProcessNamespace", excludes(TPL_SHARE_PROCESSES, "hostPID", _BOTH_PROCESSES)),
+    Row("shareProcessNamespace", TPL_SHARE_PROCESSES.excludes("hostPID", _BOTH_PROCESSES)),
 )
 """Fields of a pod's spec."""

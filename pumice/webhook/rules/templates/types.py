@@ -22,11 +22,11 @@ import msgspec
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
-from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
+from pumice.webhook.rules.templates.shapes import FieldRule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
 
-TPL_TYPE = Rule(
+TPL_TYPE = FieldRule(
     "TPL-TYPE",
     "fields of a pod template have the type that Kubernetes gives them",
     "The API server cannot decode a pod with a string in place of an integer, or a list in place of an object.",

@@ -9,26 +9,10 @@ import re
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import claim_templates, projections
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    matching,
-    name,
-    needs,
-    one_of,
-    one_of_two,
-    present,
-    refused,
-    relative_path,
-    remark,
-    required,
-    unique,
-    within,
-    without_backsteps,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
@@ -37,14 +21,14 @@ TPL_VOLUME = refused(
     "a volume has a DNS label for a name",
     "volumes: [{name: My_Data, emptyDir: {}}]",
 )
-TPL_VOLUME_DUP = Rule(
+TPL_VOLUME_DUP = FieldRule(
     "TPL-VOLUME-DUP",
     "no two volumes of a pod have the same name",
     "Kubernetes could not tell which of them to mount.",
     "volumes: [{name: data, emptyDir: {}}, {name: data, emptyDir: {}}]",
     reason="FieldValueDuplicate",
 )
-TPL_VOLUME_SOURCES = Rule(
+TPL_VOLUME_SOURCES = FieldRule(
     "TPL-VOLUME-SOURCES",
     "a volume has one source",
     "Kubernetes could not tell which of them to use.",
@@ -145,20 +129,19 @@ def _disk_uri(site: Site, uri: str, field: str, source: Raw) -> None:
         site.report(TPL_VOLUME_SOURCE, message, field)
 
 
-_need = required(TPL_VOLUME_SOURCE, reason=None)
-_byte = within(TPL_VOLUME_SOURCE, 0, 255)
-_driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
-_absolute = matching(
-    TPL_VOLUME_SOURCE, "must be an absolute path", lambda path: path.startswith("/"), empty=True
+_need = TPL_VOLUME_SOURCE.required(reason=None)
+_byte = TPL_VOLUME_SOURCE.within(0, 255)
+_driver = TPL_VOLUME_SOURCE.valid(lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
+_absolute = TPL_VOLUME_SOURCE.matching(
+    "must be an absolute path", lambda path: path.startswith("/"), empty=True
 )
-_label = name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True)
-_registry = matching(
-    TPL_VOLUME_SOURCE,
+_label = TPL_VOLUME_SOURCE.valid(dns_label_problem, empty=True)
+_registry = TPL_VOLUME_SOURCE.matching(
     "must be HOST:PORT, or several with commas between them",
     lambda found: all(map(_HOST_PORT.fullmatch, found.split(","))),
     empty=True,
 )
-_dataset = matching(TPL_VOLUME_SOURCE, 'must not contain "/"', lambda found: "/" not in found)
+_dataset = TPL_VOLUME_SOURCE.matching('must not contain "/"', lambda found: "/" not in found)
 _TARGET = "must be valid format starting with iqn, eui, or naa"
 _NO_IMAGE = "must name an image, found none"
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -187,50 +170,50 @@ _NEEDS = (
 )
 _SOURCE_ROWS = (
     *projections.ROWS,
-    Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
+    Row("storageos.volumeName", TPL_VOLUME_SOURCE.required(), ""),
     Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _absolute),
     Row("emptyDir.sizeLimit", _size_limit),
-    Row("hostPath.path", required(TPL_VOLUME_SOURCE), ""),
-    Row("hostPath.path", without_backsteps(TPL_VOLUME_SOURCE)),
-    Row("hostPath.type", one_of(TPL_VOLUME_SOURCE, _HOST_PATHS)),
-    Row("image.reference", required(TPL_VOLUME_IMAGE, message=_NO_IMAGE, reason=None), ""),
-    Row("image.pullPolicy", one_of(TPL_VOLUME_SOURCE, _PULL_POLICIES, empty=True)),
-    Row("csi.driver", required(TPL_VOLUME_SOURCE), ""),
-    Row("csi.driver", at_most(TPL_VOLUME_SOURCE, 63, "FieldValueTooLong", " characters")),
+    Row("hostPath.path", TPL_VOLUME_SOURCE.required(), ""),
+    Row("hostPath.path", TPL_VOLUME_SOURCE.without_backsteps()),
+    Row("hostPath.type", TPL_VOLUME_SOURCE.one_of(_HOST_PATHS)),
+    Row("image.reference", TPL_VOLUME_IMAGE.required(message=_NO_IMAGE, reason=None), ""),
+    Row("image.pullPolicy", TPL_VOLUME_SOURCE.one_of(_PULL_POLICIES, empty=True)),
+    Row("csi.driver", TPL_VOLUME_SOURCE.required(), ""),
+    Row("csi.driver", TPL_VOLUME_SOURCE.at_most(63, "FieldValueTooLong", " characters")),
     Row("csi.driver", _driver),
-    Row("csi.nodePublishSecretRef.name", required(TPL_VOLUME_SOURCE, dns_subdomain_problem), ""),
-    Row("ephemeral.volumeClaimTemplate", present(TPL_VOLUME_SOURCE, claim_templates.CLAIM), None),
-    *(Row(path, remark(TPL_DEPRECATED, f"{way} instead")) for path, way in _REPLACED.items()),
+    Row("csi.nodePublishSecretRef.name", TPL_VOLUME_SOURCE.required(dns_subdomain_problem), ""),
+    Row("ephemeral.volumeClaimTemplate", TPL_VOLUME_SOURCE.present(claim_templates.CLAIM), None),
+    *(Row(path, TPL_DEPRECATED.breaking(f"{way} instead")) for path, way in _REPLACED.items()),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
-    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, ("None", "ReadOnly", "ReadWrite"))),
-    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, ("Dedicated", "Managed", "Shared"))),
+    Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of(("None", "ReadOnly", "ReadWrite"))),
+    Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of(("Dedicated", "Managed", "Shared"))),
     Row("azureDisk.diskURI", _disk_uri),
-    Row("fc", one_of_two(TPL_VOLUME_SOURCE, "targetWWNs", "wwids")),
-    Row("fc.targetWWNs", needs(TPL_VOLUME_SOURCE, "lun")),
+    Row("fc", TPL_VOLUME_SOURCE.one_of_two("targetWWNs", "wwids")),
+    Row("fc.targetWWNs", TPL_VOLUME_SOURCE.needs("lun")),
     Row("fc.lun", _lun),
     Row("flexVolume.options", _options),
-    Row("flocker", one_of_two(TPL_VOLUME_SOURCE, "datasetName", "datasetUUID")),
+    Row("flocker", TPL_VOLUME_SOURCE.one_of_two("datasetName", "datasetUUID")),
     Row("flocker.datasetName", _dataset),
-    Row("gitRepo.directory", relative_path(TPL_VOLUME_SOURCE)),
+    Row("gitRepo.directory", TPL_VOLUME_SOURCE.relative_path()),
     Row("iscsi", _initiator),
-    Row("iscsi.iqn", matching(TPL_VOLUME_SOURCE, _TARGET, _is_target, empty=True)),
-    Row("iscsi.initiatorName", matching(TPL_VOLUME_SOURCE, _TARGET, _is_target)),
+    Row("iscsi.iqn", TPL_VOLUME_SOURCE.matching(_TARGET, _is_target, empty=True)),
+    Row("iscsi.initiatorName", TPL_VOLUME_SOURCE.matching(_TARGET, _is_target)),
     Row("iscsi.lun", _byte),
-    Row("iscsi.chapAuthDiscovery|chapAuthSession", needs(TPL_VOLUME_SOURCE, "secretRef")),
+    Row("iscsi.chapAuthDiscovery|chapAuthSession", TPL_VOLUME_SOURCE.needs("secretRef")),
     Row("quobyte.registry", _registry),
-    Row("quobyte.tenant", at_most(TPL_VOLUME_SOURCE, 64, unit=" characters")),
+    Row("quobyte.tenant", TPL_VOLUME_SOURCE.at_most(64, unit=" characters")),
 )
 _SOURCES = frozenset(
     source for row in _SOURCE_ROWS for source in row.path.partition(".")[0].split("|")
 )
 _VOLUME = compiled(
     (
-        Row("name", required(TPL_VOLUME, label_problem, reason=None), ""),
+        Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
         *_SOURCE_ROWS,
         Row("", _one_source),
     )
 )
-VOLUMES = unique(TPL_VOLUME_DUP, "name", then=_VOLUME)
+VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
 """Checks `volumes` of a pod's spec."""
