@@ -92,11 +92,6 @@ class AdmissionView(ABC):
     def knows(self, kind: Kind) -> bool:
         """True if an object of this kind that is missing here does not exist."""
 
-    @property
-    def complete(self) -> bool:
-        """True if a queue that is missing here does not exist; otherwise it is unknown."""
-        return self.knows(QUEUE)
-
     def queue(self, name: str) -> Queue | None:
         """A queue, or None if it does not exist."""
         return self.get(QUEUE, name)
