@@ -133,7 +133,7 @@ class _EndpointReviewer:
     old: Manifest | None
 
     def ask(self, manifest: Manifest, *, mutating: bool) -> Case:
-        """The result of the mutating or of the validating endpoint; None if it is not called."""
+        """The result of the mutating or of the validating endpoint; an empty one if it is not called."""
         request = _request(self.kind, self.operation, readable(manifest), self.old)
         for each in REGISTRATIONS:
             is_ours = each.kind == self.kind and each.mutating == mutating
