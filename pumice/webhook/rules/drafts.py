@@ -16,7 +16,7 @@ from pumice.api.queues import QueueSpec
 
 
 class _Owned(msgspec.Struct, frozen=True):
-    spec: dict[str, dict[str, msgspec.Raw]] | None = msgspec.field(default=None, name="f:spec")
+    spec: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:spec")
 
 
 _owned = msgspec.json.Decoder(_Owned)
