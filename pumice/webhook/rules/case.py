@@ -142,7 +142,7 @@ class Case(msgspec.Struct, eq=False):
         if excess is not None:
             self.excesses[rule.code, path] = excess
         found = FieldError(path, message, rule.code, reason or rule.reason)
-        return self.add(found, rule.level, stricter=stricter)
+        return self.add(found, rule.level, stricter=stricter or rule.stricter)
 
     def add(self, found: FieldError, level: Level, *, stricter: bool = False) -> bool:
         """Report a problem that was found without a case; returns whether the object is refused for it.

@@ -37,7 +37,7 @@ RULES: tuple[Rule, ...] = (
 
 def _pod_templates(case: Case, job: Job) -> None:
     # Namespaces with levels of their own report other problems, so a template may be valid in one and not in another.
-    known = case.known if case.levels is case.settings.cluster_levels else None
+    known = case.known if case.levels is case.settings.rules else None
     for index, task in enumerate(job.tasks):
         template = without_plain(task.template or {})
         key = known.key(template) if known is not None else b""
