@@ -205,10 +205,8 @@ def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
             yield rule, f"limits.{resource}", f"{message} ({requested})"
         else:
             relation = "less than or equal to" if shared else "equal to"
-            message = (
-                f"must be {relation} {resource} limit of {format_milli(limit)}, found {requested}"
-            )
-            yield rule, f"requests.{resource}", message
+            most = f"{resource} limit of {format_milli(limit)}"
+            yield rule, f"requests.{resource}", f"must be {relation} {most}, found {requested}"
     names = (*limits, *requests)
     has_others = "cpu" in names or "memory" in names
     if not has_others and any(each.startswith(HUGE_PAGES) for each in names):
