@@ -14,27 +14,20 @@ from typing import TypeVar
 import msgspec
 from prometheus_client import Counter
 
-from pumice.api import reviews
 from pumice.api.kinds import QUEUE
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
-from pumice.webhook.answers import Answer
+from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
 from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
 from pumice.webhook.rules.queues.tree import Q_PARENT_MISSING
 from pumice.webhook.rules.references import JOB, POD_GROUP
+from pumice.webhook.server.metrics import ServerMetrics
 
-__all__ = [
-    "LiveOwners",
-    "LiveQueues",
-    "late",
-    "needs_above",
-    "needs_owners",
-    "needs_queues",
-]
+__all__ = ["LiveLookup", "late", "needs_above", "needs_owners", "needs_queues"]
 
 logger = logging.getLogger(__name__)
 
@@ -78,35 +71,47 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
         "decided; try again"
     )
     return msgspec.structs.replace(
-        answer,
-        body=reviews.encode(answer.uid, reviews.errored(504, message, reason="Timeout")),
-        outcome="errored",
-        codes=(),
-        warned=(),
-        tolerated=(),
-        status=504,
-        problem=message,
+        malformed(answer.uid, 504, message, "Timeout", shown=True),
+        operation=answer.operation,
+        namespace=answer.namespace,
+        name=answer.name,
     )
 
 
-class _Live:
+class LiveLookup:
     """Reads from the API server, and counts the results; objects that cannot be read count as missing."""
 
-    def __init__(self, client: Client, looks: Counter) -> None:
+    def __init__(self, client: Client, metrics: ServerMetrics) -> None:
         self._client = client
-        self._looks = looks
+        self._metrics = metrics
 
-    @asynccontextmanager
-    async def _within(self, seconds: float, what: str) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(seconds):
-                yield
-        except TimeoutError:
-            self._looks.labels("failed").inc()
-            logger.warning("looking for %s took more than %.1f s", what, seconds)
-            raise
+    async def queues(
+        self, names: tuple[str, ...], seconds: float, *, above: bool = False
+    ) -> list[Queue]:
+        """Those of the named queues that exist; with `above` also the queues above them.
 
-    async def _get(self, key: OwnerKey, type_: type[T]) -> T | None:
+        Raises:
+            TimeoutError: The API server did not answer in time.
+        """
+        looks = self._metrics.lookups
+        async with _within(seconds, f"queues {', '.join(names)}", looks):
+            if above:  # which queues are above these is not known yet
+                return await self._list(names)
+            each = [self._get((QUEUE, "", name), Queue, looks) for name in names]
+            return [queue for queue in await asyncio.gather(*each) if queue is not None]
+
+    async def owners(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
+        """Those of the owners of pods that exist.
+
+        Raises:
+            TimeoutError: The API server did not answer in time.
+        """
+        looks = self._metrics.owner_lookups
+        async with _within(seconds, "the owner of a pod", looks):
+            found = {key: await self._get(key, OWNERS[key[0]], looks) for key in keys}
+        return {key: owner for key, owner in found.items() if owner is not None}
+
+    async def _get(self, key: OwnerKey, type_: type[T], looks: Counter) -> T | None:
         kind, namespace, name = key
         result, found = "found", None
         try:
@@ -117,26 +122,8 @@ class _Live:
             result = "failed"
             what = f"{kind.kind} {namespace}/{name}" if namespace else f"queue {name}"
             logger.warning("looking for %s: %s", what, error)
-        self._looks.labels(result).inc()
+        looks.labels(result).inc()
         return found
-
-
-class LiveQueues(_Live):
-    """Reads queues from the API server."""
-
-    async def find(
-        self, names: tuple[str, ...], seconds: float, *, above: bool = False
-    ) -> list[Queue]:
-        """Those of the named queues that exist; with `above` also the queues above them.
-
-        Raises:
-            TimeoutError: The API server did not answer in time.
-        """
-        async with self._within(seconds, f"queues {', '.join(names)}"):
-            if above:  # which queues are above these is not known yet
-                return await self._list(names)
-            looks = [self._get((QUEUE, "", name), Queue) for name in names]
-            return [queue for queue in await asyncio.gather(*looks) if queue is not None]
 
     async def _list(self, names: tuple[str, ...]) -> list[Queue]:
         found: list[Queue] = []
@@ -147,19 +134,16 @@ class LiveQueues(_Live):
             result = "found" if any(each.metadata.name in names for each in found) else "missing"
         except (ApiError, ValueError) as error:
             logger.warning("looking for queue %s: %s", ", ".join(names), error)
-        self._looks.labels(result).inc()
+        self._metrics.lookups.labels(result).inc()
         return found
 
 
-class LiveOwners(_Live):
-    """Reads owners of pods from the API server."""
-
-    async def find(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
-        """Those of the owners that exist.
-
-        Raises:
-            TimeoutError: The API server did not answer in time.
-        """
-        async with self._within(seconds, "the owner of a pod"):
-            found = {key: await self._get(key, OWNERS[key[0]]) for key in keys}
-        return {key: owner for key, owner in found.items() if owner is not None}
+@asynccontextmanager
+async def _within(seconds: float, what: str, looks: Counter) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        looks.labels("failed").inc()
+        logger.warning("looking for %s took more than %.1f s", what, seconds)
+        raise

@@ -21,7 +21,7 @@ from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
-from pumice.webhook.server.lookup import LiveOwners, LiveQueues
+from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
@@ -37,16 +37,14 @@ class StateSource:
     Attributes:
         view: The objects.
         metrics: Metrics of the webhook.
-        queues: Finds queues that the view lacks; None without an API server.
-        owners: The same for owners of pods.
+        lookup: Finds objects that the view lacks; None without an API server.
         caches: Watch caches that keep the view current.
         checks: Readiness checks before reviews are answered from the view, by name.
     """
 
     view: AdmissionView
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
-    queues: LiveQueues | None = None
-    owners: LiveOwners | None = None
+    lookup: LiveLookup | None = None
     caches: tuple[WatchCache[Any], ...] = ()
     checks: Mapping[str, Check] = field(default_factory=dict)
 
@@ -59,8 +57,7 @@ class StateSource:
         return cls(
             view,
             metrics,
-            LiveQueues(client, metrics.lookups),
-            LiveOwners(client, metrics.owner_lookups),
+            LiveLookup(client, metrics),
             view.caches,
             {"caches": lambda: view.problem},
         )
@@ -121,7 +118,7 @@ class WebhookWorker:
         self._groups = GroupsFile(conf, use, self.metrics, clock=clock) if conf else None
         self._probes = _probes(source, certificates, self._groups)
         self.listener = Listener(
-            Reviews(judging, self.metrics, settings, source.queues, source.owners),
+            Reviews(judging, self.metrics, settings, source.lookup),
             self._probes,
             tuple(ENDPOINTS if paths is None else paths),
             settings,

@@ -21,7 +21,7 @@ from pumice.webhook.server import (
     Listener,
     ServerSettings,
 )
-from pumice.webhook.server.lookup import LiveQueues
+from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.settings import AdmissionSettings
@@ -148,13 +148,13 @@ async def test_a_rule_that_raises_refuses_and_is_reported_once(
     assert capsys.readouterr().out.count("a rule raised") == 1
 
 
-class Clueless(LiveQueues):
+class Clueless(LiveLookup):
     """A lookup that does not do what lookups do."""
 
     def __init__(self) -> None:
         """Create it without an API server."""
 
-    async def find(
+    async def queues(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
         raise RuntimeError(f"no idea of {names} in {seconds > 0}")
