@@ -134,7 +134,6 @@ def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
 
 
 def _match(site: Site, key: str, value: str, field: Raw | None) -> None:
-    """Compare a profile in an annotation with that in a field."""
     kind = field.get("type", "") if field else ""
     if field and kind in ("Localhost", *_KINDS.values()) and not _agrees(value, field):
         message = f"profiles in annotation and field must match, found {quoted(value)} here and type {kind} in the field"

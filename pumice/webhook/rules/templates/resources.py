@@ -106,9 +106,6 @@ _MOST_BINARY = _MOST_COUNTED * MILLI
 Amounts = dict[str, int]
 """Quantities in milli-units by name of the resource."""
 
-Written = tuple[tuple[str, str | float], ...]
-"""Quantities as in the manifest, by name of the resource."""
-
 Problem = tuple[FieldRule, str, str]
 """The broken rule, the field, and the problem."""
 
@@ -222,7 +219,7 @@ def requirements(
 
 
 @lru_cache(maxsize=1024)
-def are_plain(limits: Written, requests: Written) -> bool:
+def are_plain(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
     """True if limits and requests of a container have no problems and all resource names are known.
 
     Raises:
