@@ -263,7 +263,7 @@ async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
     """The objects that determine positions and reasons; nothing is read if no Job waits."""
-    from pumice.cli.live.story import is_waiting
+    from pumice.cli.live.job_sentence import is_waiting
 
     if not any(is_waiting(job) for job in jobs):
         return None

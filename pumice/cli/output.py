@@ -78,17 +78,26 @@ def write_json(value: Any) -> None:
     write_document(_indented(value))
 
 
-def write_json_list(values: Iterable[Any]) -> None:
+def write_json_list(values: Iterable[Any], *, header: Mapping[str, Any] | None = None) -> None:
     """Print a list as JSON, indented, in the form of `write_json`.
 
     Each entry is encoded and written before the next one is taken, so memory does not depend on their number.
+
+    Args:
+        values: The entries.
+        header: Fields of an object that has the list as its last field, `items`; None for the list alone.
     """
-    is_empty = True
+    opening, line, closing = "[", "\n", "]"
+    if header is not None:
+        fields = _indented(header).removesuffix("\n}")
+        opening, line, closing = f'{fields},\n  "items": [', "\n  ", "]\n}"
+    sys.stdout.write(opening)
+    separator = ""
     for value in values:
-        entry = _indented(value).replace("\n", "\n  ")
-        sys.stdout.write(f"{'[' if is_empty else ','}\n  {entry}")
-        is_empty = False
-    write_document("[]" if is_empty else "\n]")
+        entry = _indented(value).replace("\n", f"{line}  ")
+        sys.stdout.write(f"{separator}{line}  {entry}")
+        separator = ","
+    write_document(f"{line if separator else ''}{closing}")
 
 
 def _indented(value: Any) -> str:

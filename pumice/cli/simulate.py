@@ -1,5 +1,6 @@
 """`pumice simulate`: scheduling cycles over manifests."""
 
+import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +10,7 @@ import typer
 
 from pumice.api.fields import plain
 from pumice.api.kinds import JOB
+from pumice.api.meta import parse_time
 from pumice.cli import exits
 from pumice.cli.files.configuration import read_config
 from pumice.cli.files.manifests import named, read
@@ -26,6 +28,9 @@ _NO_NODES = (
     "no Nodes are given, so no pod is placed: add them to --state, for example "
     "`kubectl get nodes -o json | pumice simulate --state job.yaml --state -`"
 )
+
+_YEAR_9999 = 253_370_764_800.0
+"""Start of the last year that RFC 3339 can write; cycles after the last accepted time need room."""
 
 EXAMPLES = (
     "pumice simulate --state nodes.yaml --state job.yaml",
@@ -88,11 +93,10 @@ def simulate(
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
-    from pumice.cli.simulation.moments import read_moment
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 
-    moment = read_moment(at) if at is not None else None
+    moment = _read_moment(at) if at is not None else None
     scheduling = read_config(config)
     given = SimulationInput.of(named(read(state)))
     if not given.objects.nodes:
@@ -108,6 +112,25 @@ def simulate(
     else:
         _write_text(run, results, explain)
     exits.finish(exits.REFUSED if run.simulation.pending or given.refused else exits.FINE)
+
+
+def _read_moment(text: str) -> float:
+    """Read a time: RFC 3339, or UNIX seconds.
+
+    Raises:
+        UserError: The text is neither, or the time is before 1970 or after 9998.
+    """
+    moment = parse_time(text)
+    if moment is None:
+        try:
+            moment = float(text)
+        except ValueError:
+            moment = math.nan
+    if not 0 <= moment < _YEAR_9999:
+        raise exits.UserError(
+            f"--at {text!r}: expected a time such as 2026-01-31T12:00:00Z, or UNIX seconds"
+        )
+    return moment
 
 
 def _cycle(run: "_SimulateRun", number: int, start: float, timings: bool) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def webhook(
     that were read before stay in effect; --check-config checks it in advance.
     """
     with lean.importing():
-        from pumice.cli.processes import admission_server, serving, volcano_flags
+        from pumice.cli.processes import admission_server, volcano_flags, webhook_certificates
 
     if volcano_flags.asks_for_version(context.args):
         write(f"pumice {__version__}")
@@ -156,7 +156,7 @@ def webhook(
         listening=admission_server.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf or None,
         view=admission_server.read_state(state),
-        names=serving.named(service, namespace, secret, url),
+        names=webhook_certificates.named(service, namespace, secret, url),
     )
     if check_config:
         answering.check()

@@ -30,9 +30,8 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.rules.case import Case, EnoughError
+from pumice.webhook.rules.case import Case, EnoughError, KnownTemplates
 from pumice.webhook.rules.jobs.plugins import annotating
-from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.type_problems import brought_type_problems, trusted, without

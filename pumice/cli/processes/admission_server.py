@@ -8,8 +8,13 @@ from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.exits import UserError
 from pumice.cli.files import checking, manifests
 from pumice.cli.processes.components import connected, in_cluster, require_port
-from pumice.cli.processes.serving import CertificateNames, compared, from_files, of_our_own
 from pumice.cli.processes.volcano_flags import settings_among
+from pumice.cli.processes.webhook_certificates import (
+    CertificateNames,
+    compared,
+    from_files,
+    of_our_own,
+)
 from pumice.cluster.child_process import in_child_process
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings

@@ -26,12 +26,8 @@ class CachedView(AdmissionView):
     """A view on watch caches, which may lag behind the API server.
 
     Attributes:
-        complete: Whether a missing queue does not exist: true, because the server reads missing queues from the API
-            server.
         caches: The caches, to be run.
     """
-
-    complete = True
 
     def __init__(self, client: Client) -> None:
         """Describe a view; nothing is read before the caches run."""
@@ -61,7 +57,9 @@ class CachedView(AdmissionView):
         return [*self._by_kind[kind].values()]
 
     def knows(self, kind: Kind) -> bool:
-        """True if an object of this kind that is missing here does not exist."""
+        """True if an object of this kind that is missing here does not exist; the server itself looks up missing queues."""
+        if kind == QUEUE:
+            return True
         cache = self._by_kind.get(kind)
         # A kind whose CRD is not installed, or not any more, has no version to follow.
         return cache is not None and cache.synced.is_set() and bool(cache.resource_version)

@@ -92,14 +92,16 @@ def test_json_is_escaped(kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatc
     assert json.loads(stdout.getvalue()) == {HOSTILE: "\U000e0001"}
 
 
-@given(st.lists(st.recursive(st.text(), st.lists)))
-def test_a_list_written_entry_by_entry_has_the_same_form(values: list[object]) -> None:
+@given(st.lists(st.recursive(st.text(), st.lists)), st.sampled_from([None, {"kind": "List"}]))
+def test_a_list_written_entry_by_entry_has_the_same_form(
+    values: list[object], header: dict[str, str] | None
+) -> None:
     stdout = sys.stdout
     try:
         whole = sys.stdout = io.StringIO()
-        write_json(values)
+        write_json(values if header is None else header | {"items": values})
         parts = sys.stdout = io.StringIO()
-        write_json_list(iter(values))
+        write_json_list(iter(values), header=header)
     finally:
         sys.stdout = stdout
     assert parts.getvalue() == whole.getvalue()

@@ -176,7 +176,7 @@ def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None 
     added.
     """
     if any(not task.name for task in job.tasks):
-        job = normal(case, job)
+        job = normal(case.sibling(), job)
     strict = case.settings.strict_upstream
     try:
         wanted = plugins.job_annotations(job, case.plugins, strict_upstream=strict)

@@ -9,7 +9,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.plugins import PluginError
-from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestError, Wired, place
+from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestError, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
@@ -72,20 +72,29 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
         return
     found = place(pod)
     if found is None or found.index is None:
-        owner = "one that has no index" if found else "one that none of these controllers made"
-        message = f"names plugins for a pod of an Indexed Job, a JobSet or a LeaderWorkerSet, and this is {owner}"
+        this = "one that has no index" if found else "one that none of these controllers made"
+        message = f"names plugins for a pod of an Indexed Job, a JobSet or a LeaderWorkerSet, and this is {this}"
         case.report(POD_PLUGINS_OWNER, _PATH, message)
         return
+    key = found.kind, namespace, found.owner
+    owner, wirings = case.owner(key), _wirings(case)
     try:
-        wired = _wired(case, found, namespace)
-        if wired is None:
+        wired = wirings.find(owner, found) if owner is not None else None
+        if wired is not None:
+            for error in wired.errors:
+                case.report(POD_PLUGINS_FORM, _PATH, error)
+            if not case.errors:
+                _change(case.patch, "", pod, wirings.pod(wired, found, pod))
             return
-        for error in wired.errors:
-            case.report(POD_PLUGINS_FORM, _PATH, error)
-        if not case.errors:
-            _change(case.patch, "", pod, _wirings(case).pod(wired, found, pod))
     except (RequestError, PluginError) as error:
         case.report(POD_PLUGINS_FORM, _PATH, str(error))
+        return
+    what = f'{found.kind.kind} "{found.owner}"'
+    message = f"cannot be wired: there is no {what}, which has the number of pods"
+    if owner is not None:
+        case.missing_owners.append(key)  # it may have changed a moment ago
+        message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"
+    case.report(POD_PLUGINS_UNKNOWN, _PATH, message)
 
 
 def foreign_owner(case: Case, owner: Owner) -> None:
@@ -114,27 +123,6 @@ def volcano_template(case: Case, path: str, template: Raw) -> None:
 
 def _wirings(case: Case) -> NativeWirings:
     return case.wirings or NativeWirings(case.plugins, max_pods=case.settings.max_pods_per_job)
-
-
-def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
-    """The unit of a pod; a missing owner is reported.
-
-    Raises:
-        RequestError: An annotation of the owner is invalid.
-    """
-    key = found.kind, namespace, found.owner
-    owner = case.owner(key)
-    wired = _wirings(case).find(owner, found) if owner is not None else None
-    if wired is not None:
-        return wired
-    what = f'{found.kind.kind} "{found.owner}"'
-    if owner is None:
-        message = f"cannot be wired: there is no {what}, which has the number of pods"
-    else:
-        case.missing_owners.append(key)  # it may have changed a moment ago
-        message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"
-    case.report(POD_PLUGINS_UNKNOWN, _PATH, message)
-    return None
 
 
 def _described(found: NativePlace) -> str:

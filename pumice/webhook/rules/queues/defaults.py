@@ -13,6 +13,7 @@ from pumice.webhook.rules.queues.hierarchy import rooted
 from pumice.webhook.rules.rule import warned
 
 DEFAULT_WEIGHT = 1
+_DEFAULTED = QueueSpec(reclaimable=True, weight=DEFAULT_WEIGHT)
 
 Q_ZERO = warned(
     "Q-ZERO",
@@ -34,14 +35,11 @@ def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None)
         patch.set(f"{annotations}/{escape(keys.HIERARCHY_WEIGHTS)}", f"1/{weights}")
     if queue.spec is None:
         patch.missing("/spec")
-    spec = queue.spec or _NO_SPEC
-    stored = None if old is None else old.spec or _NO_SPEC
-    if spec.reclaimable is None and (stored is None or stored.reclaimable is not None):
+    spec = queue.spec or QueueSpec()
+    stored = _DEFAULTED if old is None else old.spec or QueueSpec()
+    if spec.reclaimable is None and stored.reclaimable is not None:
         patch.set("/spec/reclaimable", True)
-    if not spec.weight and (stored is None or stored.weight):
+    if not spec.weight and stored.weight:
         patch.set("/spec/weight", DEFAULT_WEIGHT)
         if spec.weight == 0:
             case.report(Q_ZERO, "spec.weight", f"0 counts as not set and becomes {DEFAULT_WEIGHT}")
-
-
-_NO_SPEC = QueueSpec()

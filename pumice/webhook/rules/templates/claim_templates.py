@@ -54,8 +54,7 @@ def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
 def _group(site: Site, group: str, field: str, source: Raw) -> None:
     kind = source.get("kind")
     if group:
-        if problem := dns_subdomain_problem(group):
-            site.report(TPL_CLAIM_TEMPLATE, problem, field)
+        _subdomain(site, group, field, source)
     elif kind and kind != "PersistentVolumeClaim":
         site.report(TPL_CLAIM_TEMPLATE, f"must be set for a {kind}, found none", field)
 
@@ -70,26 +69,22 @@ _some_modes = TPL_CLAIM_TEMPLATE.required(
 )
 _DATA = "dataSource|dataSourceRef"
 _SPEC = compiled(
-    (
-        Row("accessModes", _some_modes, ()),
-        Row("accessModes[]", TPL_CLAIM_TEMPLATE.one_of(_ACCESS_MODES)),
-        Row("accessModes", _one_mode),
-        Row("resources", _storage, {}),
-        Row("storageClassName|volumeAttributesClassName", _subdomain),
-        Row("volumeMode", TPL_CLAIM_TEMPLATE.one_of(("Block", "Filesystem"))),
-        Row("selector", LABEL_SELECTOR),
-        Row(f"{_DATA}.name|kind", TPL_CLAIM_TEMPLATE.required(), ""),
-        Row(f"{_DATA}.apiGroup", _group, ""),
-        Row(f"{_DATA}.namespace", TPL_CLAIM_TEMPLATE.valid(dns_label_problem, empty=True)),
-        Row("dataSource", _old_source),
-    )
+    Row("accessModes", _some_modes, ()),
+    Row("accessModes[]", TPL_CLAIM_TEMPLATE.one_of(*_ACCESS_MODES)),
+    Row("accessModes", _one_mode),
+    Row("resources", _storage, {}),
+    Row("storageClassName|volumeAttributesClassName", _subdomain),
+    Row("volumeMode", TPL_CLAIM_TEMPLATE.one_of("Block", "Filesystem")),
+    Row("selector", LABEL_SELECTOR),
+    Row(f"{_DATA}.name|kind", TPL_CLAIM_TEMPLATE.required(), ""),
+    Row(f"{_DATA}.apiGroup", _group, ""),
+    Row(f"{_DATA}.namespace", TPL_CLAIM_TEMPLATE.valid(dns_label_problem, empty=True)),
+    Row("dataSource", _old_source),
 )
 CLAIM = compiled(
-    (
-        Row("metadata", _metadata),
-        Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
-        Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
-        Row("spec", _SPEC, {}),
-    )
+    Row("metadata", _metadata),
+    Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
+    Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
+    Row("spec", _SPEC, {}),
 )
 """Checks a template of claims."""

@@ -86,18 +86,18 @@ def containers(site: Site, spec: Raw) -> None:
     if not spec.get("containers"):
         site.report(TPL_CONTAINERS, "must have at least one container, found none", "containers")
     named: dict[str, str] = {}
-    for index, container in enumerate(spec.get("containers", ())):
-        _container(site.item("containers", index), container, _REGULAR, named)
-    for index, container in enumerate(spec.get("initContainers", ())):
-        check = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
-        _container(site.item("initContainers", index), container, check, named)
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field, ())):
+            check = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
+            check = _REGULAR if field == "containers" else check
+            at = Site(site.case, f"{site.path}.{field}[{index}]", site.pod)
+            _container(at, container, check, named)
     if spec.get("ephemeralContainers"):
         message = "ephemeral containers not allowed in pod template: they can only be added to a running pod"
         site.report(TPL_EPHEMERAL, message, "ephemeralContainers")
     if "resources" in spec and site.case.settings.pod_level_resources:
         pod_resources.pod_resources(site, spec)
-    if site.pod.windows_options:
-        security.host_processes(site, spec)
+    security.host_processes(site, spec)
 
 
 def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) -> None:
@@ -122,24 +122,28 @@ _only_for_sidecars = TPL_INIT.breaking(
 )
 _COMMON: Iterable[Row] = (
     *environment.ROWS,
-    Row("imagePullPolicy", TPL_PULL_POLICY.one_of(_PULL_POLICIES, empty=True)),
-    Row("terminationMessagePolicy", TPL_TERMINATION.one_of(_TERMINATION_POLICIES, empty=True)),
+    Row("imagePullPolicy", TPL_PULL_POLICY.one_of(*_PULL_POLICIES, empty=True)),
+    Row("terminationMessagePolicy", TPL_TERMINATION.one_of(*_TERMINATION_POLICIES, empty=True)),
     *mounts.ROWS,
     *resources.ROWS,
     *security.CONTAINER_ROWS,
 )
 _REGULAR = compiled_by_field(
-    (*_COMMON, *lifetime.CONTAINER_ROWS, *lifetime.PROBE_ROWS, *network.CONTAINER_ROWS)
+    *_COMMON,
+    *lifetime.CONTAINER_ROWS,
+    *lifetime.PROBE_ROWS,
+    *network.CONTAINER_ROWS,
 )
 _SIDECAR = compiled_by_field(
-    (*_COMMON, *lifetime.INIT_ROWS, *lifetime.PROBE_ROWS, *network.INIT_ROWS)
+    *_COMMON,
+    *lifetime.INIT_ROWS,
+    *lifetime.PROBE_ROWS,
+    *network.INIT_ROWS,
 )
 _INIT = compiled_by_field(
-    (
-        *_COMMON,
-        *lifetime.INIT_ROWS,
-        *network.INIT_ROWS,
-        *resources.INIT_ROWS,
-        Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
-    )
+    *_COMMON,
+    *lifetime.INIT_ROWS,
+    *network.INIT_ROWS,
+    *resources.INIT_ROWS,
+    Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
 )

@@ -72,9 +72,7 @@ def overlaps(site: Site, files: list[tuple[str, str]]) -> None:
     above, above_at = "", ""
     for path, at in sorted((f"{path.rstrip('/')}/", at) for path, at in files if path):
         if above and path.startswith(above):
-            message = (
-                f"{quoted(path[:-1])} is not free: {quoted(above[:-1])} is the file of {above_at}"
-            )
-            site.report(TPL_DOUBTFUL, message, at)
+            taken = f"{quoted(above[:-1])} is the file of {above_at}"
+            site.report(TPL_DOUBTFUL, f"{quoted(path[:-1])} is not free: {taken}", at)
         else:
             above, above_at = path, at

@@ -3,14 +3,8 @@
 import re
 from collections.abc import Collection
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    config_key_problem,
-    dns_label_problem,
-    dns_subdomain_problem,
-    env_name_problem,
-    qualified_name_problem,
-)
 from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
@@ -55,8 +49,8 @@ _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
     """Check duplicate variables: a later one hides an earlier one, unless its value contains it."""
-    names = [each.get("name", "") for each in variables]
-    if len({*names}) == len(names) or any(map(env_name_problem, names)):
+    called = [each.get("name", "") for each in variables]
+    if len({*called}) == len(called) or any(map(names.env_name_problem, called)):
         return
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
@@ -69,46 +63,38 @@ def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
             site.report(TPL_DOUBTFUL, message, f"{field}[{index}]")
 
 
-def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
+def _file_volume_problem(site: Site, found: str, _: Raw) -> str | None:
     """Check the volume of a variable that is read from a file; an init container writes the file to an emptyDir."""
-    if not found:
-        return
     volumes = site.pod.volumes
-    if problem := dns_label_problem(found):
-        site.report(TPL_ENV_VALUE, problem, field)
-    elif (volume := volumes.get(found)) is None:
-        hint = site.case.did_you_mean(found, volumes)
-        site.report(TPL_ENV_VALUE, f"there is no volume {quoted(found)}{hint}", field)
-    elif "emptyDir" not in volume and any(each != "name" for each in volume):
-        # A volume without a source is an emptyDir, too.
-        message = f"must be a volume of type emptyDir, which {quoted(found)} is not"
-        site.report(TPL_ENV_VALUE, message, field)
+    if not found or (problem := names.dns_label_problem(found)):
+        return found and problem
+    if (volume := volumes.get(found)) is None:
+        return f"there is no volume {quoted(found)}{site.case.did_you_mean(found, volumes)}"
+    # A volume without a source is an emptyDir, too.
+    if "emptyDir" in volume or all(each == "name" for each in volume):
+        return None
+    return f"must be a volume of type emptyDir, which {quoted(found)} is not"
 
 
 def field_ref(rule: FieldRule, allowed: Collection[str]) -> Check:
     """The shape of a reference to a field of the pod, from the allowed fields."""
 
-    def path(site: Site, found: str, field: str, _: Raw) -> None:
+    def problem(site: Site, found: str, _: Raw) -> str | None:
         if not found or _ALIASES.get(found, found) in allowed:
-            return
+            return None
         match = _SUBSCRIPT.fullmatch(found)
         if match and match["map"] in _MAPS:
             # Kubernetes compares keys of annotations in lower case, here and nowhere else.
             key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
-            problem = qualified_name_problem(key)
-        else:
-            hint = site.case.did_you_mean(found, allowed)
-            problem = f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
-        if problem:
-            site.report(rule, problem, field)
+            return names.qualified_name_problem(key)
+        hint = site.case.did_you_mean(found, allowed)
+        return f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
 
-    version = rule.matching('must be "v1"', lambda found: found == "v1", empty=True)
-    rows = (
-        Row("apiVersion", version),
+    return compiled(
+        Row("apiVersion", rule.matching('must be "v1"', lambda found: found == "v1", empty=True)),
         Row("fieldPath", rule.required(), ""),
-        Row("fieldPath", path),
+        Row("fieldPath", rule.judged(problem)),
     )
-    return compiled(rows)
 
 
 def resource_field_ref(rule: FieldRule) -> Check:
@@ -122,7 +108,7 @@ def resource_field_ref(rule: FieldRule) -> Check:
             hint = hint or f", known are {', '.join(_RESOURCES)}"
             site.report(rule, f"there is no {quoted(found)}{hint}", field)
 
-    return compiled((Row("resource", rule.required(), ""), Row("resource", resource)))
+    return compiled(Row("resource", rule.required(), ""), Row("resource", resource))
 
 
 def _divisor(site: Site, rule: FieldRule, ref: Raw, field: str) -> None:
@@ -144,25 +130,27 @@ _NO_SOURCE = "must specify one of: "
 _SEVERAL = "may not have more than one field specified at a time"
 _KEY_REFS = "configMapKeyRef|secretKeyRef"
 _VALUE_FROM = compiled(
-    (
-        Row("", TPL_ENV_VALUE.exactly_one(_SOURCES, _NO_SOURCE, _SEVERAL)),
-        Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
-        Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
-        Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-        Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(dns_subdomain_problem), ""),
-        Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(config_key_problem), ""),
-        Row("fileKeyRef.key", TPL_ENV_VALUE.required(env_name_problem), ""),
-        Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
-        Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
-        Row("fileKeyRef.volumeName", _volume_of_file),
-    )
+    Row("", TPL_ENV_VALUE.exactly_one(_SOURCES, _NO_SOURCE, _SEVERAL)),
+    Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
+    Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
+    Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
+    Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(names.dns_subdomain_problem), ""),
+    Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(names.config_key_problem), ""),
+    Row("fileKeyRef.key", TPL_ENV_VALUE.required(names.env_name_problem), ""),
+    Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
+    Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
+    Row("fileKeyRef.volumeName", TPL_ENV_VALUE.judged(_file_volume_problem)),
 )
 ROWS = (
-    Row("env", compiled((Row("[].name", TPL_ENV.required(env_name_problem), ""),))),
+    Row("env", compiled(Row("[].name", TPL_ENV.required(names.env_name_problem), ""))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
     Row("envFrom[]", TPL_ENV_FROM.exactly_one(("configMapRef", "secretRef"), _NO_SOURCE, _SEVERAL)),
-    Row("envFrom[].prefix", TPL_ENV_FROM.valid(env_name_problem, empty=True)),
-    Row("envFrom[].configMapRef|secretRef.name", TPL_ENV_FROM.required(dns_subdomain_problem), ""),
+    Row("envFrom[].prefix", TPL_ENV_FROM.valid(names.env_name_problem, empty=True)),
+    Row(
+        "envFrom[].configMapRef|secretRef.name",
+        TPL_ENV_FROM.required(names.dns_subdomain_problem),
+        "",
+    ),
 )
 """Fields of a container."""

@@ -70,26 +70,23 @@ _NEVER = "Never must be the policy of the pod's PriorityClass; leave it to the c
 def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
     """Check `overhead`: it must come from a runtime class and be valid in one."""
     if not spec.get("runtimeClassName"):
-        message = "must not be set without runtimeClassName"
-        site.report(TPL_OVERHEAD, message, field)
+        site.report(TPL_OVERHEAD, "must not be set without runtimeClassName", field)
     limits = resources.amounts(site, found, field, resources.of_container)
     for rule, _, message in resources.conflicts(limits, {}):
         site.report(rule, message, field)
 
 
 _exit_codes = compiled(
-    (
-        Row("operator", TPL_RESTART_RULES.one_of(("In", "NotIn")), ""),
-        Row("values", TPL_RESTART_RULES.at_most(255)),
-    )
+    Row("operator", TPL_RESTART_RULES.one_of("In", "NotIn"), ""),
+    Row("values", TPL_RESTART_RULES.at_most(255)),
 )
 
 
 ROWS = (
-    Row("restartPolicy", TPL_RESTART_POLICY.one_of(("Always", "OnFailure", "Never"), empty=True)),
+    Row("restartPolicy", TPL_RESTART_POLICY.one_of("Always", "OnFailure", "Never", empty=True)),
     Row("activeDeadlineSeconds", TPL_DEADLINE.within(1, 2**31 - 1)),
     Row("terminationGracePeriodSeconds", TPL_DOUBTFUL.within(0, words=_GRACE_WORDS)),
-    Row("preemptionPolicy", TPL_PREEMPTION.one_of(_PREEMPTION_POLICIES)),
+    Row("preemptionPolicy", TPL_PREEMPTION.one_of(*_PREEMPTION_POLICIES)),
     Row("preemptionPolicy", TPL_PRIORITY.breaking(_NEVER, lambda _, found, _o: found == "Never")),
     Row("priority", TPL_PRIORITY.within(0, 0, "must be left to the pod's PriorityClass")),
     Row("overhead", _overhead),
@@ -97,9 +94,9 @@ ROWS = (
 """Fields of a pod's spec."""
 
 _RULE_ROWS = (
-    Row("restartPolicy", TPL_RESTART.one_of(("Always", "Never", "OnFailure"))),
+    Row("restartPolicy", TPL_RESTART.one_of("Always", "Never", "OnFailure")),
     Row("restartPolicyRules", TPL_RESTART_RULES.at_most(20)),
-    Row("restartPolicyRules[].action", TPL_RESTART_RULES.one_of(_RESTARTS), ""),
+    Row("restartPolicyRules[].action", TPL_RESTART_RULES.one_of(*_RESTARTS), ""),
     Row("restartPolicyRules[].exitCodes", TPL_RESTART_RULES.present(_exit_codes), None),
 )
 CONTAINER_ROWS = (Row("restartPolicyRules", TPL_RESTART_RULES.needs("restartPolicy")), *_RULE_ROWS)
@@ -130,11 +127,12 @@ def _number_or_name(site: Site, port: int | str, field: str, owner: Raw) -> None
     (_port_name if isinstance(port, str) else _port_number)(site, port, field, owner)
 
 
-def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
-    grace = site.pod.grace
-    if not 0 <= seconds <= grace:
-        message = f"must be between 0 and terminationGracePeriodSeconds ({grace}), found {seconds}"
-        site.report(TPL_HANDLER, message, field)
+def _sleep_problem(site: Site, seconds: int, _: Raw) -> str:
+    grace: int = site.pod.spec.get("terminationGracePeriodSeconds", 30)
+    most = grace if grace >= 0 else 1  # as Kubernetes reads it
+    if 0 <= seconds <= most:
+        return ""
+    return f"must be between 0 and terminationGracePeriodSeconds ({most}), found {seconds}"
 
 
 _SOCKET_HOOK = "is not supported, the hook fails; use exec or httpGet instead"
@@ -146,17 +144,17 @@ _port = TPL_HANDLER.present(_number_or_name, "FieldValueRequired")
 _ACTIONS = (
     Row("exec.command", TPL_HANDLER.required(), ()),
     Row("httpGet|tcpSocket.port", _port, None),
-    Row("httpGet.scheme", TPL_HANDLER.one_of(("HTTP", "HTTPS"), empty=True)),
+    Row("httpGet.scheme", TPL_HANDLER.one_of("HTTP", "HTTPS", empty=True)),
     Row("httpGet.httpHeaders[].name", TPL_HANDLER.valid(header_name_problem), ""),
 )
 PROBE_ROWS = (
     Row(_PROBES, TPL_HANDLER.exactly_one(_OF_PROBES, *_HANDLERS, never=("sleep",))),
     Row(_HOOKS, TPL_HANDLER.exactly_one(_OF_HOOKS, *_HANDLERS, never=("grpc",))),
-    *below(_PROBES, _ACTIONS),
-    *below(_HOOKS, _ACTIONS),
+    *below(_PROBES, *_ACTIONS),
+    *below(_HOOKS, *_ACTIONS),
     Row(f"{_PROBES}.grpc.port", _port, None),
     Row(f"{_HOOKS}.tcpSocket", TPL_DEPRECATED.breaking(_SOCKET_HOOK)),
-    Row(f"{_HOOKS}.sleep.seconds", _sleep),
+    Row(f"{_HOOKS}.sleep.seconds", TPL_HANDLER.judged(_sleep_problem)),
     Row(f"{_PROBES}.{_COUNTS}", TPL_PROBE.within(0)),
     Row(f"{_RESTARTING}.successThreshold", TPL_PROBE.within(0, 1, "must be 1")),
     Row(f"{_RESTARTING}.{_GRACE}", TPL_PROBE.within(1)),

@@ -38,21 +38,19 @@ TPL_DEVICE = refused(
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 
-def _volume(site: Site, found: str, field: str, _: Raw) -> None:
-    if found and found not in site.pod.volumes:
-        hint = site.case.did_you_mean(found, site.pod.volumes)
-        message = f"the pod has no volume {quoted(found)}{hint}"
-        site.report(TPL_MOUNT_VOLUME, message, field)
+def _volume_problem(site: Site, found: str, _: Raw) -> str:
+    if not found or found in site.pod.volumes:
+        return ""
+    hint = site.case.did_you_mean(found, site.pod.volumes)
+    return f"the pod has no volume {quoted(found)}{hint}"
 
 
-def _claim(site: Site, found: str, field: str, _: Raw) -> None:
+def _source_problem(site: Site, found: str, _: Raw) -> str:
     volume = site.pod.volumes.get(found)
-    if volume is not None and "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
-        message = (
-            "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode; "
-            f"{quoted(found)} is another one"
-        )
-        site.report(TPL_DEVICE, message, field)
+    if volume is None or "persistentVolumeClaim" in volume or "ephemeral" in volume:
+        return ""
+    only = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+    return f"{only}; {quoted(found)} is another one"
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
@@ -90,23 +88,21 @@ def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -
 _ONE_SUB_PATH = "subPathExpr and subPath are mutually exclusive"
 _NO_VOLUME = "must name a volume, found none"
 _MOUNTS = compiled(
-    (
-        Row("[].name", TPL_MOUNT.required(message=_NO_VOLUME), ""),
-        Row("[].name", _volume),
-        Row("[].mountPath", TPL_MOUNT.required(), ""),
-        Row("", TPL_MOUNT_DUP.unique("mountPath", words="is already the path of")),
-        Row("[].subPath|subPathExpr", TPL_MOUNT.relative_path()),
-        Row("[].subPathExpr", TPL_MOUNT.excludes("subPath", _ONE_SUB_PATH)),
-        Row("[].mountPropagation", TPL_MOUNT_MODE.one_of(_PROPAGATIONS)),
-        Row("[].recursiveReadOnly", TPL_MOUNT_MODE.one_of(("Disabled", "Enabled", "IfPossible"))),
-        Row("", _modes),
-    )
+    Row("[].name", TPL_MOUNT.required(message=_NO_VOLUME), ""),
+    Row("[].name", TPL_MOUNT_VOLUME.judged(_volume_problem)),
+    Row("[].mountPath", TPL_MOUNT.required(), ""),
+    Row("", TPL_MOUNT_DUP.unique("mountPath", words="is already the path of")),
+    Row("[].subPath|subPathExpr", TPL_MOUNT.relative_path()),
+    Row("[].subPathExpr", TPL_MOUNT.excludes("subPath", _ONE_SUB_PATH)),
+    Row("[].mountPropagation", TPL_MOUNT_MODE.one_of(*_PROPAGATIONS)),
+    Row("[].recursiveReadOnly", TPL_MOUNT_MODE.one_of("Disabled", "Enabled", "IfPossible")),
+    Row("", _modes),
 )
 ROWS = (
     Row("volumeMounts", _MOUNTS),
     Row("volumeDevices[].name", TPL_DEVICE.required(message=_NO_VOLUME), ""),
-    Row("volumeDevices[].name", _volume),
-    Row("volumeDevices[].name", _claim),
+    Row("volumeDevices[].name", TPL_MOUNT_VOLUME.judged(_volume_problem)),
+    Row("volumeDevices[].name", TPL_DEVICE.judged(_source_problem)),
     Row("volumeDevices[].devicePath", TPL_DEVICE.required(), ""),
     Row("volumeDevices[].devicePath", TPL_DEVICE.without_backsteps()),
     Row("volumeDevices", TPL_MOUNT_DUP.unique("name", words="is already at")),

@@ -56,13 +56,11 @@ RULES: tuple[Rule, ...] = tuple(dict.fromkeys(reversed(_NAMED)))[::-1]
 """Every rule about pod templates. A rule that several files have is listed with the last one, which defines it."""
 
 _SPEC = compiled_by_field(
-    (
-        *lifetime.ROWS,
-        *scheduling.ROWS,
-        *resources.SPEC_ROWS,
-        *network.ROWS,
-        *security.ROWS,
-    )
+    *lifetime.ROWS,
+    *scheduling.ROWS,
+    *resources.SPEC_ROWS,
+    *network.ROWS,
+    *security.ROWS,
 )
 """Checks the fields of a pod's spec, except for volumes and containers."""
 

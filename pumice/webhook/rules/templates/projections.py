@@ -50,9 +50,8 @@ _POD_FIELDS = tuple(
 
 def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
     """Check that no two files have the same path."""
-    overlaps(
-        site, [(item.get("path", ""), f"{field}[{index}].path") for index, item in enumerate(items)]
-    )
+    paths = [item.get("path", "") for item in items]
+    overlaps(site, [(path, f"{field}[{index}].path") for index, path in enumerate(paths)])
 
 
 def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
@@ -72,10 +71,8 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
                 site.report(TPL_PROJECTION, message, f"{where}.{kind}")
             for path in paths:
                 if (first := written.setdefault(path, where)) != where:
-                    message = (
-                        f"conflicting duplicate paths: {quoted(path)} is already written by {first}"
-                    )
-                    site.report(TPL_PROJECTION, message, where)
+                    message = f"conflicting duplicate paths: {quoted(path)} is already written by "
+                    site.report(TPL_PROJECTION, f"{message}{first}", where)
         if "serviceAccountToken" in each:
             tokens.append((each["serviceAccountToken"].get("path", ""), where))
         elif not each:
@@ -92,11 +89,10 @@ def _files(kind: str, source: Raw) -> list[str]:
     return [item.get("path", "") for item in source.get("items", ())]
 
 
-def _bundle_name(site: Site, name: str, field: str, _: Raw) -> None:
-    """Check the name of a trust bundle; the part before a colon is its signer."""
+def _bundle_name_problem(name: str) -> str | None:
+    """Say why a trust bundle cannot have a name; the part before a colon is its signer."""
     signed, colon, rest = name.rpartition(":")
-    if problem := dns_subdomain_problem(name if colon and not signed else rest):
-        site.report(TPL_CERTIFICATES, problem, field)
+    return dns_subdomain_problem(name if colon and not signed else rest)
 
 
 def _is_signer(name: str) -> bool:
@@ -112,24 +108,16 @@ def _is_signer(name: str) -> bool:
     )
 
 
-def _some_file(site: Site, source: Raw, field: str, _: Raw) -> None:
-    if not any(source.get(name) for name in _CERTIFICATE_FILES):
-        site.report(TPL_CERTIFICATES, f"must have {either(_CERTIFICATE_FILES)}, found none", field)
-
-
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
 
 
-def _seconds(site: Site, seconds: int, field: str, _: Raw) -> None:
-    """Check the validity period of a token."""
+def _seconds_problem(_: Site, seconds: int, _owner: Raw) -> str:
     if seconds < _SHORTEST_TOKEN:
-        message = (
+        return (
             f"may not specify a duration less than 10 minutes ({_SHORTEST_TOKEN}), found {seconds}"
         )
-        site.report(TPL_PROJECTION, message, field)
-    elif seconds > _LONGEST_TOKEN:
-        message = f"must be less than or equal to {_LONGEST_TOKEN}, found {seconds}"
-        site.report(TPL_PROJECTION, message, field)
+    wrong = f"must be less than or equal to {_LONGEST_TOKEN}, found {seconds}"
+    return wrong if seconds > _LONGEST_TOKEN else ""
 
 
 _mode = TPL_VOLUME_FILE.within(
@@ -139,6 +127,10 @@ _mode = TPL_VOLUME_FILE.within(
 )
 _required = TPL_VOLUME_FILE.required()
 _signer = TPL_CERTIFICATES.matching("must be a signer such as example.com/signer", _is_signer)
+_some_file = TPL_CERTIFICATES.breaking(
+    f"must have {either(_CERTIFICATE_FILES)}, found none",
+    lambda _, source, _o: not any(source.get(name) for name in _CERTIFICATE_FILES),
+)
 _own_names = TPL_VOLUME_FILE.matching(
     'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is reported as a step upwards
     lambda path: not path.startswith("..") or ".." in path.split("/"),
@@ -149,8 +141,8 @@ _NO_NAME = "either name or signerName must be specified"
 _one_name = TPL_CERTIFICATES.one_of_two("name", "signerName", neither=_NO_NAME, empty=False)
 _91_DAYS = 91 * 24 * 3600
 _PATH = (Row("", TPL_VOLUME_FILE.relative_path()), Row("", _own_names))
-_FILE = (Row("path", _required, ""), *below("path", _PATH))
-_FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
+_FILE = (Row("path", _required, ""), *below("path", *_PATH))
+_FILES = (*below("items[]", *_FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
     *_FILES,
@@ -163,29 +155,27 @@ _SOURCES = "projected.sources[]"
 ROWS = (
     Row("configMap|secret|downwardAPI|projected.defaultMode", _mode),
     Row("configMap|secret|downwardAPI.items", _apart),
-    *below("configMap|secret", _CONFIG),
-    *below("downwardAPI", _DOWNWARD),
+    *below("configMap|secret", *_CONFIG),
+    *below("downwardAPI", *_DOWNWARD),
     Row("projected", _projected),
     *below(
         _SOURCES,
-        (
-            Row("configMap|secret.name", TPL_PROJECTION.required(), ""),
-            *below("configMap|secret", _CONFIG),
-            *below("downwardAPI", _DOWNWARD),
-            *below("serviceAccountToken|clusterTrustBundle", _FILE),
-            Row("serviceAccountToken.expirationSeconds", _seconds),
-            Row("clusterTrustBundle", _one_name),
-            Row("clusterTrustBundle.name", _bundle_name),
-            Row("clusterTrustBundle.signerName", _signer),
-            Row("clusterTrustBundle.labelSelector", TPL_CERTIFICATES.excludes("name")),
-            Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
-            Row("podCertificate", _some_file),
-            Row("podCertificate.maxExpirationSeconds", TPL_CERTIFICATES.within(3600, _91_DAYS)),
-            *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
-            Row("podCertificate.signerName", _signer, ""),
-            Row("podCertificate.keyType", TPL_CERTIFICATES.one_of(_KEY_TYPES), ""),
-            Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
-        ),
+        Row("configMap|secret.name", TPL_PROJECTION.required(), ""),
+        *below("configMap|secret", *_CONFIG),
+        *below("downwardAPI", *_DOWNWARD),
+        *below("serviceAccountToken|clusterTrustBundle", *_FILE),
+        Row("serviceAccountToken.expirationSeconds", TPL_PROJECTION.judged(_seconds_problem)),
+        Row("clusterTrustBundle", _one_name),
+        Row("clusterTrustBundle.name", TPL_CERTIFICATES.valid(_bundle_name_problem)),
+        Row("clusterTrustBundle.signerName", _signer),
+        Row("clusterTrustBundle.labelSelector", TPL_CERTIFICATES.excludes("name")),
+        Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
+        Row("podCertificate", _some_file),
+        Row("podCertificate.maxExpirationSeconds", TPL_CERTIFICATES.within(3600, _91_DAYS)),
+        *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", *_PATH),
+        Row("podCertificate.signerName", _signer, ""),
+        Row("podCertificate.keyType", TPL_CERTIFICATES.one_of(*_KEY_TYPES), ""),
+        Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
     ),
 )
 """Fields of a volume."""

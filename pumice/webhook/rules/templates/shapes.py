@@ -114,7 +114,7 @@ class FieldRule(Rule):
             lambda found: None if fits(found) else f"{wanted}, found {quoted(found)}", empty=empty
         )
 
-    def one_of(self, known: Sequence[str], *, problem: str = "", empty: bool = False) -> Check:
+    def one_of(self, *known: str, problem: str = "", empty: bool = False) -> Check:
         """A string that must be one of the known ones; an empty one is skipped if `empty` is true.
 
         Messages begin with `problem`.
@@ -153,7 +153,7 @@ class FieldRule(Rule):
     def relative_path(self) -> Check:
         """A path that must be relative and not contain `..`."""
         relative = self.matching("must be a relative path", lambda path: not path.startswith("/"))
-        return compiled((Row("", relative), Row("", self.without_backsteps())))
+        return compiled(Row("", relative), Row("", self.without_backsteps()))
 
     def unique(
         self,

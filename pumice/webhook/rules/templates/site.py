@@ -19,15 +19,6 @@ Raw = dict[str, Any]
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""
-PodPort = tuple[str, int, Raw]
-"""A port of a container: the path of the container, the position there, and the port.
-
-It contains no `Site`: a pod and its positions must not refer to each other, so that a review leaves no reference
-cycles."""
-_GRACE = 30
-"""Default grace period of Kubernetes in seconds."""
-_LEAST_GRACE = 1
-"""Grace period that Kubernetes uses instead of a negative one."""
 _OF_THE_CONTROLLER = frozenset(
     {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
 )
@@ -37,24 +28,24 @@ _OF_THE_CONTROLLER = frozenset(
 class CheckedPod:
     """The pod of which a check validates a part.
 
+    It refers to no `Site`, so that a review leaves no reference cycles.
+
     Attributes:
         spec: Its spec.
         host_network: Whether the pod is in the network of its node.
-        windows_options: Whether a security context seen so far has options of Windows.
-        host_ports: Ports on the node that regular containers have taken so far: who took each, and
-            whether only because the pod is in its node's network.
-        ports: Ports that regular containers have listened on so far, with the first that did.
-        port_names: Names of ports of regular containers so far, with the first that had each.
+        host_ports: Ports on the node that regular containers have taken so far: the path of the port that took each,
+            and whether only because the pod is in its node's network.
+        ports: Numbers and protocols of ports of regular containers so far, with path and port of the first of each.
+        port_names: Names of these ports, with the path of the first of each.
     """
 
     def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
         """Read a pod; `labels` are the keys of the template's labels, or None if the pod does not belong to a Job."""
         self.spec = spec
         self.host_network: bool = spec.get("hostNetwork", False)
-        self.windows_options = "windowsOptions" in spec.get("securityContext", ())
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
-        self.ports: dict[tuple[int, str], PodPort] = {}
-        self.port_names: dict[str, PodPort] = {}
+        self.ports: dict[tuple[int, str], tuple[str, Raw]] = {}
+        self.port_names: dict[str, str] = {}
         self._labels = labels
 
     @cached_property
@@ -72,17 +63,6 @@ class CheckedPod:
     def host_users(self) -> bool:
         """True if users in its containers are users of the node."""
         return bool(self.spec.get("hostUsers", True))
-
-    @property
-    def restart_policy(self) -> str:
-        """The pod's."""
-        return self.spec.get("restartPolicy") or "Always"
-
-    @property
-    def grace(self) -> int:
-        """Its grace period in seconds."""
-        found: int = self.spec.get("terminationGracePeriodSeconds", _GRACE)
-        return found if found >= 0 else _LEAST_GRACE
 
     @property
     def os(self) -> str:
@@ -106,10 +86,6 @@ class Site(msgspec.Struct, frozen=True):
     case: Case
     path: str
     pod: CheckedPod = _NO_POD
-
-    def item(self, name: str, index: int) -> "Site":
-        """The position of an item of a list member."""
-        return Site(self.case, f"{self.path}.{name}[{index}]", self.pod)
 
     def report(
         self, rule: Rule, message: str, field: str = "", reason: Reason | None = None

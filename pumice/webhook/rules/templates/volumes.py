@@ -84,17 +84,10 @@ _REPLACED = {
 """Deprecated or removed sources of volumes, with their replacements."""
 
 
-def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:
+def _sources_problem(_: Site, volume: Raw, _owner: Raw) -> str:
     sources = [source for source in volume if source in _SOURCES]
-    if len(sources) > 1:
-        message = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
-        site.report(TPL_VOLUME_SOURCES, message, field)
-
-
-def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
-    if parse_milli(limit) < 0:
-        message = f"must be greater than or equal to 0, found {limit}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
+    wrong = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
+    return wrong if len(sources) > 1 else ""
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
@@ -110,27 +103,33 @@ def _is_target(name: str) -> bool:
     return pattern is not None and pattern.search(name) is not None and "\n" not in name
 
 
-def _lun(site: Site, lun: int, field: str, source: Raw) -> None:
-    if source.get("targetWWNs"):
-        _byte(site, lun, field, source)
-
-
 def _options(site: Site, options: Raw, field: str, _: Raw) -> None:
     for key in options:
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
             site.report(TPL_VOLUME_SOURCE, "domains of Kubernetes are reserved", f"{field}.{key}")
 
 
-def _disk_uri(site: Site, uri: str, field: str, source: Raw) -> None:
+def _disk_uri_problem(_: Site, uri: str, source: Raw) -> str:
     kind = source.get("kind", "Shared")
     start = "/subscriptions/" if kind == "Managed" else "https://"
-    if uri and not uri.startswith(start):
-        message = f"must start with {start} for a disk of kind {kind}, found {quoted(uri)}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
+    wrong = f"must start with {start} for a disk of kind {kind}, found {quoted(uri)}"
+    return wrong if uri and not uri.startswith(start) else ""
 
 
 _need = TPL_VOLUME_SOURCE.required(reason=None)
 _byte = TPL_VOLUME_SOURCE.within(0, 255)
+_lun = TPL_VOLUME_SOURCE.judged(
+    lambda _, lun, source: (
+        source.get("targetWWNs")
+        and not 0 <= lun <= 255
+        and f"must be between 0 and 255, inclusive, found {lun}"
+    )
+)
+_not_negative = TPL_VOLUME_SOURCE.judged(
+    lambda _, limit, _o: (
+        parse_milli(limit) < 0 and f"must be greater than or equal to 0, found {limit}"
+    )
+)
 _driver = TPL_VOLUME_SOURCE.valid(lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
 _absolute = TPL_VOLUME_SOURCE.matching(
     "must be an absolute path", lambda path: path.startswith("/"), empty=True
@@ -174,12 +173,12 @@ _SOURCE_ROWS = (
     Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _absolute),
-    Row("emptyDir.sizeLimit", _size_limit),
+    Row("emptyDir.sizeLimit", _not_negative),
     Row("hostPath.path", TPL_VOLUME_SOURCE.required(), ""),
     Row("hostPath.path", TPL_VOLUME_SOURCE.without_backsteps()),
-    Row("hostPath.type", TPL_VOLUME_SOURCE.one_of(_HOST_PATHS)),
+    Row("hostPath.type", TPL_VOLUME_SOURCE.one_of(*_HOST_PATHS)),
     Row("image.reference", TPL_VOLUME_IMAGE.required(message=_NO_IMAGE, reason=None), ""),
-    Row("image.pullPolicy", TPL_VOLUME_SOURCE.one_of(_PULL_POLICIES, empty=True)),
+    Row("image.pullPolicy", TPL_VOLUME_SOURCE.one_of(*_PULL_POLICIES, empty=True)),
     Row("csi.driver", TPL_VOLUME_SOURCE.required(), ""),
     Row("csi.driver", TPL_VOLUME_SOURCE.at_most(63, "FieldValueTooLong", " characters")),
     Row("csi.driver", _driver),
@@ -187,9 +186,9 @@ _SOURCE_ROWS = (
     Row("ephemeral.volumeClaimTemplate", TPL_VOLUME_SOURCE.present(claim_templates.CLAIM), None),
     *(Row(path, TPL_DEPRECATED.breaking(f"{way} instead")) for path, way in _REPLACED.items()),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
-    Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of(("None", "ReadOnly", "ReadWrite"))),
-    Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of(("Dedicated", "Managed", "Shared"))),
-    Row("azureDisk.diskURI", _disk_uri),
+    Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of("None", "ReadOnly", "ReadWrite")),
+    Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of("Dedicated", "Managed", "Shared")),
+    Row("azureDisk.diskURI", TPL_VOLUME_SOURCE.judged(_disk_uri_problem)),
     Row("fc", TPL_VOLUME_SOURCE.one_of_two("targetWWNs", "wwids")),
     Row("fc.targetWWNs", TPL_VOLUME_SOURCE.needs("lun")),
     Row("fc.lun", _lun),
@@ -209,11 +208,9 @@ _SOURCES = frozenset(
     source for row in _SOURCE_ROWS for source in row.path.partition(".")[0].split("|")
 )
 _VOLUME = compiled(
-    (
-        Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
-        *_SOURCE_ROWS,
-        Row("", _one_source),
-    )
+    Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
+    *_SOURCE_ROWS,
+    Row("", TPL_VOLUME_SOURCES.judged(_sources_problem)),
 )
 VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
 """Checks `volumes` of a pod's spec."""
