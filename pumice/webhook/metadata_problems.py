@@ -46,21 +46,18 @@ def readable(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def _name_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
     field = "name" if meta.get("name") else "generateName"
-    if name := meta.get(field):
-        if problem := _name_problem(name, begins=field == "generateName"):
-            yield FieldError(f"metadata.{field}", problem, "SCHEMA-NAME")
-    else:
+    name = meta.get(field)
+    if not name:
         message = "must be set, or generateName"
         yield FieldError("metadata.name", message, "SCHEMA-NAME", "FieldValueRequired")
-
-
-def _name_problem(name: Any, *, begins: bool) -> str | None:
-    """The problem of a name, or of a `generateName`, which may end with a dash."""
-    if not isinstance(name, str):
-        return "must be a string"
-    whole = f"{name[:-1]}a" if begins and name.endswith("-") else name
-    problem = dns_subdomain_problem(whole)
-    return problem.replace(f'"{whole}"', f'"{name}"') if problem else None
+    elif not isinstance(name, str):
+        yield FieldError(f"metadata.{field}", "must be a string", "SCHEMA-NAME")
+    else:
+        may_end_with_dash = field == "generateName" and name.endswith("-")
+        whole = f"{name[:-1]}a" if may_end_with_dash else name
+        if problem := dns_subdomain_problem(whole):
+            message = problem.replace(f'"{whole}"', f'"{name}"')
+            yield FieldError(f"metadata.{field}", message, "SCHEMA-NAME")
 
 
 def _namespace_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
