@@ -92,11 +92,6 @@ class AdmissionView(ABC):
     def knows(self, kind: Kind) -> bool:
         """True if an object of this kind that is missing here does not exist."""
 
-    @property
-    def complete(self) -> bool:
-        """True if a queue that is missing here does not exist; otherwise it is unknown."""
-        return self.knows(QUEUE)
-
     def queue(self, name: str) -> Queue | None:
         """A queue, or None if it does not exist."""
         return self.get(QUEUE, name)
@@ -174,10 +169,9 @@ class Snapshot(AdmissionView):
         named = {("", queue.metadata.name): queue for queue in queues}
         self._objects: dict[Kind, _Named] = {**(others or {}), QUEUE: named}
         self._complete = complete
-        children: dict[str, Any] = {}
+        self._children: dict[str, list[Queue]] = {}
         for queue in named.values():
-            children.setdefault(queue.spec.parent, []).append(queue)
-        self._children: dict[str, Sequence[Queue]] = children
+            self._children.setdefault(queue.spec.parent, []).append(queue)
 
     @classmethod
     def of(cls, manifests: Iterable[Mapping[str, Any]], *, complete: bool = True) -> "Snapshot":

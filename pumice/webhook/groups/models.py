@@ -249,24 +249,19 @@ class GroupEntry(FilePart):
 
     def read(self) -> ResourceGroup:
         """The group in the form that admission uses."""
-        namespaces, annotations = (), ()
-        if self.object.key == "namespace":
-            namespaces = tuple(self.object.value)
-        else:
-            pairs = [pair for each in self.object.value for pair in each.items()]
-            if not self.object.key and self.resource_group:
-                pairs.append((keys.RESOURCE_GROUP, self.resource_group))
-            annotations = tuple(pairs)
+        by_namespace, found = self.object.key == "namespace", self.object.value
+        pairs = [] if by_namespace else [pair for each in found for pair in each.items()]
+        if not self.object.key and self.resource_group:
+            pairs.append((keys.RESOURCE_GROUP, self.resource_group))
         tolerations = [each.of_pods() for each in self.tolerations]
+        different = (each for at, each in enumerate(tolerations) if each not in tolerations[:at])
         return ResourceGroup(
             name=self.resource_group,
-            namespaces=namespaces,
-            annotations=annotations,
+            namespaces=tuple(found) if by_namespace else (),
+            annotations=tuple(pairs),
             labels=self.labels,
             affinity=self.affinity,
-            tolerations=tuple(
-                each for index, each in enumerate(tolerations) if each not in tolerations[:index]
-            ),
+            tolerations=tuple(different),
             scheduler_name=self.scheduler_name,
         )
 

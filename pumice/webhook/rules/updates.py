@@ -44,6 +44,9 @@ AnObject = TypeVar("AnObject", bound=_UpdatedObject)
 _NUMBER = re.compile(r"\[\d+\]")
 """The position of an item, in a message."""
 
+_STEP = re.compile(r"\[(\d+)\]|\.?([^.\[]+)")
+"""A position or a name, in a path."""
+
 
 def judge(
     case: Case,
@@ -150,29 +153,25 @@ class Moved:
 
         Values outside of lists, missing values, and values below keys with dots keep their path.
         """
-        old, new, rest, found = self._old, self._new, path, ""
-        while rest:
-            if isinstance(new, list) and rest.startswith("["):
-                number, _, behind = rest[1:].partition("]")
-                if not number.isdecimal() or int(number) >= len(new):
-                    break
+        old, new, end, found = self._old, self._new, 0, ""
+        while step := _STEP.match(path, end):
+            index, name = step.groups()
+            if index and isinstance(new, list) and int(index) < len(new):
                 place = id(old), id(new)
                 if place not in self._positions:
                     self._positions[place] = _aligned(old if isinstance(old, list) else [], new)
-                position = self._positions[place][int(number)]
+                position = self._positions[place][int(index)]
                 if position is None:
                     return None
                 found += f"[{position}]"
-                old, new = old[position], new[int(number)]
-            else:
-                name = rest.removeprefix(".").partition(".")[0].partition("[")[0]
-                if not isinstance(new, dict) or name not in new:
-                    break
-                behind = rest.removeprefix(".")[len(name) :]
-                found += rest[: len(rest) - len(behind)]
+                old, new = old[position], new[int(index)]
+            elif name and isinstance(new, dict) and name in new:
+                found += step[0]
                 old, new = old.get(name) if isinstance(old, dict) else None, new[name]
-            rest = behind
-        return found + rest
+            else:
+                break
+            end = step.end()
+        return found + path[end:]
 
 
 def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:

@@ -9,7 +9,6 @@ from pumice.api.queues import QueueSpec
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftQueue
-from pumice.webhook.rules.queues.hierarchy import rooted
 from pumice.webhook.rules.rule import warned
 
 DEFAULT_WEIGHT = 1
@@ -29,7 +28,8 @@ def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None)
     path = queue.metadata.annotation(keys.HIERARCHY)
     weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
     moved = old is None or old.metadata.annotation(keys.HIERARCHY) != path
-    if path and weights and moved and not rooted(path):
+    is_rooted = path.split("/", 1)[0] == keys.ROOT_QUEUE
+    if path and weights and moved and not is_rooted:
         annotations = "/metadata/annotations"
         patch.set(f"{annotations}/{escape(keys.HIERARCHY)}", f"{keys.ROOT_QUEUE}/{path}")
         patch.set(f"{annotations}/{escape(keys.HIERARCHY_WEIGHTS)}", f"1/{weights}")

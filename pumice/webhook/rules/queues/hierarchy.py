@@ -59,11 +59,6 @@ _WEIGHTS = f"metadata.annotations[{keys.HIERARCHY_WEIGHTS}]"
 _ABOVE = f"weights in {keys.HIERARCHY_WEIGHTS} must be larger than 0"
 
 
-def rooted(path: str) -> bool:
-    """True if a path begins at the root."""
-    return path.split("/", 1)[0] == keys.ROOT_QUEUE
-
-
 def hierarchy(case: Case, queue: Queue) -> None:
     """Check the annotations of a queue that has one of the two."""
     path = queue.metadata.annotation(keys.HIERARCHY)
@@ -79,19 +74,16 @@ def hierarchy(case: Case, queue: Queue) -> None:
         case.report(Q_HIER_LEN, _WEIGHTS, message)
     if weights or len(steps) == 1:  # a single step without a weight has an invalid weight
         for weight in shares:
-            _weight(case, weight)
+            number = _number(weight)
+            if number is None:
+                case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'"{weight}" is invalid number; {_ABOVE}')
+            elif number <= 0:
+                case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'{_ABOVE}, found "{weight}"')
+            elif not math.isfinite(number):
+                message = f'must be finite numbers, found "{weight}"'
+                case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, message)
     if path:
         _place(case, queue, path)
-
-
-def _weight(case: Case, weight: str) -> None:
-    number = _number(weight)
-    if number is None:
-        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'"{weight}" is invalid number; {_ABOVE}')
-    elif number <= 0:
-        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'{_ABOVE}, found "{weight}"')
-    elif not math.isfinite(number):
-        case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, f'must be finite numbers, found "{weight}"')
 
 
 def _number(text: str) -> float | None:

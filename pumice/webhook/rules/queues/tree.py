@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from pumice.api import keys
-from pumice.api.quantities import MILLI, parse_milli
+from pumice.api.kinds import QUEUE
+from pumice.api.quantities import MILLI
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.amounts import milli
 from pumice.webhook.rules.queues.excess import Excess, chained, counted
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.view import AdmissionView
@@ -162,10 +164,7 @@ def _parent(queue: Queue) -> str:
 
 def allocated_pods(queue: Queue) -> int:
     """Number of pods that hold resources of a queue, from its status; 0 if the status has no valid number."""
-    try:
-        return parse_milli((queue.status.allocated or {}).get("pods", 0)) // MILLI
-    except ValueError:
-        return 0
+    return (milli((queue.status.allocated or {}).get("pods")) or 0) // MILLI
 
 
 def place(case: Case, queue: Queue) -> None:
@@ -210,7 +209,7 @@ def _leads_up_as_stored(case: Case, name: str) -> bool:
 
 def _missing(case: Case, name: str, above: list[str]) -> None:
     case.missing_queues.append(name)
-    if case.view.complete:
+    if case.view.knows(QUEUE):
         hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
         whose = f' of "{above[-1]}"' if above else ""
         message = f'failed to get parent queue{whose}: parent queue "{name}" not found{hint}'

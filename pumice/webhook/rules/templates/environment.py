@@ -42,8 +42,8 @@ _RESOURCES = tuple(
     for name in ("cpu", "memory", "ephemeral-storage")
 )
 _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-_DECIMAL = frozenset(10**exponent for exponent in range(0, 19, 3))
-_BINARY = frozenset(2**exponent for exponent in range(0, 61, 10))
+_DECIMAL = frozenset(MILLI * 10**exponent for exponent in range(0, 19, 3))
+_BINARY = frozenset(MILLI * 2**exponent for exponent in range(0, 61, 10))
 _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 
@@ -114,12 +114,11 @@ def resource_field_ref(rule: FieldRule) -> Check:
 def _divisor(site: Site, rule: FieldRule, ref: Raw, field: str) -> None:
     written = str(ref.get("divisor", 0))
     milli = parse_milli(written)
-    units, part = divmod(milli, MILLI)
     if ref["resource"].endswith(".cpu"):
         good, wanted = milli in (1, MILLI), "1m and 1"
     else:
         known = _BINARY if written.endswith("i") else _DECIMAL
-        good, wanted = not part and units in known, "1 and 1 with a suffix such as k, M, Ki or Mi"
+        good, wanted = milli in known, "1 and 1 with a suffix such as k, M, Ki or Mi"
     # Kubernetes compares texts: it reads 1000m and 1.0 as 1, but not +1, 01 and 1e0.
     if milli and not (good and _USUAL.fullmatch(written) and is_whole_milli(written)):
         message = f"only divisor's values {wanted} are supported, found {written}"

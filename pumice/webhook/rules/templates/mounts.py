@@ -54,7 +54,6 @@ def _source_problem(site: Site, found: str, _: Raw) -> str:
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    """Check mount modes that conflict."""
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")

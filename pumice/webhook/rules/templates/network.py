@@ -195,19 +195,17 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
         if called := port.get("name"):
             first = site.pod.port_names.setdefault(called, where)
             if first.rpartition(".")[0] != site.path:
-                message = (
-                    f"{quoted(called)} is already the name of {first}, which the name refers to"
-                )
+                owner = f"{first}, which the name refers to"
+                message = f"{quoted(called)} is already the name of {owner}"
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
 
 
 def _clash(port: Raw, other: Raw) -> bool:
     """True if two ports with the same number conflict without being refused."""
-    inside, outside = port.get("hostPort", 0), other.get("hostPort", 0)
-    if not inside or not outside:
-        return True
+    numbers = {port.get("hostPort", 0), other.get("hostPort", 0)}
     # With the same address, too, they are the same port of the node, which is refused.
-    return bool(inside == outside and bool(port.get("hostIP")) is not bool(other.get("hostIP")))
+    differ = bool(port.get("hostIP")) is not bool(other.get("hostIP"))
+    return 0 in numbers or (len(numbers) == 1 and differ)
 
 
 _PORTS = compiled(

@@ -71,8 +71,8 @@ def _problems(
     ):
         for name, amount in together.items():
             if amount > of_pod.get(name, amount):
-                whole = format_milli(of_pod[name])
-                message = f"must be greater than or equal to {words} ({format_milli(amount)}), found {whole}"
+                least, whole = format_milli(amount), format_milli(of_pod[name])
+                message = f"must be greater than or equal to {words} ({least}), found {whole}"
                 yield TPL_POD_RESOURCES, f"resources.{which}.{name}", message
     for index, container in enumerate(spec.get("containers", ())):
         for name, amount in _amounts(container, "limits").items():
@@ -92,27 +92,24 @@ def _together(spec: Raw, which: str, *, fill: bool = False) -> resources.Amounts
 
     Regular containers and sidecars run concurrently; an init container runs only with the sidecars before it.
     """
-    total: Counter[str] = Counter()
+    running: Counter[str] = Counter()
     sidecars: Counter[str] = Counter()
-    starting: list[resources.Amounts] = []
+    steps = [running]
     for container in spec.get("containers", ()):
-        total.update(_amounts(container, which, fill=fill))
+        running.update(_amounts(container, which, fill=fill))
     for container in spec.get("initContainers", ()):
-        amounts = Counter(_amounts(container, which, fill=fill))
+        amounts = _amounts(container, which, fill=fill)
         if container.get("restartPolicy") == "Always":
-            total.update(amounts)
+            running.update(amounts)
             sidecars.update(amounts)
         else:
-            amounts.update(sidecars)
-            starting.append(amounts)
-    names = dict.fromkeys(name for each in (total, *starting) for name in each)
-    return {name: max(each[name] for each in (total, *starting) if name in each) for name in names}
+            steps.append(Counter(amounts))
+            steps[-1].update(sidecars)
+    names = dict.fromkeys(name for step in steps for name in step)
+    return {name: max(step[name] for step in steps if name in step) for name in names}
 
 
 def _amounts(container: Raw, which: str, *, fill: bool = False) -> resources.Amounts:
     found = container.get("resources", {})
-    written = found.get(which, {})
-    return {
-        name: resources.milli(value)
-        for name, value in (found.get("limits", {}) | written if fill else written).items()
-    }
+    written = (found.get("limits", {}) if fill else {}) | found.get(which, {})
+    return {name: resources.milli(value) for name, value in written.items()}

@@ -49,7 +49,6 @@ _POD_FIELDS = tuple(
 
 
 def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
-    """Check that no two files have the same path."""
     paths = [item.get("path", "") for item in items]
     overlaps(site, [(path, f"{field}[{index}].path") for index, path in enumerate(paths)])
 

@@ -106,9 +106,6 @@ _MOST_BINARY = _MOST_COUNTED * MILLI
 Amounts = dict[str, int]
 """Quantities in milli-units by name of the resource."""
 
-Written = tuple[tuple[str, str | float], ...]
-"""Quantities as in the manifest, by name of the resource."""
-
 Problem = tuple[FieldRule, str, str]
 """The broken rule, the field, and the problem."""
 
@@ -205,10 +202,8 @@ def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
             yield rule, f"limits.{resource}", f"{message} ({requested})"
         else:
             relation = "less than or equal to" if shared else "equal to"
-            message = (
-                f"must be {relation} {resource} limit of {format_milli(limit)}, found {requested}"
-            )
-            yield rule, f"requests.{resource}", message
+            most = f"{resource} limit of {format_milli(limit)}"
+            yield rule, f"requests.{resource}", f"must be {relation} {most}, found {requested}"
     names = (*limits, *requests)
     has_others = "cpu" in names or "memory" in names
     if not has_others and any(each.startswith(HUGE_PAGES) for each in names):
@@ -224,7 +219,7 @@ def requirements(
 
 
 @lru_cache(maxsize=1024)
-def are_plain(limits: Written, requests: Written) -> bool:
+def are_plain(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
     """True if limits and requests of a container have no problems and all resource names are known.
 
     Raises:

@@ -26,12 +26,7 @@ class FieldRule(Rule):
     def judged(
         self, problem: Callable[[Site, Any, Raw], object], reason: Reason | None = None
     ) -> Check:
-        """A value with which nothing is wrong.
-
-        Args:
-            problem: Returns what is wrong, given the site, the value, and the object that has it.
-            reason: The reason, if it is not the rule's.
-        """
+        """A value without a problem; `problem` gets the site, the value, and the object that has it."""
 
         def check(site: Site, found: Any, field: str, owner: Raw) -> None:
             if wrong := problem(site, found, owner):
@@ -115,10 +110,7 @@ class FieldRule(Rule):
         )
 
     def one_of(self, *known: str, problem: str = "", empty: bool = False) -> Check:
-        """A string that must be one of the known ones; an empty one is skipped if `empty` is true.
-
-        Messages begin with `problem`.
-        """
+        """A string that must be one of the known ones; an empty one is skipped if `empty` is true."""
         words = frozenset((*known, "") if empty else known)
         start = f"{problem}: " if problem else ""
 
@@ -156,18 +148,11 @@ class FieldRule(Rule):
         return compiled(Row("", relative), Row("", self.without_backsteps()))
 
     def unique(
-        self,
-        member: str,
-        *,
-        words: str = "is already the name of",
-        then: Check | None = None,
+        self, member: str, *, words: str = "is already the name of", then: Check | None = None
     ) -> Check:
-        """A list of objects of which no two have the same value in a member.
+        """A list of objects of which no two have the same value in a member; empty values are skipped.
 
-        Args:
-            member: The member; empty values are skipped.
-            words: Words in messages between the value and the path of the first.
-            then: Checks each object after the comparison.
+        Messages have `words` between the value and the path of the first. `then` checks each object.
         """
 
         def check(site: Site, found: Any, field: str, _: Raw) -> None:
@@ -190,11 +175,7 @@ class FieldRule(Rule):
         An object whose only member is not known passes, unless it looks misspelt: Kubernetes adds members to such
         objects, and a manifest may be for a newer Kubernetes.
 
-        Args:
-            known: Its members.
-            neither: The message if it has none; the members are appended.
-            several: The message if it has more than one.
-            never: Members that similar objects have and this type does not.
+        Messages begin with `neither` or `several`. Similar objects have the members `never`, which this type does not.
         """
         members = either([f"`{each}`" for each in known])
 
@@ -216,10 +197,7 @@ class FieldRule(Rule):
     def one_of_two(
         self, one: str, other: str, *, neither: str = "", both: str = "", empty: bool = True
     ) -> Check:
-        """An object that must have one of two members and not both; empty ones count as missing if `empty` is true.
-
-        The problem is named as `neither` or `both` says.
-        """
+        """An object that must have one of two members and not both; empty ones count as missing if `empty` is true."""
         wanted = f"must have {one} or {other}"
 
         def wrong(_: Site, found: Raw, _owner: Raw) -> str:

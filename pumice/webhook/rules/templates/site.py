@@ -4,13 +4,12 @@ Checks see templates as raw JSON in which every known field has the right type a
 reported the others and removed them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from pumice.api import keys
 from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -19,10 +18,6 @@ Raw = dict[str, Any]
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""
-_OF_THE_CONTROLLER = frozenset(
-    {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
-)
-"""Keys of the labels that every pod of a Job gets."""
 
 
 class CheckedPod:
@@ -32,42 +27,31 @@ class CheckedPod:
 
     Attributes:
         spec: Its spec.
+        labels: Keys of the labels that the pod will have.
+        os: Operating system that the pod names, or an empty string.
         host_network: Whether the pod is in the network of its node.
+        host_users: Whether users in its containers are users of the node.
         host_ports: Ports on the node that regular containers have taken so far: the path of the port that took each,
             and whether only because the pod is in its node's network.
         ports: Numbers and protocols of ports of regular containers so far, with path and port of the first of each.
         port_names: Names of these ports, with the path of the first of each.
     """
 
-    def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
-        """Read a pod; `labels` are the keys of the template's labels, or None if the pod does not belong to a Job."""
+    def __init__(self, spec: Raw, labels: Collection[str] = ()) -> None:
         self.spec = spec
+        self.labels = labels
+        self.os: str = spec.get("os", {}).get("name", "")
         self.host_network: bool = spec.get("hostNetwork", False)
+        self.host_users: bool = spec.get("hostUsers", True)
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
         self.ports: dict[tuple[int, str], tuple[str, Raw]] = {}
         self.port_names: dict[str, str] = {}
-        self._labels = labels
 
     @cached_property
     def volumes(self) -> Mapping[str, Raw]:
         """Declared volumes by name."""
         found = reversed(self.spec.get("volumes", ()))
         return {volume.get("name", ""): volume for volume in found}
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """Keys of the labels that the pod will have."""
-        return frozenset() if self._labels is None else _OF_THE_CONTROLLER.union(self._labels)
-
-    @property
-    def host_users(self) -> bool:
-        """True if users in its containers are users of the node."""
-        return bool(self.spec.get("hostUsers", True))
-
-    @property
-    def os(self) -> str:
-        """Operating system that the pod names, or an empty string."""
-        return str(self.spec.get("os", {}).get("name", ""))
 
 
 _NO_POD = CheckedPod({})

@@ -103,7 +103,6 @@ def fits(found: object, notation: str = ROOT) -> bool:
 
 @cache
 def _type_of(notation: str) -> Any:
-    """The msgspec type for a notation of the table."""
     if notation in _TYPES:
         return _TYPES[notation]
     if notation.startswith("[]"):
@@ -190,7 +189,6 @@ class _TypeReader:
 
 
 def _problem(found: Any, expected: str) -> str:
-    """The message about a value of a wrong type: what is wrong and what is expected."""
     if expected in _RANGES and type(found) is int:
         low, high = _RANGES[expected]
         return f"must be between {low} and {high}, found {found}"

@@ -14,7 +14,7 @@ from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
@@ -59,29 +59,23 @@ _TARGETS = {
 }
 _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
-_CLONE = "is deprecated; use an init container that clones into an emptyDir"
-_CSI = "is deprecated; use the CSI driver "
-_GONE = "was removed from Kubernetes, so no node can mount it; use a CSI driver"
-_REPLACED = {
-    "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
-    "azureDisk": f"{_CSI}disk.csi.azure.com",
-    "azureFile": f"{_CSI}file.csi.azure.com",
-    "cephfs": _GONE,
-    "cinder": f"{_CSI}cinder.csi.openstack.org",
-    "flexVolume": "is deprecated; use a CSI driver",
-    "flocker": _GONE,
-    "gcePersistentDisk": f"{_CSI}pd.csi.storage.gke.io",
-    "gitRepo": _CLONE,
-    "glusterfs": _GONE,
-    "photonPersistentDisk": _GONE,
-    "portworxVolume": f"{_CSI}pxd.portworx.com",
-    "quobyte": _GONE,
-    "rbd": _GONE,
-    "scaleIO": _GONE,
-    "storageos": _GONE,
-    "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
+_REMOVED = "cephfs|flocker|glusterfs|photonPersistentDisk|quobyte|rbd|scaleIO|storageos"
+_GONE = "was removed from Kubernetes, so no node can mount it; use a CSI driver instead"
+_CLONE = "is deprecated; use an init container that clones into an emptyDir instead"
+_DRIVERS = {
+    "awsElasticBlockStore": "ebs.csi.aws.com",
+    "azureDisk": "disk.csi.azure.com",
+    "azureFile": "file.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "gcePersistentDisk": "pd.csi.storage.gke.io",
+    "portworxVolume": "pxd.portworx.com",
+    "vsphereVolume": "csi.vsphere.vmware.com",
 }
-"""Deprecated or removed sources of volumes, with their replacements."""
+"""Drivers that replace deprecated sources of volumes."""
+
+
+def _replaced_by(driver: str) -> Check:
+    return TPL_DEPRECATED.breaking(f"is deprecated; use the CSI driver {driver} instead")
 
 
 def _sources_problem(_: Site, volume: Raw, _owner: Raw) -> str:
@@ -184,7 +178,10 @@ _SOURCE_ROWS = (
     Row("csi.driver", _driver),
     Row("csi.nodePublishSecretRef.name", TPL_VOLUME_SOURCE.required(dns_subdomain_problem), ""),
     Row("ephemeral.volumeClaimTemplate", TPL_VOLUME_SOURCE.present(claim_templates.CLAIM), None),
-    *(Row(path, TPL_DEPRECATED.breaking(f"{way} instead")) for path, way in _REPLACED.items()),
+    Row(_REMOVED, TPL_DEPRECATED.breaking(_GONE)),
+    Row("flexVolume", TPL_DEPRECATED.breaking("is deprecated; use a CSI driver instead")),
+    Row("gitRepo", TPL_DEPRECATED.breaking(_CLONE)),
+    *(Row(source, _replaced_by(driver)) for source, driver in _DRIVERS.items()),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
     Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of("None", "ReadOnly", "ReadWrite")),
     Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of("Dedicated", "Managed", "Shared")),
