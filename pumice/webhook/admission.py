@@ -224,7 +224,7 @@ def _unfit(endpoint: Endpoint, question: Question[Any]) -> str:
     """Why an endpoint cannot decide a review: it is for another one, or lacks objects; empty if it can."""
     registration, operation, found = endpoint.registration, question.operation, question.resource
     kind = registration.kind
-    if (found.resource, found.group, found.version) != (kind.plural, kind.group, kind.version):
+    if found.resource != kind.plural or found.group != kind.group or found.version != kind.version:
         expected = f'expected resource "{kind.plural}" of "{kind.api_version}"'
         return f'{expected}, found "{found.resource}" of "{found.group}/{found.version}"'
     if operation not in registration.operations and not registration.lenient:
