@@ -33,11 +33,11 @@ def without_plain(template: Raw) -> Raw:
 
 
 def _without_plain(container: Raw) -> Raw:
-    return {
-        field: value
-        for field, value in container.items()
-        if not (field in _PLAIN and _PLAIN[field](value))
-    }
+    rest = {**container}
+    for field, is_plain in _PLAIN.items():
+        if field in rest and is_plain(rest[field]):
+            del rest[field]
+    return rest
 
 
 def _are_texts(found: Any) -> bool:
