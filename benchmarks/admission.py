@@ -1,13 +1,12 @@
-"""What a review costs: in the pure core, and over TLS with keep-alive, asked from outside.
+"""CPU time and latency of a review: in the core alone, and over TLS with keep-alive from another process.
 
     python benchmarks/admission.py [--quick] [--json FILE]
 
-The server is `pumice webhook` with a certificate from files, a process on a processor of its own; its CPU
-time is the kernel's count of it. It is asked from another processor by another process (`load.py`), or by
-wrk where that is installed. Beside it, on the same processor and in turns with it, stands an aiohttp server
-that answers a constant: what HTTP and TLS cost here before Pumice does anything. Every round measures
-all of them one after the other, so that the difference to the constant holds even where the machine is
-noisy. Linux only.
+The server is `pumice webhook` with a certificate from files, a process on one processor; the kernel counts its
+CPU time. The client (`load.py`, or wrk if it is installed) is another process on another processor. For
+comparison an aiohttp server on the server's processor answers the same requests with a constant: the cost of
+HTTP and TLS without Pumice. Every round measures all of them one after the other, so that the difference to
+the constant is usable on a noisy machine, too. Linux only.
 """
 
 import argparse
@@ -37,13 +36,13 @@ class Row:
 
     Attributes:
         what: `core`, `server`, or `aiohttp` for the server that answers a constant.
-        asked: What was asked.
+        asked: Name of the review.
         bytes: Length of the review.
         cpu_us: CPU time of a review, median of the rounds.
-        quartiles_us: Between these lies half of the rounds.
-        least_us: The cheapest round, which others disturbed least.
+        quartiles_us: Lower and upper quartile of the rounds.
+        least_us: CPU time in the cheapest round, which other processes disturbed least.
         above_constant_us: Median of the difference to the constant of the same round.
-        per_second: Reviews a second on the clock with every connection busy, median.
+        per_second: Reviews per second of wall time with all connections busy, median.
         p50_us: Latency at a fixed rate.
         p99_us: Likewise.
         p999_us: Likewise.
@@ -63,7 +62,7 @@ class Row:
 
 
 def quartiles(found: Sequence[float]) -> tuple[float, float]:
-    """Between which half of the values lies."""
+    """The lower and the upper quartile."""
     low, _, high = statistics.quantiles(found, n=4, method="inclusive")
     return round(low, 1), round(high, 1)
 
@@ -93,14 +92,14 @@ def pure(rounds: int, n: int) -> Iterator[Row]:
 
 @dataclass
 class Sample:
-    """What the rounds found about one subject."""
+    """Measurements of one subject, one of each list a round."""
 
     cpu: list[float]
     per_second: list[float]
 
 
 def served(where: Site, rounds: int, n: int, seconds: float) -> tuple[list[Row], float, str]:
-    """The servers over TLS: rows, memory of the webhook afterwards, and who asked."""
+    """Measure the servers over TLS: rows, memory of the webhook afterwards, and the name of the client."""
     with ExitStack() as stack:
         ours = stack.enter_context(webhook(where, "cluster.json"))
         theirs = stack.enter_context(constant(where))
@@ -138,7 +137,7 @@ def _row(subject: Subject, sample: Sample, beside: Sample, late: Sequence[float]
 
 
 def starts(where: Site, times: int) -> tuple[list[float], float]:
-    """Seconds from start to ready, and memory then."""
+    """Seconds from the start until the server is ready, and its memory at that time."""
     seconds, memory = [], []
     for _ in range(times):
         with webhook(where, "queue.json") as server:
@@ -168,7 +167,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, write JSON where wanted."""
+    """Measure, print the table, and write JSON if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, a few seconds")
     parser.add_argument("--json", type=Path, help="write the figures here, too")

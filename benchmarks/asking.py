@@ -1,4 +1,4 @@
-"""Whoever asks the servers: `load.py` in a process of its own, or wrk where that is installed."""
+"""The client of the servers that are measured: `load.py` in its own process, or wrk if it is installed."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from benchmarks.subjects import MARK
 Raw = dict[str, Any]
 
 RATE = 1000
-"""Reviews a second for the latencies."""
+"""Reviews per second while latencies are measured."""
 
 CONNECTIONS = 4
 SCRIPT = """
@@ -35,11 +35,11 @@ done = function(summary)
   io.write(string.format("counted %d %d\\n", summary.requests, summary.duration))
 end
 """
-"""What wrk sends: the review, with another number each time where it shall be a new one."""
+"""wrk sends the review; if `first` is not 0, each review has another number in the place of the mark."""
 
 
 class Load:
-    """Whoever asks, in a process of its own, on a processor of its own."""
+    """A load generator in its own process, on its own processor."""
 
     def __init__(self, where: Site) -> None:
         """Start it."""
@@ -71,7 +71,7 @@ class Load:
         return answer
 
     def work(self, subject: Subject, port: int, count: int) -> tuple[int, float]:
-        """Ask on all connections; how many reviews were answered, and in how many seconds."""
+        """Send reviews on all connections; returns the number of answers and the seconds."""
         if self.wrk is not None:
             return self._wrk(self.wrk, subject, port)
         answer = self._order(subject, port, count=count)
@@ -93,7 +93,7 @@ class Load:
         return int(counted[0]), int(counted[1]) / 1e6
 
     def latencies(self, subject: Subject, port: int, seconds: float) -> list[float]:
-        """p50, p99 and p99.9 at the fixed rate, in seconds."""
+        """Latencies p50, p99 and p99.9 at the fixed rate, in seconds."""
         found: list[float] = self._order(subject, port, rate=RATE, seconds=seconds)["latencies"]
         return found
 

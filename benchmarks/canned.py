@@ -1,7 +1,7 @@
-"""An API server that has one cluster to show: lists in pages, quiet watches, Leases, and writes that it counts.
+"""An API server with one fixed cluster: lists in pages, watches without events, Leases, and writes, which it counts.
 
-Pages are made of a template when they are asked for, so that 140,000 pods of 4 KB take no memory here. A write makes a new
-resourceVersion, as in etcd, and nothing else; a Lease is kept. Run as a process of its own by `benchmarks/restart.py`.
+Pages are created from a template when they are requested, so 140,000 pods of 4 KB take no memory here. A write only
+increases the resourceVersion, as in etcd; a Lease is stored. `benchmarks/restart.py` runs this as a separate process.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def meta(name: str, namespace: str = "", **more: object) -> dict[str, object]:
 
 
 def pod(name: str, gang: str, node: str, cpu: str) -> dict[str, object]:
-    """A pod of 4 KB; a running one where it has a node."""
+    """A pod of 4 KB; it runs if it has a node."""
     container = {
         "name": "main",
         "image": "registry.example.com/team/training:2025.01.01",
@@ -170,7 +170,7 @@ def pod_group(least: int, status: dict[str, object]) -> dict[str, object]:
 
 
 class Cluster:
-    """What there is, by plural and number."""
+    """The objects of the cluster, by plural and number."""
 
     def __init__(self, nodes: int, pods: int) -> None:
         self._nodes, gangs = nodes, pods // SIZE * 3 // 4

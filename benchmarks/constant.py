@@ -1,8 +1,8 @@
-"""The server beside `pumice webhook`: aiohttp, which answers a constant over TLS, in a process of its own.
+"""The server to which `pumice webhook` is compared: aiohttp, as a separate process, answers a constant over TLS.
 
     python benchmarks/constant.py FOLDER
 
-The folder has the certificate, tls.crt and tls.key. The address stands on standard error.
+The folder has the certificate, tls.crt and tls.key. The address is printed to standard error.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ ANSWER = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","respons
 
 
 async def serve(folder: Path) -> None:
-    """Be that server until the process ends."""
+    """Serve until the process ends."""
 
     async def answer(request: web.Request) -> web.Response:
         await request.read()

@@ -1,4 +1,4 @@
-"""What kube-apiserver and our processes have done so far: requests that write, and processor time."""
+"""Counters of kube-apiserver and Pumice's processes: write requests and processor time."""
 
 import asyncio
 import os
@@ -18,17 +18,17 @@ _POD_STATUS = re.compile(r'^pumice_scheduler_status_writes_total\{kind="pod",.*\
 _CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.M)
 _WRITES = {"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 _BY_TIME = {"leases", "nodes"}
-"""Written once in a while for as long as a cluster lives, whatever is submitted."""
+"""Resources that are written periodically in each cluster, independent of the workload."""
 
 
 @dataclass(frozen=True, order=True)
 class Write:
-    """A sort of write.
+    """A kind of write request.
 
     Attributes:
         resource: What is written: `pods`, `pods/status`.
-        verb: How: `POST`, `PATCH`.
-        code: The API server's answer.
+        verb: The HTTP method: `POST`, `PATCH`.
+        code: HTTP status of the answer.
     """
 
     resource: str
@@ -38,10 +38,10 @@ class Write:
 
 @dataclass
 class Counters:
-    """A reading; the difference of two is what happened in between.
+    """One reading of the counters; the difference of two readings is the work in between.
 
     Attributes:
-        writes: Requests that write, without those that only time causes (Leases, heartbeats of nodes).
+        writes: Write requests, without periodic ones (Leases, heartbeats of nodes).
         pod_statuses: Writes of pod statuses by the scheduler, failed ones included, as it counts them.
         cpu: Processor seconds by process.
     """

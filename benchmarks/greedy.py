@@ -1,4 +1,4 @@
-"""How many gangs the scheduler does not place that fit, because it places one pod after the other and takes none back.
+"""Number of gangs that fit and that the scheduler does not place, because it places one pod after the other and moves none.
 
     python -m benchmarks.greedy [--gangs N]
 
@@ -72,7 +72,7 @@ def cluster(dice: random.Random, rules: Callable[[int], Raw], *, equal: bool) ->
 
 
 def fits(case: Raw, manifests: list[Raw]) -> bool:
-    """Whether there is an order and a node for each pod."""
+    """True if some order of the pods and some choice of nodes place all pods."""
     nodes = {row[0]: row[3] for row in case["nodes"]}
     sizes = [row[4] for row in case["pods"]]
     kinds = [repr((row[4], row[7])) for row in case["pods"]]

@@ -1,4 +1,4 @@
-"""How soon a standby scheduler binds after SIGTERM to the leader.
+"""Time from SIGTERM to the leading scheduler until the standby binds a pod.
 
     python -m benchmarks.hand_over [--controlplane] [--nodes N] [--rounds N] [--json FILE]
 
@@ -29,7 +29,7 @@ AMOUNTS = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 
 @contextlib.asynccontextmanager
 async def served(real: bool, folder: Path) -> AsyncIterator[Path]:
-    """An API server with our kinds; the kubeconfig of it."""
+    """Run an API server with Pumice's kinds; yields its kubeconfig."""
     if not real:
         async with EmbeddedCluster(all_crds()) as cluster:
             file = folder / "kubeconfig"
@@ -89,7 +89,7 @@ async def bound(client: Client, name: str) -> None:
 
 
 class Scheduler:
-    """One process."""
+    """A scheduler process."""
 
     def __init__(self, process: asyncio.subprocess.Process, client: Client) -> None:
         self.process = process
@@ -114,7 +114,7 @@ class Scheduler:
 
 
 async def measure(kubeconfig: Path, nodes: int, rounds: int) -> list[float]:
-    """Seconds from SIGTERM to the first binding by the standby, a round each."""
+    """Seconds from SIGTERM to the first binding by the standby, for each round."""
     times = []
     async with Client.connect(kubeconfig) as client:
         await add_nodes(client, nodes)
@@ -122,7 +122,9 @@ async def measure(kubeconfig: Path, nodes: int, rounds: int) -> list[float]:
         await leader.leads()
         for number in range(rounds):
             standby = await Scheduler.start(kubeconfig, client)
-            await asyncio.sleep(5 + 0.1 * number)  # it is up, and somewhere between two looks
+            await asyncio.sleep(
+                5 + 0.1 * number
+            )  # it runs, and is between two attempts to take the Lease
             start = time.monotonic()
             leader.process.terminate()
             await leader.process.wait()
@@ -137,7 +139,7 @@ async def measure(kubeconfig: Path, nodes: int, rounds: int) -> list[float]:
 
 
 async def run(options: argparse.Namespace) -> list[float]:
-    """Measure against the API server that is asked for."""
+    """Measure with the chosen API server."""
     with tempfile.TemporaryDirectory() as folder:
         async with served(options.controlplane, Path(folder)) as kubeconfig:
             return await measure(kubeconfig, options.nodes, options.rounds)

@@ -1,10 +1,10 @@
-"""What `pumice lint` of a thousand Jobs takes, the whole command from its start to its end.
+"""Time and memory of `pumice lint` for a thousand Jobs, for the whole command from its start to its end.
 
     python benchmarks/linting.py [--jobs N] [--runs N] [--json FILE]
 
 The Jobs are of 3 to 10 KB, of four shapes, in one file: YAML of many documents, or a List in JSON.
-Every run is a process of its own; time on the clock and on the CPU, median and range. PyYAML's own
-loader, written in C, reads the same file beside it: what reading YAML costs here before Pumice does anything.
+Each run is a new process; wall time and CPU time, median and range. For comparison PyYAML's loader, written in
+C, reads the same file: the cost of reading YAML without Pumice.
 """
 
 import argparse
@@ -40,12 +40,12 @@ class Row:
     Attributes:
         what: What ran.
         input: Form of the file.
-        output: Form of the answer; empty where there is none.
-        wall: On the clock, median.
+        output: Form of the output; empty if there is none.
+        wall: Wall time, median.
         low: Fastest run.
         high: Slowest run.
-        cpu: On the CPU, median.
-        peak_mib: Most memory that a run occupied.
+        cpu: CPU time, median.
+        peak_mib: Largest resident memory of a run.
     """
 
     what: str
@@ -59,7 +59,7 @@ class Row:
 
 
 def job(number: int) -> Raw:
-    """One of the Jobs; its templates are no other one's, so that none is known already."""
+    """One of the Jobs. Its templates differ from those of all others, so that none is in the cache of known templates."""
     plugins, roles = SHAPES[number % len(SHAPES)]
     tasks = [task(name, replicas) for name, replicas in roles]
     for each in tasks:
@@ -84,7 +84,7 @@ def files(folder: Path, count: int) -> dict[str, Path]:
     """The same Jobs in both forms."""
     jobs = [job(number) for number in range(count)]
     found = {"yaml": folder / "jobs.yaml", "json": folder / "jobs.json"}
-    # Each is written by itself, so that none refers to another one's parts.
+    # Each document is written by itself, so that none has an alias of another one.
     texts = [
         yaml.dump(json.loads(json.dumps(each)), Dumper=yaml.CSafeDumper, sort_keys=False)
         for each in jobs
@@ -95,7 +95,7 @@ def files(folder: Path, count: int) -> dict[str, Path]:
 
 
 def measure(what: str, file: Path, output: str, command: Sequence[str], runs: int) -> Row:
-    """Run a command several times; the first run is for warming up.
+    """Run a command several times; the first run warms up and does not count.
 
     Raises:
         RuntimeError: It failed.
@@ -118,7 +118,7 @@ def measure(what: str, file: Path, output: str, command: Sequence[str], runs: in
 
 
 def rows(found: dict[str, Path], runs: int) -> list[Row]:
-    """Everything that is measured."""
+    """All rows."""
     lint = [sys.executable, "-m", "pumice", "lint"]
     measured = [
         measure("lint", file, output, [*lint, str(file), "-o", output], runs)
@@ -144,7 +144,7 @@ def table(measured: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, write JSON where wanted."""
+    """Measure, print the table, and write JSON if asked to."""
     parser = argparse.ArgumentParser(description="Benchmark pumice lint.")
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=5)

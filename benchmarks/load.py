@@ -1,11 +1,11 @@
-"""A load generator of its own, in a process of its own: asks over TLS, reads whole answers, keeps time.
+"""A load generator as a separate process: sends reviews over TLS, reads whole answers, and measures the time.
 
 It reads orders from its standard input, one JSON object a line, and answers each with one. An order has
-`port`, `path`, `body` (a file) and `fresh` (whether each review has a number of its own where the body has
-the mark), and either `count`, to ask one review after the other on every
-connection, or `rate` and `seconds`, to ask at a fixed rate. Answers have the seconds that it took, and
-with a rate the latencies at `shares` of all reviews, from the moment at which each was due, so that a
-review that waits for a late one before it counts with what it waited.
+`port`, `path`, `body` (a file) and `fresh` (whether each review has a different number where the body has
+the mark). It also has either `count`, to send one review after the other on each connection, or `rate` and
+`seconds`, to send at a fixed rate. An answer has the seconds that the order took. With a rate it also has the
+latencies at `SHARES` of all reviews, from the time at which each was due: the wait for an earlier review
+counts.
 """
 
 import json
@@ -24,21 +24,21 @@ from benchmarks.subjects import MARK
 
 SHARES = (0.5, 0.99, 0.999)
 _NUMBERS = 1_000_000
-"""Numbers that a connection has for itself."""
+"""Size of the range of numbers of each connection."""
 
 
 def numbered(text: bytes, number: int) -> bytes:
-    """A review, or a request with one, with a number in the place of the mark."""
+    """The text of a review or request, with a number in the place of the mark."""
     return text.replace(MARK.encode(), b"%08d" % number)
 
 
 def numbers(connection: int) -> Iterator[int]:
-    """Numbers that no other connection has."""
+    """Numbers that no other connection uses."""
     return count_from(connection * _NUMBERS)
 
 
 class Connection:
-    """A kept connection that asks the same review again and again, or always another one."""
+    """A connection that is kept open; it sends the same review each time, or reviews with different numbers."""
 
     def __init__(
         self, port: int, trusting: ssl.SSLContext, path: str, body: bytes, numbers: Iterator[int]
@@ -83,7 +83,7 @@ class Connection:
 
 
 def steadily(connections: list[Connection], count: int) -> dict[str, Any]:
-    """Ask one review after the other on every connection."""
+    """Send one review after the other on each connection."""
     each = count // len(connections)
 
     def work(connection: Connection) -> None:
@@ -100,7 +100,7 @@ def steadily(connections: list[Connection], count: int) -> dict[str, Any]:
 
 
 def at_rate(connections: list[Connection], rate: float, seconds: float) -> dict[str, Any]:
-    """Ask at a fixed rate, the connections in turn."""
+    """Send reviews at a fixed rate, on the connections in turn."""
     found = []
     start = time.perf_counter()
     for number in range(int(seconds * rate)):
@@ -115,7 +115,7 @@ def at_rate(connections: list[Connection], rate: float, seconds: float) -> dict[
 
 
 def main() -> None:
-    """Carry out orders until there are no more."""
+    """Execute the orders of standard input until it ends."""
     authority, count, processors = sys.argv[1:]
     if processors:
         os.sched_setaffinity(0, {int(each) for each in processors.split(",")})
@@ -123,7 +123,7 @@ def main() -> None:
     open_ones: dict[tuple[int, str], list[Connection]] = {}
     for line in sys.stdin:
         order = json.loads(line)
-        # The same file may be asked with numbers and without.
+        # The same file may be used with numbers and without.
         key = order["port"], f"{order['body']} {order['fresh']}"
         if key not in open_ones:
             body = Path(order["body"]).read_bytes()

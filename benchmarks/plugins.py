@@ -1,11 +1,11 @@
-"""What wiring the pods of one large Job takes, plugin by plugin.
+"""CPU time of wiring the pods of one large Job, for each plugin.
 
     python benchmarks/plugins.py [--pods N] [--runs N] [--json FILE]
 
-A Job's plugins prepare once, and then wire every pod that the controller makes of it: edits are asked for,
-merged, and applied to a pod of a usual size, which shares its template with the others as the controller's
-do. Beside it, what the Job's objects take (ConfigMaps with all addresses), and what admission's look at its
-plugins does. CPU time, median and range; memory is the peak of the process.
+A Job's plugins prepare once, and then wire each pod that the controller creates: the edits of all plugins are
+merged and applied to a pod of a usual size, which shares its template with the other pods as in the
+controller. Also measured are the creation of the Job's objects (ConfigMaps with all addresses) and the checks
+of the plugins at admission. CPU time, median and range; memory is the peak of the process.
 """
 
 import argparse
@@ -47,13 +47,13 @@ class Row:
 
     Attributes:
         framework: The plugin.
-        plugins: It and what it requires, as they are applied.
+        plugins: The plugin and those that it requires, in the order in which they are applied.
         pods: Pods of the Job.
-        wiring: All of its pods, median.
+        wiring: Wiring of all pods, median.
         low: Fastest run.
         high: Slowest run.
-        objects: Its objects, median.
-        check: Admission's look at the plugins, median.
+        objects: Creation of the Job's objects, median.
+        check: Checks of the plugins at admission, median.
     """
 
     framework: str
@@ -67,7 +67,7 @@ class Row:
 
 
 def job(plugins: dict[str, list[str]], tasks: Sequence[str], pods: int) -> Job:
-    """A Job whose last task has nearly all of the pods."""
+    """A Job whose last task has nearly all pods."""
     plugins = plugins | dependencies(plugins, builtin())
     sizes = [1] * (len(tasks) - 1)
     manifest = {
@@ -95,7 +95,7 @@ def wire(subject: Job) -> None:
 
 
 def timed(work: Callable[[], Any], runs: int) -> list[float]:
-    """Seconds of CPU of each run; the first one is for warming up."""
+    """CPU seconds of each run; the first run warms up and does not count."""
     times = []
     for run in range(runs + 1):
         begun = time.process_time()
@@ -153,7 +153,7 @@ def table(measured: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, write JSON where wanted."""
+    """Measure, print the table, and write JSON if asked to."""
     parser = argparse.ArgumentParser(description="Benchmark the wiring of pods.")
     parser.add_argument("--pods", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)

@@ -1,4 +1,4 @@
-"""What the server of admission is asked: a few usual reviews, and a constant beside them."""
+"""The reviews that the benchmark of admission sends, and the request for the constant."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ DEFAULTED = review(*BATCH, job(defaulted=True))
 
 @dataclass(frozen=True)
 class Subject:
-    """What is asked.
+    """A review.
 
     Attributes:
         name: In the table.
         path: Endpoint.
         body: The review.
-        fresh: Whether every review has a number of its own where the body has the mark. Otherwise it is
-            the same review again and again, as of Jobs that are made from one manifest.
+        fresh: Whether each review has a different number where the body has the mark. Otherwise all reviews
+            are equal, as for Jobs that are created from one manifest.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Subject:
 
     @property
     def file(self) -> str:
-        """Name of a file for the review."""
+        """Name of the review's file."""
         return "-".join(self.name.replace("/", " ").replace(",", " ").split())
 
 

@@ -32,11 +32,11 @@ from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 
 QUIET_SECONDS = 3.0
-"""For how long nothing must be written before a measurement begins, and before it ends."""
+"""Seconds without a write after which a measurement begins, or ends."""
 
 
 async def serve(queues: int, groups: int, spread: int) -> None:
-    """Be the API server: read how many changes to make and how many a second, line by line."""
+    """Run the API server; each line of standard input says how many changes to make, and how many per second."""
     async with EmbeddedCluster(all_crds()) as cluster:
         store = cluster.store
         for number in range(queues):
@@ -68,10 +68,10 @@ async def serve(queues: int, groups: int, spread: int) -> None:
 
 @dataclass
 class Writes:
-    """Writes of statuses as the watch shows them.
+    """Writes of queue statuses, counted by a watch.
 
     Attributes:
-        total: How many there were.
+        total: Number of writes.
         shortest: Shortest time between two of one queue, in seconds.
         last: When the last was seen, by queue.
     """
@@ -81,7 +81,7 @@ class Writes:
     last: dict[str, float]
 
     def changed(self, change: Change, old: Queue | None, new: Queue | None) -> None:
-        """Take in a change of a queue."""
+        """Count a change of a queue."""
         del change
         if old is None or new is None or own_status(old) == own_status(new):
             return
@@ -153,13 +153,13 @@ def _counts(queue: Queue) -> list[int]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition is true."""
     while not holds():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 
 async def quiet(writes: Writes) -> None:
-    """Wait until nothing is written any more."""
+    """Wait until writes have stopped."""
     seen = -1
     while seen != writes.total:
         seen = writes.total

@@ -1,4 +1,4 @@
-"""What every benchmark leaves behind: its figures as JSON, with the machine that they come from."""
+"""Results of benchmarks as JSON, with the machine on which they were measured."""
 
 import json
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 MACHINE = f"Python {platform.python_version()}, {platform.machine()}"
-"""For the last line that a benchmark prints."""
+"""Description of the machine, for the last line that a benchmark prints."""
 
 
 def write(file: Path | None, rows: Sequence[dict[str, Any]], **figures: Any) -> None:
-    """Write rows, figures of the whole run, and the machine; nothing where no file is wanted."""
+    """Write rows, figures of the whole run, and the machine to a file, if there is one."""
     if file is None:
         return
     document = {

@@ -1,4 +1,4 @@
-"""How soon a scheduler binds after its start in a large cluster, and how long its event loop stands still meanwhile.
+"""Time from the start of a scheduler to its first binding in a large cluster, and the longest stall of its event loop.
 
     python -m benchmarks.restart [--nodes N] [--pods N] [--rounds N] [--json FILE]
 
@@ -7,7 +7,7 @@ this cluster (`benchmarks/canned.py`); `pumice scheduler` is a process of its ow
 the first binding that the server receives. Inside it a timer asks for a turn of the event loop every 2 ms: the longest time
 between two turns is the longest stall, by the clock and in CPU time, which other processes on the machine do not add to.
 
-Beside it: how long scheduler and controller take in a small cluster from their start to the first binding and to the Lease.
+Also measured: the time in a small cluster from the start of the scheduler to its first binding, and of the controller to its Lease.
 """
 
 import argparse
@@ -32,10 +32,10 @@ from benchmarks.report import MACHINE, write
 
 QUIET = subprocess.DEVNULL
 STARTS = 5
-"""How often each component is started in a small cluster."""
+"""Number of starts of each component in a small cluster."""
 TICK = 0.002
 WATCHED_SECONDS = 3.0
-"""How long the process is watched after the first binding."""
+"""Seconds for which the process is measured after the first binding."""
 
 
 class Probe:
@@ -60,7 +60,7 @@ class Probe:
 
 
 def work(file: Path, arguments: list[str]) -> None:
-    """Be `pumice scheduler` with a probe in its event loop; write what was found when it ends."""
+    """Run `pumice scheduler` with a probe in its event loop; write the measurements when it ends."""
     import uvloop
 
     from pumice.cli import main
@@ -102,7 +102,7 @@ def work(file: Path, arguments: list[str]) -> None:
 
 
 def report(port: int) -> dict[str, Any]:
-    """What the server has counted."""
+    """The counters of the server."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/report", timeout=10) as answer:
         found: dict[str, Any] = json.load(answer)
         return found
@@ -110,7 +110,7 @@ def report(port: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def served(nodes: int, pods: int) -> Iterator[int]:
-    """A server process with a cluster; its port."""
+    """Run a server process with a cluster; yields its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -131,7 +131,7 @@ def served(nodes: int, pods: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def running(command: list[str], port: int, awaited: str) -> Iterator[dict[str, Any]]:
-    """A component until the server has seen a request of it; what the server has counted, times as seconds from the start."""
+    """Run a component until the server has seen a certain request of it; returns the counters, with times in seconds from the start."""
     start = time.monotonic()
     process = subprocess.Popen([*command, f"--master=http://127.0.0.1:{port}"], stderr=QUIET)
     try:

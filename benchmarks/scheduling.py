@@ -1,14 +1,14 @@
-"""Decisions of the scheduler core per CPU second, and the price of a cycle in which nothing changed.
+"""Decisions of the scheduler core per CPU second, and the CPU time of a cycle without changes.
 
     python benchmarks/scheduling.py [--runs N] [--json FILE]
 
 Placing: 10,000 pods (fewer where the row says so) on empty nodes, one cycle; with Pumice's default configuration and
 with the one that Volcano compiles in. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
-Preemption: full nodes and 50 more important gangs; 1,000 pods go for them, with priority and gang.
-Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; with what is
-written because of it. The gangs are equal or each of another size. The first cycle after the event counts.
-Ordering: what enqueue takes to let in 10,000 PodGroups of 1,000 queues, one of each queue in turn.
+Preemption: full nodes and 50 gangs of a higher priority, for which 1,000 pods are evicted, with plugins priority and gang.
+Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; also the
+writes that follow. The gangs are equal, or each has another size. The first cycle after the event is measured.
+Ordering: action enqueue admits 10,000 PodGroups of 1,000 queues, one of each queue in turn.
 CPU time of the cycle (and of the event) alone; median and range over the runs. Python's garbage collector is as in the
 component (`pumice/cli/processes/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
 Memory: see `benchmarks/scheduling_memory.py`.
@@ -56,7 +56,7 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 """
-"""What Volcano uses when it is given no file."""
+"""The configuration that Volcano uses without a file."""
 
 
 @dataclass
@@ -64,14 +64,14 @@ class Row:
     """One line of the table.
 
     Attributes:
-        name: What was done.
+        name: Name of the work.
         nodes: Nodes of the cluster.
-        pods: Pods that were decided about, or that idle.
+        pods: Number of pods to place, or of running pods.
         milliseconds: CPU time of the cycle, median.
         low: Fastest run.
         high: Slowest run.
-        writes: Writes that follow from the cycle, where that is measured; bindings are not counted.
-        is_placing: Whether all the pods were placed in it.
+        writes: Writes that follow from the cycle, if measured; without bindings.
+        is_placing: Whether the cycle placed all pods.
     """
 
     name: str
@@ -146,7 +146,7 @@ def measure_waiting(
         for index in range(size):
             state.set_pod(pod(f"waiting-{gang}", "worker", index, cpu(gang)))
     now = 0.0
-    for _ in range(5):  # whatever is to be said about them is said
+    for _ in range(5):  # until all reasons have been written
         run_cycle(state, config, now)
         now += DELAYS.numbers
     times, writes = [], []
@@ -166,7 +166,7 @@ def measure_waiting(
 
 
 def measure_preempting(nodes: int, runs: int) -> Row:
-    """Full nodes, and 50 more important gangs of 20 pods, for each of which a pod has to go."""
+    """Full nodes, and 50 gangs of 20 pods of a higher priority, for each of which a pod is evicted."""
     config = load_config(VICTIMS)
     times = []
     evicted = 0
@@ -182,7 +182,7 @@ def measure_preempting(nodes: int, runs: int) -> Row:
 
 
 def measure_ordering(name: str, config: Config, runs: int) -> Row:
-    """10,000 PodGroups in the queues in turn, which have no pods yet: what the action enqueue takes."""
+    """Action enqueue for 10,000 PodGroups without pods, of all queues in turn."""
     times: list[float] = []
 
     @contextmanager
@@ -228,7 +228,7 @@ def main() -> None:
 
 
 def measure_others(runs: int) -> list[Row]:
-    """Cycles that place nothing, or next to nothing."""
+    """Cycles that place no or few pods."""
     preempting = [measure_preempting(nodes, runs) for nodes in (1000, 5000)]
     ordering = [
         measure_ordering("ordering 10,000 PodGroups in 1,000 queues", load_config(), runs),

@@ -1,4 +1,4 @@
-"""What happens in a full cluster while gangs wait for it, to measure what a single event costs."""
+"""Single events in a full cluster for which gangs wait."""
 
 from collections.abc import Callable
 
@@ -34,31 +34,31 @@ def node_is_labelled(state: ClusterState, run: int) -> None:
 
 
 def node_comes(state: ClusterState, run: int) -> None:
-    """An empty node of 4 cpu comes; a gang of 20 needs more."""
+    """An empty node of 4 cpu is added; a gang of 20 needs more."""
     status = NodeStatus(allocatable={"cpu": "4", "memory": "128Gi", "pods": "110"})
     node = msgspec.structs.replace(heartbeat(state), metadata=new_name(run), status=status)
     state.set_node(node)
 
 
 def node_of_others_comes(state: ClusterState, run: int) -> None:
-    """An empty node comes that the pods which wait do not tolerate."""
+    """An empty node is added, whose taint the waiting pods do not tolerate."""
     spec = NodeSpec(taints=[Taint(key="for", value="others", effect="NoSchedule")])
     state.set_node(msgspec.structs.replace(heartbeat(state), metadata=new_name(run), spec=spec))
 
 
 def queue_changes(state: ClusterState, run: int) -> None:
-    """A queue changes, which may concern any gang."""
+    """A queue changes, which may affect any gang."""
     state.set_queue(Queue(metadata=ObjectMeta(name="default"), spec=QueueSpec(weight=run + 2)))
 
 
 def new_name(run: int) -> ObjectMeta:
-    """Metadata of a node that was not there."""
+    """Metadata of a new node."""
     name = f"other-{run}"
     return ObjectMeta(name=name, labels={"kubernetes.io/hostname": name})
 
 
 def heartbeat(state: ClusterState, row: int = 0) -> Node:
-    """A node that reports itself once more."""
+    """A node sends a heartbeat."""
     node = state.nodes.order[row].node
     assert node is not None
     return Node(metadata=node.metadata, spec=node.spec, status=node.status)
@@ -75,4 +75,4 @@ WAITING: tuple[tuple[str, int, Callable[[int], str], Happens], ...] = (
     ("node of others comes", 1, unequal, node_of_others_comes),
     ("queue changes", SIZE, unequal, queue_changes),
 )
-"""What is measured while gangs wait: event, size of the gangs, cpu of their pods, what happens."""
+"""Rows of the table: event, size of the waiting gangs, cpu of their pods, function."""

@@ -1,4 +1,4 @@
-"""Memory of the scheduling core, each figure in a process of its own.
+"""Memory of the scheduler core, each figure from a new process.
 
     python -m benchmarks.scheduling_memory [--json FILE]
 
@@ -40,7 +40,7 @@ def of_cycle(shapes: int) -> int:
 
 
 def alone(measure: Callable[[int], int], argument: int) -> int:
-    """A figure from a process of its own."""
+    """A figure from a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure, argument).result()
 

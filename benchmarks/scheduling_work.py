@@ -1,4 +1,4 @@
-"""What the scheduler core is measured with: clusters and the pods that are to be placed on them."""
+"""Clusters and pods for the benchmarks of the scheduler core."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -283,7 +283,7 @@ def topology_gang(state: ClusterState) -> None:
 
 
 def apart(state: ClusterState) -> None:
-    """One gang of 800 pods of which no two should share a node."""
+    """One gang of 800 pods that repel each other from their nodes."""
     gangs(state, 1, 800, equal_pod, annotations=APART)
 
 
@@ -332,7 +332,7 @@ def over_zones(state: ClusterState) -> None:
 
 
 def running(nodes: int, pods: int) -> ClusterState:
-    """A cluster on which everything runs."""
+    """A cluster whose pods all run."""
     state = cluster(nodes)
     for gang in range(pods // SIZE):
         add_gang(state, f"gang-{gang}", SIZE, "Running")
@@ -355,7 +355,7 @@ def unequal(gang: int) -> str:
 
 
 def full_of_less_important(nodes: int) -> ClusterState:
-    """10 pods of 3 cpu on every node, and 50 gangs of 20 such pods with a higher priority."""
+    """10 pods of 3 cpu on each node, and 50 gangs of 20 such pods with a higher priority."""
     state = cluster(nodes)
     for name, value in (("low", 10), ("high", 1000)):
         state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
@@ -389,4 +389,4 @@ PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
     ("affinity by zone", in_one_zone),
     ("spread over zones", over_zones),
 )
-"""What is placed."""
+"""Work of the placing rows."""

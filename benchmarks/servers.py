@@ -1,4 +1,4 @@
-"""The servers that are measured: processes on a processor of their own, and the files that they need."""
+"""The servers that are measured, each a process on one processor, and the files that they need."""
 
 import json
 import os
@@ -25,12 +25,12 @@ _ADDRESS = re.compile(r"https://127\.0\.0\.1:(\d+)")
 
 @dataclass(frozen=True)
 class Site:
-    """Files of a run, and who runs where.
+    """Files of a run, and the processors of servers and client.
 
     Attributes:
         folder: Where the files are.
-        serving: Processor of the servers; None where there is but one.
-        asking: Processor of whoever asks them.
+        serving: Processor of the servers; None if the machine has only one.
+        asking: Processor of the client.
     """
 
     folder: Path
@@ -70,7 +70,7 @@ def site() -> Iterator[Site]:
 
 
 class Server:
-    """A server in a process of its own, on a processor of its own.
+    """A server in its own process, on its own processor.
 
     Attributes:
         ready_seconds: From the start of the process until it was ready.
@@ -90,12 +90,12 @@ class Server:
         self.ready_seconds = time.perf_counter() - started
 
     def cpu(self) -> float:
-        """Seconds that the process has been on a processor."""
+        """CPU time of the process in seconds."""
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
 
     def rss_mib(self) -> float:
-        """Memory that it occupies."""
+        """Resident memory of the process."""
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -106,7 +106,7 @@ class Server:
 
 
 def text_of(stream: IO[str] | None) -> IO[str]:
-    """A pipe that is there."""
+    """The stream, which exists because the process was started with pipes."""
     assert stream is not None
     return stream
 

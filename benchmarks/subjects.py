@@ -1,4 +1,4 @@
-"""What is reviewed: a Job of 10 KB, a Queue, a pod, and a cluster of a thousand queues."""
+"""Objects under review: a Job of 10 KB, a Queue, a pod; and a cluster of a thousand queues."""
 
 import json
 from typing import Any
@@ -8,11 +8,11 @@ from pumice.webhook.view import Snapshot
 Raw = dict[str, Any]
 
 MARK = "MMMMMMMM"
-"""Stands in the value of a variable of every template, for a number: what Jobs of a sweep differ in."""
+"""Placeholder for a number in the value of a variable of each template, in which Jobs of a sweep differ."""
 
 
 def task(name: str, replicas: int, team: str = "vision") -> Raw:
-    """A task with the length of what people write: variables, mounts, volumes, tolerations."""
+    """A task of a usual length: variables, mounts, volumes, tolerations."""
     return {
         "name": name,
         "replicas": replicas,
@@ -55,7 +55,7 @@ def task(name: str, replicas: int, team: str = "vision") -> Raw:
 
 
 def job(*, defaulted: bool, team: str = "vision") -> Raw:
-    """A Job of about 9.8 KB, as a user writes it or as it is after its defaults."""
+    """A Job of about 9.8 KB, as a user writes it or with all defaults applied."""
     roles = (("ps", 2), ("worker", 4), ("chief", 1), ("evaluator", 1))
     spec: Raw = {
         "queue": "default",
@@ -97,7 +97,7 @@ def queue() -> Raw:
 
 
 def pod() -> Raw:
-    """A pod that is none of ours."""
+    """A pod of another scheduler, without PodGroup."""
     spec = task("web", 1)["template"]["spec"]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
 
@@ -153,5 +153,5 @@ def _amounts(cpus: int) -> Raw:
 
 
 def view() -> Snapshot:
-    """The same, as admission looks at it."""
+    """The same cluster as a view of admission."""
     return Snapshot.of(cluster())

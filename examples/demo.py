@@ -30,7 +30,7 @@ from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
 from pumice.cli.development.nodes import read_nodes
 from pumice.cli.files.changes import changes
 from pumice.cli.files.manifests import read_objects
-from pumice.cli.live.story import sentence, standing
+from pumice.cli.live.job_sentence import current_condition, sentence
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.store import Change
@@ -163,7 +163,7 @@ class Demo:
         if job is None or len(self._own(name)) < job.replicas:
             return ""
         group = self._groups.get(pod_group_name(name, job.metadata.uid), NAMESPACE)
-        condition = standing(group)
+        condition = current_condition(group)
         if condition is None or condition.message not in job.status.state.message:
             return ""
         return sentence(job, group, self._own(name))

@@ -33,11 +33,11 @@ A rule **refuses** the object or **warns** about it. The ones marked **stricter*
 | level | what becomes of an object that breaks the rule | where it is seen |
 |---|---|---|
 | `enforce` | it is refused | by the user; audit annotation `rules`; metric `pumice_admission_refusals_total`; log |
-| `warn` | it is admitted, and the user is told | by the user; audit annotation `warned`; metric `pumice_admission_warnings_total` |
+| `warn` | it is admitted, with a warning | by the user; audit annotation `warned`; metric `pumice_admission_warnings_total` |
 | `off` | it is admitted | nowhere |
 
-The nearest word counts: that for the object's namespace, then that for the cluster, then `strict-upstream` (rules that are stricter than
-Volcano's only warn), then the rule's own. What is admitted with a warning and would be refused by the rule's own level stands, besides, in the audit
+The first level that is set counts: that for the object's namespace, that for the cluster, `strict-upstream` (rules that are stricter than
+Volcano's only warn), the rule's own. What is admitted with a warning and would be refused by the rule's own level is also in the audit
 annotation `tolerated`, in `pumice_admission_tolerated_total` and in the log: a rule that is set to `warn` shows which objects it would refuse before it refuses any.
 
 Three things cannot be set. What does not decode, or breaks the schema of its kind (codes that begin with `SCHEMA-`), is always refused; so is an

@@ -44,9 +44,9 @@ ADMISSION = """\
 LEVELS = """\
 ### How strict each rule is
 
-`enforce` refuses an object that breaks the [rule](rules.md), `warn` admits it and tells the user, `off` says nothing. What is said for a namespace
-counts more than what is said for the cluster, that more than `strict-upstream`, and that more than the rule's own level. Objects that are
-in no namespace, queues for example, have the cluster's level. `pumice rules` lists the codes.
+`enforce` refuses an object that breaks the [rule](rules.md), `warn` admits it with a warning, `off` does nothing. The first level that is set
+counts: that for the object's namespace, that for the cluster, `strict-upstream`, the rule's own level. For objects that are
+in no namespace, queues for example, the cluster's level counts. `pumice rules` lists the codes.
 
 On the command line, of the server as of `pumice lint`:
 

@@ -7,7 +7,7 @@ offline verbs, so that a plural or a scope is written down once.
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ALL", "NATIVE", "VOLCANO", "Kind", "by_kind", "by_resource", "of_object"]
+__all__ = ["ALL", "NATIVE", "VOLCANO", "Kind", "of_object"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +182,6 @@ ALL: tuple[Kind, ...] = (
 )
 
 _BY_KIND = {(kind.api_version, kind.kind): kind for kind in ALL}
-_BY_RESOURCE = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
-
-
-def by_kind(api_version: str, kind: str) -> Kind | None:
-    """Find a kind as a manifest spells it."""
-    return _BY_KIND.get((api_version, kind))
-
-
-def by_resource(group: str, version: str, plural: str) -> Kind | None:
-    """Find a kind by its resource name, as in paths and admission requests."""
-    return _BY_RESOURCE.get((group, version, plural))
 
 
 def of_object(manifest: dict[str, Any]) -> Kind | None:

@@ -18,15 +18,12 @@ __all__ = [
     "API_VERSION",
     "MOST_CAUSES",
     "WARNING_CHARACTERS",
-    "GroupVersionKind",
     "GroupVersionResource",
-    "Operation",
     "PatchOperation",
     "Request",
     "Response",
     "Review",
     "Status",
-    "UserInfo",
     "allowed",
     "denied",
     "encode",
@@ -60,16 +57,6 @@ _ALL_CHARACTERS = 256 * 1024
 _WHOLE_OBJECT = "metadata.name"
 """Field name of a cause that concerns the object as a whole; kubectl would print an empty one, too."""
 
-Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-
-
-class GroupVersionKind(ApiStruct, frozen=True):
-    """The kind under review."""
-
-    group: str = ""
-    version: str = ""
-    kind: str = ""
-
 
 class GroupVersionResource(ApiStruct, frozen=True):
     """The resource under review."""
@@ -79,30 +66,20 @@ class GroupVersionResource(ApiStruct, frozen=True):
     resource: str = ""
 
 
-class UserInfo(ApiStruct, frozen=True):
-    """The user who makes the request."""
-
-    username: str = ""
-    groups: list[str] | None = None
-
-
 class Request(ApiStruct, frozen=True):
-    """The request: a user, an operation and an object.
+    """The request: an operation and an object.
 
     `object` and `old_object` are raw JSON; either is `null` where the operation has none.
     """
 
     uid: str = ""
-    kind: GroupVersionKind = GroupVersionKind()
     resource: GroupVersionResource = GroupVersionResource()
     sub_resource: str = ""
     name: str = ""
     namespace: str = ""
     operation: str = ""
-    user_info: UserInfo = UserInfo()
     object: msgspec.Raw = msgspec.Raw(b"null")
     old_object: msgspec.Raw = msgspec.Raw(b"null")
-    dry_run: bool | None = None
 
 
 class PatchOperation(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -59,12 +59,7 @@ class ServingCertificate:
         self._clock = clock or SystemClock()
         self._key = b""
         self._latest = self.context
-        self._subscribers: list[Callable[[], None]] = []
         self._renew: Callable[[], object] | None = None
-
-    def on_swap(self, callback: Callable[[], None]) -> None:
-        """Register a function to be called after every change of the pair."""
-        self._subscribers.append(callback)
 
     def on_stale(self, renew: Callable[[], object]) -> None:
         """Register a function to be called by each handshake that would present an expired certificate.
@@ -116,8 +111,6 @@ class ServingCertificate:
         self.chain, self._key, self._latest = chain, key, trial
         self.expires = end_of(chain)
         self.swaps += 1
-        for callback in self._subscribers:
-            callback()
         return True
 
 

@@ -8,16 +8,20 @@
     webhook, controller, scheduler, certs      one component
     plugins                  what a Job may name under `spec.plugins`
     rules                    what admission checks, and why
+    schema                   JSON Schemas of kinds, for editors
     completion               for the shell
+
+    app, arguments, options  all verbs as one command, and what their arguments and options share
+    output, exits            text and JSON on stdout, messages on stderr, exit codes
 
     files/                   manifests: reading, positions of fields, offline admission
     live/                    sessions with a cluster, readable objects, explanations of waits
+    workflows/               JobFlows and CronJobs for `lint`, `render` and `explain`
     simulation/              the parts of `simulate`
     development/             the parts of `dev`
     processes/               shared by the components: start, logs, health, flags
 
-Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs
-when it runs, so that `pumice --help` does not import NumPy or aiohttp.
+A verb imports what it needs when it runs, so that `pumice --help` does not import NumPy or aiohttp.
 """
 
 import gc

@@ -33,15 +33,12 @@ from pumice.cli import (
     simulate,
     webhook,
 )
-from pumice.cli.boolean_flags import without_values
-from pumice.cli.other_tools import instead_of
+from pumice.cli.arguments import instead_of, spread, without_values
 from pumice.cli.output import note, paint, write
-from pumice.cli.spreading import spread
 
 __all__ = ["app", "run"]
 
 PROGRAM = "pumice"
-KUBECTL_PLUGIN = "kubectl pumice"
 
 
 class _Command(TyperCommand):
@@ -49,7 +46,7 @@ class _Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, among them boolean flags with a value."""
-        return super().parse_args(ctx, _spelt(self, ctx, args))
+        return super().parse_args(ctx, _without_flag_values(self, ctx, args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name in the usage line: `FILE...` where typer writes `{FILE}`."""
@@ -63,7 +60,7 @@ class _Command(TyperCommand):
         _write_epilog(self, ctx, formatter)
 
 
-def _spelt(command: "_Command | _Group", ctx: Any, args: list[str]) -> list[str]:
+def _without_flag_values(command: "_Command | _Group", ctx: Any, args: list[str]) -> list[str]:
     """Arguments without values of boolean flags; as they are where a shell asks what may follow."""
     return args if ctx.resilient_parsing else without_values(command.params, args)
 
@@ -81,7 +78,7 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments up to the verb, among them boolean flags with a value."""
-        return super().parse_args(ctx, _spelt(self, ctx, args))
+        return super().parse_args(ctx, _without_flag_values(self, ctx, args))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands, in the order in which they are defined; groups would come last otherwise."""
@@ -202,21 +199,21 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     Returns:
         The exit code.
     """
-    _write_whatever_comes()
+    _escape_unencodable()
     try:
         code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments), program)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
-        return _written_no_more(exits.PIPE_CLOSED)
+        return _discard_output(exits.PIPE_CLOSED)
     except OSError as error:
         if error.errno in _FULL:
             note(f"{program}: cannot write: {error.strerror}")
-            return _written_no_more(exits.USAGE)
+            return _discard_output(exits.USAGE)
         if error.errno != errno.EPIPE:
             raise
-        return _written_no_more(exits.PIPE_CLOSED)
+        return _discard_output(exits.PIPE_CLOSED)
     return code
 
 
@@ -224,7 +221,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors about missing space: on the disk, in a quota, or by the maximum file size."""
 
 
-def _write_whatever_comes() -> None:
+def _escape_unencodable() -> None:
     """Escape undecodable bytes in file names, and characters that the terminal's encoding lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -282,7 +279,7 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _written_no_more(code: int) -> int:
+def _discard_output(code: int) -> int:
     # The interpreter flushes stdout again at exit and would report the error again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -13,7 +13,9 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+    namespace_option,
 )
+from pumice.cli.processes import logs
 from pumice.cli.processes.components import (
     connected,
     identity,
@@ -37,12 +39,9 @@ _ServiceOption = Annotated[
 ]
 _NamespaceOption = Annotated[
     str | None,
-    typer.Option(
-        "-n",
-        "--namespace",
+    namespace_option(
+        "Namespace of the Service and of the Secret; by default that of the pod.",
         "--webhook-namespace",
-        help="Namespace of the Service and of the Secret; by default that of the pod.",
-        show_default=False,
     ),
 ]
 _SecretOption = Annotated[
@@ -79,7 +78,6 @@ def certs(
     from prometheus_client import CollectorRegistry
 
     from pumice.certs.keeper import CertificateManager
-    from pumice.cli.processes import logs
     from pumice.cli.processes.authorities import cert_settings
     from pumice.cluster.elected import ElectionSettings, run_elected
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped

@@ -19,9 +19,12 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+    namespace_option,
+    scheduler_name_option,
+    settings_option,
 )
+from pumice.cli.processes import lean, logs
 from pumice.cli.processes.components import identity, read_lease_times, report_ignored, run_worker
-from pumice.cli.processes.logs import Level
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -39,12 +42,7 @@ EXAMPLES = (
 
 Namespace = Annotated[
     str | None,
-    typer.Option(
-        "-n",
-        "--namespace",
-        help="Watch only this namespace.",
-        show_default=False,
-    ),
+    namespace_option("Watch only this namespace."),
 ]
 Secrets = Annotated[
     bool,
@@ -75,10 +73,8 @@ Controllers = Annotated[
 ]
 SchedulerName = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scheduler-name",
-        help="Schedulers whose pods get PodGroups if other controllers made them (volcano). Repeat it for several.",
-        show_default=False,
+    scheduler_name_option(
+        "Schedulers whose pods get PodGroups if other controllers made them (volcano). Repeat it for several.",
     ),
 ]
 Inherit = Annotated[
@@ -97,12 +93,10 @@ CheckJobs = Annotated[
 ]
 PluginSettings = Annotated[
     list[str] | None,
-    typer.Option(
+    settings_option(
         "--set",
-        metavar="NAME=VALUE",
-        help="A setting of job plugins, for example wait-image=registry.example/busybox:1 or "
+        "A setting of job plugins, for example wait-image=registry.example/busybox:1 or "
         "strict-upstream=true. Repeat it for several.",
-        show_default=False,
     ),
 ]
 
@@ -125,7 +119,7 @@ def controller(
     renew_deadline: RenewDeadline = "10s",
     retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
-    log_level: LogLevel = Level.INFO,
+    log_level: LogLevel = logs.Level.INFO,
     settings: PluginSettings = None,
 ) -> None:
     """Run the controllers: Jobs become PodGroups and pods.
@@ -134,18 +128,11 @@ def controller(
     HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
     without these variables).
     """
-    from pumice.cli.processes import lean
-
     with lean.importing():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
-        from pumice.cli.processes import logs
         from pumice.controller.loop import ControllerSettings, ControllerWorker
-        from pumice.controller.loop.selection import SelectionError, selected
 
-    try:
-        running = selected(each.strip() for each in controllers.split(","))
-    except SelectionError as error:
-        raise UserError(f"--controllers: {error}") from None
+    running = _selected(controllers)
     chosen = read_plugin_settings(settings, "--set")
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)
@@ -174,6 +161,15 @@ def controller(
         return ControllerWorker(client, plugins, process)
 
     run_worker(kubeconfig, server, metrics_port, make)
+
+
+def _selected(controllers: str) -> frozenset[str]:
+    from pumice.controller.loop.selection import SelectionError, selected
+
+    try:
+        return selected(each.strip() for each in controllers.split(","))
+    except SelectionError as error:
+        raise UserError(f"--controllers: {error}") from None
 
 
 def discovery_of(environment: Mapping[str, str]) -> tuple[str, str]:

@@ -11,7 +11,9 @@ import typer
 from pumice.api import kinds
 from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
+from pumice.cli.options import config_option, state_option
 from pumice.cli.output import note, paint, write
+from pumice.cli.processes import logs
 from pumice.cli.processes.components import read_seconds, run
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ _NodesOption = Annotated[
         metavar="LIST",
         help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. Without it "
         f"{_NODES}, or the Nodes of --state.",
-        show_default=False,
     ),
 ]
 _RunDelayOption = Annotated[
@@ -47,12 +48,7 @@ _RunDelayOption = Annotated[
 ]
 _ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="SCHED",
-        help="The scheduler's configuration in Volcano's format.",
-        show_default=False,
-    ),
+    config_option("The scheduler's configuration in Volcano's format."),
 ]
 _KubeconfigOption = Annotated[
     Path | None,
@@ -61,16 +57,12 @@ _KubeconfigOption = Annotated[
         metavar="FILE",
         help="Where to write the kubeconfig; a temporary file otherwise. A file that `pumice dev` did not write is "
         "not overwritten.",
-        show_default=False,
     ),
 ]
 _StateOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="Initial objects, as `kubectl get -o yaml` writes them; may be given several times.",
-        show_default=False,
+    state_option(
+        "Initial objects, as `kubectl get -o yaml` writes them; may be given several times.",
     ),
 ]
 _VerboseOption = Annotated[
@@ -96,7 +88,6 @@ def dev(
     from pumice.cli.development import dev_kubeconfig
     from pumice.cli.development.nodes import read_nodes
     from pumice.cli.files.manifests import read
-    from pumice.cli.processes import logs
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
@@ -130,16 +121,19 @@ def dev(
                 ) as cluster:
                     with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
                         _announce(cluster.api, file)
-                        stopped = asyncio.ensure_future(stop.wait())
-                        await asyncio.wait(
-                            [stopped, cluster.components], return_when=asyncio.FIRST_COMPLETED
-                        )
-                        stopped.cancel()
+                        await _first_of(stop, cluster.components)
                         note("stopping")
             except OSError as error:
                 raise UserError(f"--port {port}: {error.strerror or error}") from None
 
     run(work)
+
+
+async def _first_of(stop: asyncio.Event, components: asyncio.Task[None]) -> None:
+    """Wait until the user stops the cluster or a component fails."""
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([stopped, components], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
 
 
 def _announce(cluster: "EmbeddedCluster", file: Path) -> None:

@@ -69,7 +69,6 @@ def explain(
         typer.Argument(
             metavar="[job|queue|pod|jobflow|cronjob NAME]",
             help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all waiting gangs.",
-            show_default=False,
         ),
     ] = None,
     namespace: Namespace = None,
@@ -151,9 +150,9 @@ class _ExplainRun:
         from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
         from pumice.api.pods import Pod
         from pumice.api.queues import Queue
-        from pumice.cli import crons, flows
-        from pumice.cli.live import accounts
+        from pumice.cli.live import explanations
         from pumice.cli.live.observed import observe
+        from pumice.cli.workflows import cron_jobs, job_flows
 
         kind, name = self._target or ("", "")
         raw: Any = None
@@ -162,21 +161,21 @@ class _ExplainRun:
             resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
             raw = await get(client, resources[kind], name, where)
         if kind == "jobflow":
-            return await flows.account(client, raw)
+            return await job_flows.explanation(client, raw)
         if kind == "cronjob":
-            return await crons.account(client, raw, time.time())
+            return await cron_jobs.explanation(client, raw, time.time())
         seen = await observe(client, where)
         now, config = time.time(), self._config
         found: Any
         if kind == "job":
-            found = accounts.of_job(msgspec.convert(raw, Job), seen, config, now)
+            found = explanations.of_job(msgspec.convert(raw, Job), seen, config, now)
         elif kind == "pod":
-            found = accounts.of_pod(msgspec.convert(raw, Pod), seen, config, now)
+            found = explanations.of_pod(msgspec.convert(raw, Pod), seen, config, now)
         elif kind == "queue":
-            found = accounts.of_queue(msgspec.convert(raw, Queue), seen, config, now)
+            found = explanations.of_queue(msgspec.convert(raw, Queue), seen, config, now)
         else:
             found = {
-                "waiting": accounts.waiting_gangs(seen, config, now),
+                "waiting": explanations.waiting_gangs(seen, config, now),
                 "notAllowed": seen.forbidden,
             }
         return seen, found

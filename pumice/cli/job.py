@@ -8,9 +8,7 @@ from pumice.api.fields import plain
 from pumice.cli.files.configuration import read_config
 from pumice.cli.live.listing import (
     Form,
-    FormOption,
     ListForm,
-    ListFormOption,
     ListPrinter,
     write_result,
 )
@@ -20,7 +18,9 @@ from pumice.cli.options import (
     Context,
     Kubeconfig,
     LabelSelector,
+    ListOutput,
     Namespace,
+    ObjectOutput,
     SchedulerConfig,
     Server,
     Timeout,
@@ -53,7 +53,7 @@ def list_jobs(
     selector: LabelSelector = None,
     watch: Watch = False,
     config: SchedulerConfig = None,
-    output: ListFormOption = ListForm.TEXT,
+    output: ListOutput = ListForm.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,
@@ -74,7 +74,7 @@ def get_job(
     name: _Name,
     namespace: Namespace = None,
     config: SchedulerConfig = None,
-    output: FormOption = Form.TEXT,
+    output: ObjectOutput = Form.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,
@@ -101,7 +101,7 @@ def suspend(
     namespace: Namespace = None,
     wait: Wait = False,
     timeout: Timeout = "30s",
-    output: FormOption = Form.TEXT,
+    output: ObjectOutput = Form.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,
@@ -119,7 +119,7 @@ def resume(
     namespace: Namespace = None,
     wait: Wait = False,
     timeout: Timeout = "30s",
-    output: FormOption = Form.TEXT,
+    output: ObjectOutput = Form.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,
@@ -263,7 +263,7 @@ async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
     """The objects that determine positions and reasons; nothing is read if no Job waits."""
-    from pumice.cli.live.story import is_waiting
+    from pumice.cli.live.job_sentence import is_waiting
 
     if not any(is_waiting(job) for job in jobs):
         return None

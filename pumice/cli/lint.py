@@ -4,7 +4,7 @@ import gc
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +16,15 @@ from pumice.api.fields import FieldError, plain
 from pumice.cli import exits
 from pumice.cli.files.manifests import Manifest, ManifestReading, ReadProblem, read, read_all
 from pumice.cli.lint_output import (
+    LintCounts,
     LintFinding,
     LintFormat,
+    write_counts,
     write_github,
     write_results_json,
     write_text,
 )
-from pumice.cli.options import AdmissionConf, Files, Settings, State
+from pumice.cli.options import AdmissionConf, Files, Settings, State, output_option
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
@@ -44,11 +46,8 @@ EXAMPLES = (
 
 _Output = Annotated[
     LintFormat,
-    typer.Option(
-        "-o",
-        "--output",
-        help="Form of the result; github prints workflow commands, which GitHub shows at the lines of a pull request.",
-        show_default=True,
+    output_option(
+        "Form of the result; github prints workflow commands, which GitHub shows at the lines of a pull request.",
     ),
 ]
 _Quiet = Annotated[
@@ -105,21 +104,26 @@ def lint(
         judged = _judged(reading.manifests, report)
         if not (judged or reading.problems or skip_others):
             reading.problems += _unrendered(reading)
-        findings = _findings(judged, read(state or (), may_be_empty=True), chosen, groups)
-        findings = _with_duplicates(findings, positions)
+        existing = read(state or (), may_be_empty=True)
+        counts = LintCounts()
+        findings = counts.counting(
+            _with_duplicates(_findings(judged, existing, chosen, groups), positions)
+        )
         if output is LintFormat.GITHUB:
             write_github(findings, reading.problems, positions)
-        elif reading.problems and not findings:
+        elif reading.problems and not judged:
             pass  # there is no result to show
         elif output is LintFormat.JSON:
-            shown = [each for each in findings if each.has_problems or not quiet]
+            shown = (each for each in findings if each.has_problems or not quiet)
             write_results_json(shown, positions, with_changes=changes)
         else:
-            write_text(findings, positions, quiet=quiet, with_changes=changes, strict=strict)
+            write_text(findings, positions, quiet=quiet, with_changes=changes)
+            if not quiet:
+                write_counts(counts, strict=strict)
     if reading.problems:
         sys.stdout.flush()
         raise exits.UserError(*reading.problems)
-    failed = any(each.result.errors or (strict and each.result.warnings) for each in findings)
+    failed = counts.refused or (strict and counts.warnings)
     exits.finish(exits.REFUSED if failed else exits.FINE)
 
 
@@ -132,22 +136,29 @@ def _findings(
     state: list[Manifest],
     settings: "Terms",
     groups: "ResourceGroups",
-) -> list[LintFinding]:
-    """The result of admission for each manifest."""
-    from pumice.api.kinds import of_object
+) -> Iterator[LintFinding]:
+    """The result of admission for each manifest, validated when it is taken."""
+    from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
     from pumice.cli.files.checking import ManifestChecker, placed
 
     others = [each for each in judged if of_object(each.object)]
     checker = ManifestChecker(settings, state, others, groups=groups)
-    results = [(each, _of_no_kind(each) or checker.judge(each)) for each in judged]
-    results = [(each, _with_jobs(each, found, results, checker)) for each, found in results]
-    return [LintFinding(each, placed(each), found, _next_runs(found)) for each, found in results]
+    templates: list[tuple[Manifest, ManifestResult]] = []
+    if any(of_object(each.object) == JOB_FLOW for each in others):
+        templates = [
+            (each, checker.judge(each)) for each in others if of_object(each.object) == JOB_TEMPLATE
+        ]
+    for each in judged:
+        found = _of_no_kind(each) or checker.judge(each)
+        found = _with_jobs(each, found, templates, checker)
+        yield LintFinding(each, placed(each), found, _next_runs(found))
 
 
-def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> list[LintFinding]:
+def _with_duplicates(
+    findings: Iterable[LintFinding], positions: "Positions"
+) -> Iterator[LintFinding]:
     """Warn about an object that the files have twice, at its second place."""
     first: dict[tuple[str, str], Manifest] = {}
-    found = []
     for finding in findings:
         manifest = finding.manifest
         key = str(manifest.object["apiVersion"]).rpartition("/")[0], manifest.identity
@@ -160,8 +171,7 @@ def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> lis
             problem = FieldError("metadata.name", message, "SCHEMA-TWICE")
             result = replace(finding.result, warnings=(*finding.result.warnings, problem))
             finding = replace(finding, result=result)
-        found.append(finding)
-    return found
+        yield finding
 
 
 def _is_named(manifest: Manifest) -> bool:
@@ -254,26 +264,24 @@ def _wants_plugins(manifest: Manifest) -> bool:
 def _with_jobs(
     manifest: Manifest,
     found: "ManifestResult",
-    findings: list[tuple[Manifest, "ManifestResult"]],
+    templates: list[tuple[Manifest, "ManifestResult"]],
     checker: "ManifestChecker",
 ) -> "ManifestResult":
-    """The findings, with the problems of an admitted JobFlow's Jobs as far as its templates were validated, too."""
-    from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
+    """The result, with the problems of an admitted JobFlow's Jobs as far as its templates were validated, too."""
+    from pumice.api.kinds import JOB_FLOW, of_object
 
     if not found.allowed or of_object(found.patched) != JOB_FLOW:
         return found
     if not found.patched["metadata"].get("name"):
         return found  # the API server will name it
-    from pumice.cli.flows import doubts
+    from pumice.cli.workflows.job_flows import doubts
 
-    templates = {
+    admitted = {
         each.name: judged.patched
-        for each, judged in findings
-        if judged.allowed
-        and of_object(each.object) == JOB_TEMPLATE
-        and each.namespace == manifest.namespace
+        for each, judged in templates
+        if judged.allowed and each.namespace == manifest.namespace
     }
-    more = doubts(manifest, found.patched, templates, checker)
+    more = doubts(manifest, found.patched, admitted, checker)
     return replace(found, warnings=(*found.warnings, *more))
 
 
@@ -285,6 +293,6 @@ def _next_runs(found: "ManifestResult") -> str:
 
     if not found.allowed or of_object(found.patched) != CRON_JOB:
         return ""
-    from pumice.cli.crons import next_runs
+    from pumice.cli.workflows.cron_jobs import next_runs
 
     return next_runs(found.patched, time.time())

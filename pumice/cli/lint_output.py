@@ -5,20 +5,28 @@ Positions are looked up here, only for problems.
 
 import enum
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api.fields import FieldError, plain
 from pumice.cli.files.changes import ABSENT, FieldChange, changes
 from pumice.cli.files.manifests import Manifest, ReadProblem
-from pumice.cli.output import paint, write, write_json
+from pumice.cli.output import paint, write, write_json_list
 
 if TYPE_CHECKING:
     from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
 
-__all__ = ["LintFinding", "LintFormat", "write_github", "write_results_json", "write_text"]
+__all__ = [
+    "LintCounts",
+    "LintFinding",
+    "LintFormat",
+    "write_counts",
+    "write_github",
+    "write_results_json",
+    "write_text",
+]
 
 _DROPPED = frozenset({"SCHEMA-NULL", "SCHEMA-UNKNOWN"})
 """Codes of warnings about removed fields, which are not reported again as changes."""
@@ -62,6 +70,29 @@ class LintFinding:
         return [change for change in found if change.path not in told]
 
 
+@dataclass(slots=True)
+class LintCounts:
+    """Numbers of objects that were validated, and of their problems.
+
+    Attributes:
+        objects: All objects.
+        refused: Objects with errors.
+        warnings: Warnings of all objects.
+    """
+
+    objects: int = 0
+    refused: int = 0
+    warnings: int = 0
+
+    def counting(self, findings: Iterable[LintFinding]) -> Iterator[LintFinding]:
+        """The same findings, each counted when it is taken."""
+        for finding in findings:
+            self.objects += 1
+            self.refused += not finding.result.allowed
+            self.warnings += len(finding.result.warnings)
+            yield finding
+
+
 _Level = Literal["error", "warning"]
 _COLOURS: dict[_Level, str] = {"error": "red", "warning": "yellow"}
 
@@ -81,21 +112,19 @@ def _by_line(finding: LintFinding, positions: "Positions") -> list[tuple[_Level,
 
 
 def write_text(
-    findings: Sequence[LintFinding],
+    findings: Iterable[LintFinding],
     positions: "Positions",
     *,
     quiet: bool = False,
     with_changes: bool = False,
-    strict: bool = False,
 ) -> None:
-    """Write one line for each object and for each of its problems, then the counts.
+    """Write one line for each object and for each of its problems.
 
     Args:
         findings: The objects.
         positions: Finds lines.
         quiet: Print problems only.
         with_changes: Print changes by admission.
-        strict: Whether warnings make the command fail, which the last line then says.
     """
     indent = "" if quiet else "  "
     for finding in findings:
@@ -110,8 +139,6 @@ def write_text(
                 write(f"  {paint('change', 'blue')}   {change}")
         if finding.next_runs and not quiet:
             write(f"  next runs: {finding.next_runs}")
-    if not quiet:
-        _write_counts(findings, strict=strict)
 
 
 def _write_head(finding: LintFinding) -> None:
@@ -120,12 +147,12 @@ def _write_head(finding: LintFinding) -> None:
     write(f"{paint(manifest.identity, 'bold')}: {word}  ({plain(str(manifest.source))})")
 
 
-def _write_counts(findings: Sequence[LintFinding], *, strict: bool) -> None:
-    refused = sum(not each.result.allowed for each in findings)
-    warned = sum(len(each.result.warnings) for each in findings)
-    text = f"{_counted(len(findings), 'object')}: {len(findings) - refused} admitted, {refused} refused"
-    if strict and warned:
-        text += f"; failed for {_counted(warned, 'warning')} (--strict)"
+def write_counts(counts: LintCounts, *, strict: bool) -> None:
+    """Write how many objects are admitted and refused, and for `strict` that warnings make the command fail."""
+    admitted = counts.objects - counts.refused
+    text = f"{_counted(counts.objects, 'object')}: {admitted} admitted, {counts.refused} refused"
+    if strict and counts.warnings:
+        text += f"; failed for {_counted(counts.warnings, 'warning')} (--strict)"
     write(text)
 
 
@@ -137,7 +164,7 @@ def write_results_json(
     findings: Iterable[LintFinding], positions: "Positions", *, with_changes: bool = False
 ) -> None:
     """A list with an entry for each object."""
-    write_json([_as_json(each, positions, with_changes=with_changes) for each in findings])
+    write_json_list(_as_json(each, positions, with_changes=with_changes) for each in findings)
 
 
 def _as_json(finding: LintFinding, positions: "Positions", *, with_changes: bool) -> dict[str, Any]:

@@ -1,10 +1,14 @@
-"""Arguments and options that several verbs share."""
+"""Arguments and options that several verbs share.
+
+Where verbs explain the same option in other words, a function here declares it and the verb brings the help text.
+"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from pumice.cli.live.listing import Form, ListForm
 from pumice.cli.output import Format
 from pumice.cli.processes.logs import Level
 
@@ -17,9 +21,11 @@ __all__ = [
     "LabelSelector",
     "LeaderElect",
     "LeaseNamespace",
+    "ListOutput",
     "LogLevel",
     "MetricsPort",
     "Namespace",
+    "ObjectOutput",
     "Output",
     "PluginSettings",
     "SchedulerConfig",
@@ -29,74 +35,84 @@ __all__ = [
     "Timeout",
     "Wait",
     "Watch",
+    "config_option",
+    "namespace_option",
+    "output_option",
+    "scheduler_name_option",
+    "settings_option",
+    "state_option",
 ]
+
+
+def config_option(text: str, *aliases: str) -> Any:
+    """`--config`, the configuration of the scheduler, with a help text."""
+    return typer.Option("--config", *aliases, metavar="SCHED", help=text)
+
+
+def namespace_option(text: str, *aliases: str) -> Any:
+    """`--namespace` with a help text."""
+    return typer.Option("-n", "--namespace", *aliases, help=text)
+
+
+def output_option(text: str) -> Any:
+    """`--output`, the form of the result, with a help text."""
+    return typer.Option("-o", "--output", help=text)
+
+
+def scheduler_name_option(text: str) -> Any:
+    """`--scheduler-name`, which may be repeated, with a help text."""
+    return typer.Option("--scheduler-name", help=text)
+
+
+def settings_option(name: str, text: str) -> Any:
+    """An option for settings, which may be repeated, with a help text."""
+    return typer.Option(name, metavar="NAME=VALUE", help=text)
+
+
+def state_option(text: str) -> Any:
+    """`--state`, files with objects, with a help text."""
+    return typer.Option("--state", metavar="FILE", help=text)
+
 
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE",
-        help="Manifests, YAML or JSON, or a directory of them; - reads stdin.",
-        show_default=False,
+        metavar="FILE", help="Manifests, YAML or JSON, or a directory of them; - reads stdin."
     ),
 ]
 State = Annotated[
     list[str] | None,
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="Objects of the cluster, for example its queues. Several files may follow.",
-        show_default=False,
-    ),
+    state_option("Objects of the cluster, for example its queues. Several files may follow."),
 ]
-Output = Annotated[
-    Format, typer.Option("-o", "--output", help="Form of the result.", show_default=True)
-]
+Output = Annotated[Format, output_option("Form of the result.")]
+ObjectOutput = Annotated[Form, output_option("Form of the result.")]
+ListOutput = Annotated[ListForm, output_option("Form of the result; wide has more columns.")]
 AdmissionConf = Annotated[
     str | None,
-    typer.Option(
-        "--admission-conf",
-        metavar="FILE",
-        help="Volcano's file of resource groups.",
-        show_default=False,
-    ),
+    typer.Option("--admission-conf", metavar="FILE", help="Volcano's file of resource groups."),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    settings_option(
         "--set",
-        metavar="NAME=VALUE",
-        help="A setting of admission, for example strict-upstream=true or rule.JOB-ZERO=off. "
-        "Repeat it for several.",
-        show_default=False,
+        "A setting of admission, for example strict-upstream=true or rule.JOB-ZERO=off. Repeat it for several.",
     ),
 ]
 PluginSettings = Annotated[
     list[str] | None,
-    typer.Option(
+    settings_option(
         "--set-plugins",
-        metavar="NAME=VALUE",
-        help="A setting of job plugins, as `pumice controller --set` has it, for example "
+        "A setting of job plugins, as `pumice controller --set` has it, for example "
         "wait-image=registry.example/busybox:1. Repeat it for several.",
-        show_default=False,
     ),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option(
-        "-n",
-        "--namespace",
-        help="Namespace of the object; by default that of the kubeconfig.",
-        show_default=False,
-    ),
+    namespace_option("Namespace of the object; by default that of the kubeconfig."),
 ]
 SchedulerConfig = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="SCHED",
-        help="The scheduler's configuration file; by default Pumice's defaults.",
-        show_default=False,
-    ),
+    config_option("The scheduler's configuration file; by default Pumice's defaults."),
 ]
 AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="All namespaces.")]
 LabelSelector = Annotated[
@@ -106,7 +122,6 @@ LabelSelector = Annotated[
         "--selector",
         metavar="LABELS",
         help="Only objects with these labels, for example team=vision,stage!=test.",
-        show_default=False,
     ),
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done.")]
@@ -125,21 +140,17 @@ Kubeconfig = Annotated[
         "--kubeconfig",
         metavar="FILE",
         help="Path of a kubeconfig file; by default $KUBECONFIG, the pod's service account, or ~/.kube/config.",
-        show_default=False,
     ),
 ]
 Context = Annotated[
     str | None,
     typer.Option(
-        "--context",
-        metavar="NAME",
-        help="Context of the kubeconfig; by default its current one.",
-        show_default=False,
+        "--context", metavar="NAME", help="Context of the kubeconfig; by default its current one."
     ),
 ]
 Server = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="Address of the API server.", show_default=False),
+    typer.Option("--master", metavar="URL", help="Address of the API server."),
 ]
 LeaderElect = Annotated[
     bool,
@@ -155,7 +166,6 @@ LeaseNamespace = Annotated[
         "--lock-object-namespace",
         metavar="NAMESPACE",
         help="Namespace of the Lease; by default that of the pod.",
-        show_default=False,
     ),
 ]
 LeaseDuration = Annotated[
@@ -199,6 +209,5 @@ MetricsPort = Annotated[
         min=0,
         max=65535,
         help="Serve /metrics, /healthz and /readyz here; 0 takes a free port.",
-        show_default=False,
     ),
 ]

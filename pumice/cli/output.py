@@ -29,6 +29,7 @@ __all__ = [
     "write",
     "write_document",
     "write_json",
+    "write_json_list",
 ]
 
 
@@ -74,7 +75,33 @@ def write_document(text: str) -> None:
 
 def write_json(value: Any) -> None:
     """Print a result as JSON, indented."""
-    write_document(json_text(msgspec.json.format(msgspec.json.encode(value), indent=2)))
+    write_document(_indented(value))
+
+
+def write_json_list(values: Iterable[Any], *, header: Mapping[str, Any] | None = None) -> None:
+    """Print a list as JSON, indented, in the form of `write_json`.
+
+    Each entry is encoded and written before the next one is taken, so memory does not depend on their number.
+
+    Args:
+        values: The entries.
+        header: Fields of an object that has the list as its last field, `items`; None for the list alone.
+    """
+    opening, line, closing = "[", "\n", "]"
+    if header is not None:
+        fields = _indented(header).removesuffix("\n}")
+        opening, line, closing = f'{fields},\n  "items": [', "\n  ", "]\n}"
+    sys.stdout.write(opening)
+    separator = ""
+    for value in values:
+        entry = _indented(value).replace("\n", f"{line}  ")
+        sys.stdout.write(f"{separator}{line}  {entry}")
+        separator = ","
+    write_document(f"{line if separator else ''}{closing}")
+
+
+def _indented(value: Any) -> str:
+    return json_text(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def json_line(value: Any) -> str:
@@ -84,14 +111,16 @@ def json_line(value: Any) -> str:
 
 def json_text(encoded: bytes) -> str:
     r"""JSON as text; what is not printable becomes `\u009b`, which JSON reads as the same."""
-    text = encoded.decode()
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or each == "\n" else _escape(each) for each in text)
+    return "\n".join(
+        line if line.isprintable() else "".join(map(_escaped_in_json, line))
+        for line in encoded.decode().split("\n")
+    )
 
 
-def _escape(character: str) -> str:
-    """The UTF-16 escapes of a character, as JSON has them."""
+def _escaped_in_json(character: str) -> str:
+    """The UTF-16 escapes of a character that is not printable, as JSON has them."""
+    if character.isprintable():
+        return character
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 

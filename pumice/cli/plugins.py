@@ -40,7 +40,6 @@ def plugins(
         typer.Argument(
             metavar="NAME|check",
             help="Show only this plugin; `check` tests the contract of job plugins on your own plugin.",
-            show_default=False,
         ),
     ] = None,
     module: Annotated[
@@ -48,7 +47,6 @@ def plugins(
         typer.Argument(
             metavar="MODULE",
             help="The plugin to check: package.module or file.py, with :Class if there are several.",
-            show_default=False,
         ),
     ] = None,
     output: Output = Format.TEXT,

@@ -4,9 +4,19 @@ from typing import Annotated, Any
 
 import typer
 
-from pumice.cli.live.listing import Form, FormOption, ListForm, ListFormOption, ListPrinter, age
+from pumice.cli.live.listing import Form, ListForm, ListPrinter, age
 from pumice.cli.live.sessions import ClusterOptions, listed, name_of, run
-from pumice.cli.options import Context, Kubeconfig, LabelSelector, Server, Timeout, Wait, Watch
+from pumice.cli.options import (
+    Context,
+    Kubeconfig,
+    LabelSelector,
+    ListOutput,
+    ObjectOutput,
+    Server,
+    Timeout,
+    Wait,
+    Watch,
+)
 from pumice.cli.output import table
 
 __all__ = ["HELP", "VERBS"]
@@ -26,7 +36,7 @@ Row = dict[str, Any]
 def list_queues(
     selector: LabelSelector = None,
     watch: Watch = False,
-    output: ListFormOption = ListForm.TEXT,
+    output: ListOutput = ListForm.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,
@@ -42,7 +52,7 @@ def close(
     names: _Names,
     wait: Wait = False,
     timeout: Timeout = "30s",
-    output: FormOption = Form.TEXT,
+    output: ObjectOutput = Form.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,
@@ -60,7 +70,7 @@ def open_queue(
     names: _Names,
     wait: Wait = False,
     timeout: Timeout = "30s",
-    output: FormOption = Form.TEXT,
+    output: ObjectOutput = Form.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     server: Server = None,

@@ -11,7 +11,7 @@ from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, Kind
 from pumice.cli import exits
 from pumice.cli.files.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
-from pumice.cli.output import note, write_document, write_json
+from pumice.cli.output import note, write_document, write_json_list
 
 if TYPE_CHECKING:
     from pumice.cli.files.checking import ManifestChecker
@@ -73,13 +73,14 @@ def render(
     existing = read(state or (), may_be_empty=True)
     checker = ManifestChecker(chosen, existing, manifests, groups=groups)
     rendered = _rendered(checker, manifests, existing, wiring)
-    shown = rendered if show_secrets else [_redacted(each) for each in rendered]
+    shown = (each if show_secrets else _redacted(each) for each in rendered)
     if output is OutputFormat.JSON:
-        write_json({"apiVersion": "v1", "kind": "List", "items": shown})
+        write_json_list(shown, header={"apiVersion": "v1", "kind": "List"})
     else:
         from pumice.cli.files.dumping import dump
 
-        write_document(dump(shown).rstrip("\n"))
+        for each in shown:
+            write_document(dump([each]).removesuffix("\n"))
 
 
 def _rendered(
@@ -95,8 +96,8 @@ def _rendered(
     """
     import time
 
-    from pumice.cli.crons import next_of
-    from pumice.cli.flows import jobs_of
+    from pumice.cli.workflows.cron_jobs import next_of
+    from pumice.cli.workflows.job_flows import jobs_of
 
     def of_kind(*kinds: Kind) -> list[Manifest]:
         return [each for each in manifests if of_object(each.object) in kinds]
@@ -121,7 +122,7 @@ def _rendered(
 
 def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
     """The Jobs with all defaults applied; errors and warnings are printed."""
-    from pumice.cli.flows import admitted
+    from pumice.cli.workflows.job_flows import admitted
 
     found = [admitted(each, checker) for each in jobs]
     return [each for each in found if each is not None]

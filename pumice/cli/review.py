@@ -22,9 +22,7 @@ EXAMPLES = (
 def review(
     path: Annotated[
         str,
-        typer.Argument(
-            metavar="PATH", help="Path of the server, for example /jobs/mutate.", show_default=False
-        ),
+        typer.Argument(metavar="PATH", help="Path of the server, for example /jobs/mutate."),
     ],
     state: State = None,
     admission_conf: AdmissionConf = None,
@@ -36,15 +34,16 @@ def review(
     cannot be read (the answer says why).
     """
     from pumice.cli.files.checking import admission, read_groups, read_settings
+    from pumice.webhook.endpoints import ENDPOINTS
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     if state and "-" in state:
         raise exits.UserError("--state -: stdin holds the review, give the state as a file")
     judge = admission(read_objects(state or (), may_be_empty=True), chosen, groups, whole=True)
-    if path not in judge.paths:
+    if path not in ENDPOINTS:
         hint = "; `pumice lint FILE` validates manifests" if Path(path).is_file() else ""
-        known = ", ".join(judge.paths)
+        known = ", ".join(ENDPOINTS)
         raise exits.UserError(f"{path}: there is no such path, known are {known}{hint}")
     body = sys.stdin.buffer.read()
     if not body.strip():

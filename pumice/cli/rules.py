@@ -33,7 +33,6 @@ def rules(
         typer.Argument(
             metavar="CODE|WORD",
             help="A rule's code (the last word of its messages), the first part of codes, or words to search in rules, examples and messages, including Volcano's.",
-            show_default=False,
         ),
     ] = None,
     output: Output = Format.TEXT,

@@ -15,8 +15,12 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+    config_option,
+    output_option,
+    scheduler_name_option,
 )
 from pumice.cli.output import Format
+from pumice.cli.processes import lean, logs
 from pumice.cli.processes.components import (
     identity,
     read_lease_times,
@@ -24,7 +28,6 @@ from pumice.cli.processes.components import (
     report_ignored,
     run_worker,
 )
-from pumice.cli.processes.logs import Level
 from pumice.cli.processes.volcano_flags import is_on
 
 if TYPE_CHECKING:
@@ -42,28 +45,18 @@ EXAMPLES = (
 
 _ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        "--scheduler-conf",
-        metavar="SCHED",
-        help="Configuration in Volcano's format; Pumice's defaults otherwise.",
-        show_default=False,
+    config_option(
+        "Configuration in Volcano's format; Pumice's defaults otherwise.", "--scheduler-conf"
     ),
 ]
 _CheckConfigOption = Annotated[
     bool,
     typer.Option("--check-config", help="Check the configuration, then exit."),
 ]
-_OutputOption = Annotated[
-    Format, typer.Option("--output", "-o", help="Form of the result of --check-config.")
-]
+_OutputOption = Annotated[Format, output_option("Form of the result of --check-config.")]
 _SchedulerNameOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scheduler-name",
-        help="Schedulers whose pods are placed (volcano). Repeat it for several.",
-        show_default=False,
-    ),
+    scheduler_name_option("Schedulers whose pods are placed (volcano). Repeat it for several."),
 ]
 _DefaultQueueOption = Annotated[
     str, typer.Option("--default-queue", help="Queue of PodGroups that name none.")
@@ -74,7 +67,6 @@ _FeatureGatesOption = Annotated[
         "--feature-gates",
         metavar="NAME=true,…",
         help="Volcano's feature gates; SchedulingGatesQueueAdmission removes the gate of pods that wait for room in their queue.",
-        show_default=False,
     ),
 ]
 _PeriodOption = Annotated[
@@ -99,18 +91,15 @@ def scheduler(
     renew_deadline: RenewDeadline = "10s",
     retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
-    log_level: LogLevel = Level.INFO,
+    log_level: LogLevel = logs.Level.INFO,
 ) -> None:
     """Run the scheduler: pods of PodGroups get nodes.
 
     A cycle runs after a change, and at the latest after the period. Any number of these processes may run; one of them
     leads. A changed configuration file is read again; if it is invalid, the previous configuration stays in effect.
     """
-    from pumice.cli.processes import lean
-
     with lean.importing():
         from pumice.cli.files.configuration import config_text, read_config, report_config
-        from pumice.cli.processes import logs
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     if check_config:

@@ -27,7 +27,6 @@ def schema(
         typer.Argument(
             metavar="KIND",
             help="A kind, its plural or its short name, as in kubectl: job, queues, pg.",
-            show_default=False,
         ),
     ] = None,
     directory: Annotated[
@@ -37,7 +36,6 @@ def schema(
             "--directory",
             metavar="DIR",
             help="Write KIND.json of each kind, or of all kinds, into this directory.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

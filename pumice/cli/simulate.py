@@ -1,5 +1,6 @@
 """`pumice simulate`: scheduling cycles over manifests."""
 
+import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,10 +10,11 @@ import typer
 
 from pumice.api.fields import plain
 from pumice.api.kinds import JOB
+from pumice.api.meta import parse_time
 from pumice.cli import exits
 from pumice.cli.files.configuration import read_config
 from pumice.cli.files.manifests import named, read
-from pumice.cli.options import Output
+from pumice.cli.options import Output, config_option, scheduler_name_option, state_option
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ _NO_NODES = (
     "`kubectl get nodes -o json | pumice simulate --state job.yaml --state -`"
 )
 
+_YEAR_9999 = 253_370_764_800.0
+"""Start of the last year that RFC 3339 can write; cycles after the last accepted time need room."""
+
 EXAMPLES = (
     "pumice simulate --state nodes.yaml --state job.yaml",
     "kubectl get nodes,queues,podgroups,pods -A -o json | pumice simulate --state -",
@@ -36,23 +41,15 @@ EXAMPLES = (
 
 _StateOption = Annotated[
     list[str],
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="Nodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
+    state_option(
+        "Nodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
         "StorageClasses and CSINodes; - "
         "reads stdin. Several files may follow. JSON is read far faster than YAML.",
-        show_default=False,
     ),
 ]
 _ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="SCHED",
-        help="Configuration in Volcano's format; Pumice's defaults otherwise.",
-        show_default=False,
-    ),
+    config_option("Configuration in Volcano's format; Pumice's defaults otherwise."),
 ]
 _CyclesOption = Annotated[int, typer.Option("--cycles", min=1, help="How many cycles to run.")]
 _ExplainOption = Annotated[
@@ -67,15 +64,12 @@ _AtOption = Annotated[
         "--at",
         metavar="TIME",
         help="Time of the first cycle, RFC 3339 or UNIX seconds; by default the newest timestamp in the state. Each further cycle is a second later.",
-        show_default=False,
     ),
 ]
 _SchedulerNameOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scheduler-name",
-        help="Schedulers whose pods are placed (volcano); other pods only use resources.",
-        show_default=False,
+    scheduler_name_option(
+        "Schedulers whose pods are placed (volcano); other pods only use resources.",
     ),
 ]
 
@@ -99,11 +93,10 @@ def simulate(
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
-    from pumice.cli.simulation.moments import read_moment
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 
-    moment = read_moment(at) if at is not None else None
+    moment = _read_moment(at) if at is not None else None
     scheduling = read_config(config)
     given = SimulationInput.of(named(read(state)))
     if not given.objects.nodes:
@@ -119,6 +112,25 @@ def simulate(
     else:
         _write_text(run, results, explain)
     exits.finish(exits.REFUSED if run.simulation.pending or given.refused else exits.FINE)
+
+
+def _read_moment(text: str) -> float:
+    """Read a time: RFC 3339, or UNIX seconds.
+
+    Raises:
+        UserError: The text is neither, or the time is before 1970 or after 9998.
+    """
+    moment = parse_time(text)
+    if moment is None:
+        try:
+            moment = float(text)
+        except ValueError:
+            moment = math.nan
+    if not 0 <= moment < _YEAR_9999:
+        raise exits.UserError(
+            f"--at {text!r}: expected a time such as 2026-01-31T12:00:00Z, or UNIX seconds"
+        )
+    return moment
 
 
 def _cycle(run: "_SimulateRun", number: int, start: float, timings: bool) -> dict[str, Any]:

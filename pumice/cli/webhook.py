@@ -1,6 +1,8 @@
 """`pumice webhook`: the admission server."""
 
 from functools import partial
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -13,11 +15,12 @@ from pumice.cli.options import (
     Server,
     Settings,
     State,
+    scheduler_name_option,
+    settings_option,
 )
 from pumice.cli.output import write
-from pumice.cli.processes import webhook_flags as flags
+from pumice.cli.processes import lean, logs
 from pumice.cli.processes.components import report_ignored, run
-from pumice.cli.processes.logs import Level
 
 __all__ = ["EXAMPLES", "webhook"]
 
@@ -28,28 +31,103 @@ EXAMPLES = (
 )
 
 
+Host = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        "--listen-address",
+        help="Address to listen on: all in a pod, 127.0.0.1 elsewhere.",
+    ),
+]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")]
+TlsCertificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-cert-file", metavar="FILE", help="Certificate to serve, renewed by another tool."
+    ),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option("--tls-private-key-file", metavar="FILE", help="Its key."),
+]
+SchedulerName = Annotated[
+    list[str] | None,
+    scheduler_name_option("Schedulers whose pods are validated (volcano). Repeat it for several."),
+]
+EnabledAdmission = Annotated[
+    str | None,
+    typer.Option(
+        "--enabled-admission",
+        metavar="PATHS",
+        help="Paths of the enabled endpoints, separated by commas; by default all.",
+    ),
+]
+ServiceName = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-service-name",
+        help="Service that the API server calls, for certificates of Pumice's own.",
+    ),
+]
+ServiceNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-namespace", help="Namespace of the Service; by default that of the pod."
+    ),
+]
+SecretName = Annotated[
+    str, typer.Option("--webhook-secret-name", help="Secret with the certificate authorities.")
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-url",
+        metavar="URL",
+        help="Address that the API server calls instead of the Service.",
+    ),
+]
+DrainSeconds = Annotated[
+    float | None,
+    typer.Option(
+        "--drain-seconds",
+        help="How long to answer requests after the signal to stop, at most 300 s; by default 5 in a pod, otherwise 0.",
+    ),
+]
+SetPlugins = Annotated[
+    list[str] | None,
+    settings_option(
+        "--set-plugins",
+        "A setting of job plugins for pods of other controllers, as `pumice controller --set` has it.",
+    ),
+]
+CheckConfig = Annotated[
+    bool,
+    typer.Option("--check-config", help="Check flags, settings and files, then exit with 0 or 2."),
+]
+
+
 def webhook(
     context: typer.Context,
-    host: flags.Host = None,
-    port: flags.Port = 8443,
-    certificate: flags.TlsCertificate = None,
-    key: flags.TlsKey = None,
+    host: Host = None,
+    port: Port = 8443,
+    certificate: TlsCertificate = None,
+    key: TlsKey = None,
     state: State = None,
     settings: Settings = None,
     admission_conf: AdmissionConf = None,
-    scheduler_name: flags.SchedulerName = None,
-    enabled: flags.EnabledAdmission = None,
-    service: flags.ServiceName = None,
-    namespace: flags.ServiceNamespace = None,
-    secret: flags.SecretName = "pumice-webhook-certs",
-    url: flags.Url = None,
-    drain_seconds: flags.DrainSeconds = None,
-    plugin_assignments: flags.SetPlugins = None,
-    check_config: flags.CheckConfig = False,
+    scheduler_name: SchedulerName = None,
+    enabled: EnabledAdmission = None,
+    service: ServiceName = None,
+    namespace: ServiceNamespace = None,
+    secret: SecretName = "pumice-webhook-certs",
+    url: Url = None,
+    drain_seconds: DrainSeconds = None,
+    plugin_assignments: SetPlugins = None,
+    check_config: CheckConfig = False,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
     metrics_port: MetricsPort = None,
-    log_level: LogLevel = Level.INFO,
+    log_level: LogLevel = logs.Level.INFO,
 ) -> None:
     """Run the webhook: answer admission reviews over HTTP.
 
@@ -60,31 +138,25 @@ def webhook(
     The file of --admission-conf is read again when it changes, and may be created later. If it is invalid, the groups
     that were read before stay in effect; --check-config checks it in advance.
     """
-    from pumice.cli.processes import lean
-
     with lean.importing():
-        from pumice.cli.files import checking, manifests
-        from pumice.cli.processes import admission_server as ours
-        from pumice.cli.processes import logs, serving, volcano_flags
+        from pumice.cli.processes import admission_server, volcano_flags, webhook_certificates
 
     if volcano_flags.asks_for_version(context.args):
         write(f"pumice {__version__}")
         return
     level, arguments = logs.verbosity(log_level, context.args)
-    as_flags, ignored = volcano_flags.settings_among(arguments)
-    named = [f"scheduler-name={name}" for name in scheduler_name or ()]
-    admission, plugin_settings = ours.read_settings(
-        [*as_flags, *named, *(settings or ())], plugin_assignments or ()
+    admission, plugin_settings, ignored = admission_server.read_settings(
+        arguments, scheduler_name or (), settings or (), plugin_assignments or ()
     )
-    answering = ours.AdmissionServer(
+    answering = admission_server.AdmissionServer(
         admission=admission,
         plugin_settings=plugin_settings,
-        paths=ours.read_paths(enabled),
-        files=ours.paired(certificate, key),
-        listening=ours.listening_at(host, port, metrics_port, drain_seconds),
+        paths=admission_server.read_paths(enabled),
+        files=admission_server.paired(certificate, key),
+        listening=admission_server.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf or None,
-        view=checking.snapshot(manifests.read_objects(state, may_be_empty=True)) if state else None,
-        names=serving.named(service, namespace, secret, url),
+        view=admission_server.read_state(state),
+        names=webhook_certificates.named(service, namespace, secret, url),
     )
     if check_config:
         answering.check()

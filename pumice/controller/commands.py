@@ -13,7 +13,7 @@ __all__ = ["misdirected", "oldest", "targets"]
 
 
 def targets(command: Command, kind: Kind = JOB) -> str | None:
-    """Name of the object of a kind that a Command is for; None if it is for another kind."""
+    """Name of the Command's target; None if the target is of another kind."""
     target = command.target
     if target is None or target.kind != kind.kind or not target.name:
         return None

@@ -23,7 +23,7 @@ _SECTIONS = ("spec", *_WHOLE)
 
 
 class UnknownKindError(ValueError):
-    """A manifest of a kind that the controller cannot write; the message has the kind."""
+    """The controller cannot write objects of this kind; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.registry import ENTRY_POINT_GROUP, Registry, builtin, dependencies
 from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import PluginSettings
-from pumice.plugins.wiring import Wiring, job_annotations, task_and_index, wanted_objects, wire
+from pumice.plugins.wiring import Wiring, job_annotations, task_and_index
 
 __all__ = [
     "BOOLEAN",
@@ -57,6 +57,4 @@ __all__ = [
     "job_annotations",
     "problems",
     "task_and_index",
-    "wanted_objects",
-    "wire",
 ]

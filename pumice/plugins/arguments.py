@@ -354,29 +354,31 @@ class _ArgumentReader:
         self.position += consumed
 
     def _keep(self, argument: Argument, found: str, text: str) -> None:
+        self._report(_Fault(self.position, argument, argument.name, found, text))
+
+    def _report(self, fault: _Fault) -> None:
         if len(self.faults) < _MOST_FAULTS:
-            self.faults.append(_Fault(self.position, argument, argument.name, found, text))
+            self.faults.append(fault)
 
     def _stray(self, word: str, bare: Argument | None) -> None:
         """A word that is not a flag; after a boolean it was probably meant as its value."""
-        if len(self.faults) >= _MOST_FAULTS:
-            return
         hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
         if bare is not None:
             right = word if words.boolean(word) is not None else "true or false"
             hint = f"write --{bare.name}={right}"
         name = bare.name if bare is not None else ""
         text = f'"{word}" is not a flag and is ignored: {hint}'
-        self.faults.append(_Fault(self.position, bare, name, word, text, _IS))
+        self._report(_Fault(self.position, bare, name, word, text, _IS))
 
     def _unknown(self, name: str, value: str | None) -> None:
+        if len(self.faults) < _MOST_FAULTS:  # the closest name takes time to find
+            self._report(self._unknown_fault(name))
         # A word behind an unknown flag is most likely its value: one mistake, one problem.
-        takes_next = value is None and self._bare_word_follows()
-        if len(self.faults) < _MOST_FAULTS:
-            self._unknown_fault(name)
+        following = self._next()
+        takes_next = value is None and following is not None and not following.startswith("-")
         self.position += 2 if takes_next else 1
 
-    def _unknown_fault(self, name: str) -> None:
+    def _unknown_fault(self, name: str) -> _Fault:
         meant = closest(name, self.spec.names)
         word, text = self.vector[self.position], f"unknown argument --{name} is ignored"
         if meant is not None:
@@ -385,7 +387,7 @@ class _ArgumentReader:
             known = ", ".join(f"--{each}" for each in self.spec.names)
             text += f" (known: {known})" if known else " (it takes no arguments)"
         argument = None if meant is None else self.spec.get(meant)
-        self.faults.append(_Fault(self.position, argument, name, word, text, _IS))
+        return _Fault(self.position, argument, name, word, text, _IS)
 
     def _next(self) -> str | None:
         following = self.position + 1
@@ -396,7 +398,3 @@ class _ArgumentReader:
         word = self._next()
         flag = split_flag(word) if word is not None else None
         return None if flag is not None and self.spec.get(flag[0]) is not None else word
-
-    def _bare_word_follows(self) -> bool:
-        word = self._next()
-        return word is not None and not word.startswith("-")

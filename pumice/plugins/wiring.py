@@ -16,7 +16,7 @@ from pumice.plugins.registry import Registry
 from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
-__all__ = ["Wiring", "job_annotations", "task_and_index", "wanted_objects", "wire"]
+__all__ = ["Wiring", "job_annotations", "task_and_index"]
 
 _UNNAMED_TASK = "default"
 
@@ -111,24 +111,6 @@ class Wiring:
                 apply(pod, merge((edits,)), user_wins=self._user_wins)
             except FAILURES as error:
                 raise each.failed(error) from error
-
-
-def wire(
-    job: Job,
-    registry: Registry,
-    pod: Raw,
-    task: Task,
-    index: int,
-    *,
-    strict_upstream: bool = False,
-) -> Raw:
-    """Wire one pod. For several pods of a Job, reuse a `Wiring`."""
-    return Wiring(job, registry, strict_upstream=strict_upstream).pod(task, index, pod)
-
-
-def wanted_objects(job: Job, registry: Registry, *, strict_upstream: bool = False) -> list[Raw]:
-    """Manifests of all objects that the Job's plugins want."""
-    return Wiring(job, registry, strict_upstream=strict_upstream).objects()
 
 
 def job_annotations(

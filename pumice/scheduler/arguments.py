@@ -11,7 +11,7 @@ from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 from pumice.api.json_words import shown
 
-__all__ = ["NO_ARGUMENTS", "Arguments", "SchedulerArgument", "Value"]
+__all__ = ["Arguments", "SchedulerArgument", "Value"]
 
 Value = bool | int | float | str
 
@@ -178,6 +178,3 @@ class Arguments:
         if argument is None:
             raise KeyError(f"argument {name} is not declared")
         return argument.default
-
-
-NO_ARGUMENTS = Arguments({}, ())

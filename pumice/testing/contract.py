@@ -1,4 +1,4 @@
-"""The contract of job plugins: one function for each promise, which returns the problem in words for the plugin's author.
+"""The contract of job plugins: one function for each promise, which yields problems in words for the plugin's author.
 
 Some promises need no check, because Pumice and not the plugin applies the edits to a pod: the template wins,
 unknown fields stay, nothing is there twice, and wiring a pod a second time changes nothing.
@@ -15,19 +15,17 @@ from unittest.mock import patch
 import msgspec
 
 from pumice.api import names
-from pumice.api.fields import closest
 from pumice.api.jobs import Job
-from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SECRET, SERVICE
-from pumice.plugins import JobPlugin, PluginError, Raw, Registry, Wiring, addresses, dependencies
-from pumice.plugins.applied import FAILURES, applied
-from pumice.testing.jobs import VALUES
+from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SECRET, SERVICE, of_object
+from pumice.plugins import JobPlugin, PodEdits, Raw, Registry, Wiring, addresses, dependencies
+from pumice.plugins.applied import applied
 
-__all__ = ["KINDS", "PROMISES", "Requirement", "TestedPlugin", "declaration"]
+__all__ = ["KINDS", "PROMISES", "Requirement", "TestedPlugin"]
 
 KINDS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY)
 """Kinds that the controller watches and may write for plugins."""
 
-_LARGEST_PORT = 65535
+_PORTS = range(1, 65536)
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
@@ -56,26 +54,23 @@ class TestedPlugin:
     def asked(self, job: Job, *, backwards: bool = False) -> Raw:
         """All results of the plugin for a Job, by method; `pod_edits` has those of its pods by name.
 
-        Args:
-            job: The Job.
-            backwards: Whether to begin with the last pod, which must make no difference.
-
         Raises:
             PluginError: The plugin fails, or a result has a wrong type.
         """
         one = next(each for each in applied(job, self.registry) if each.plugin is self.plugin)
-        found: Raw = {
-            "check": one.check(job),
-            "job_annotations": one.job_annotations(job),
-            "objects": one.objects(job),
-            "secrets": one.secrets(job),
-        }
+        methods = (one.check, one.job_annotations, one.objects, one.secrets)
+        found: Raw = {method.__name__: method(job) for method in methods}
         edit = one.editor(job)
         pods = [(task, index) for task in job.tasks for index in range(task.size + 1)]
         if backwards:
             pods.reverse()
         found["pod_edits"] = {f"{task.name}-{n}": one.edits(edit, task, n) for task, n in pods}
         return deepcopy(found)
+
+
+def _state(plugin: JobPlugin) -> dict[str, str]:
+    owners = {type(plugin).__name__: vars(type(plugin)), "self": getattr(plugin, "__dict__", {})}
+    return {f"{owner}.{name}": repr(each[name]) for owner, each in owners.items() for name in each}
 
 
 @dataclass(frozen=True)
@@ -85,151 +80,110 @@ class Requirement:
     Attributes:
         name: Its name, one word.
         text: The promise as a sentence.
-        problem: Returns what is wrong for the manifest of one Job; empty if nothing is.
+        problems: Yields what is wrong for the manifest of one Job.
         odd: Whether it must also hold for Jobs that admission would refuse.
     """
 
     name: str
     text: str
-    problem: Callable[[TestedPlugin, Raw], str]
+    problems: Callable[[TestedPlugin, Raw], Iterator[str]]
     odd: bool = False
 
 
-def declaration(subject: TestedPlugin) -> str:
-    """Problems of the plugin's attributes that registration does not find."""
-    plugin = subject.plugin
-    if not re.fullmatch(r"[A-Z].*\.", plugin.summary):
-        return f"summary {plugin.summary!r} is no sentence: a capital first, a full stop at the end"
-    for argument in plugin.arguments:
-        if not argument.help or argument.help.endswith("."):
-            return f"the help of --{argument.name} must be one line without a full stop"
-        for word in VALUES:
-            if fault := _fault_of_reading(argument.kind.read, word):
-                return f"reading --{argument.name}={word} raises {fault}"
-    for name in plugin.after:
-        meant = closest(name, subject.registry.names)
-        if meant is not None and meant != name:
-            return f'after names "{name}", which is no plugin (did you mean "{meant}"?)'
-    return ""
-
-
-def _fault_of_reading(read: Callable[[str], Any], word: str) -> str:
-    try:
-        read(word)
-    except ValueError as error:
-        return "" if str(error) else "ValueError without a text that says what was expected"
-    except FAILURES as error:
-        return f'{error!r}: a bad value must raise ValueError("expected …")'
-    return ""
-
-
-def _answers(subject: TestedPlugin, manifest: Raw) -> str:
+def _answers(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
     job = subject.job(manifest)
     for key in subject.asked(job)["job_annotations"]:
-        if problem := names.qualified_name_problem(key):
-            return f'job_annotations gives "{key}", which is an invalid key of an annotation: {problem}'
+        yield from _invalid("annotation of the Job", key, names.qualified_name_problem)
     wiring = Wiring(job, subject.registry)
     for task in job.tasks:
         wiring.pod(task, 0, task.template or {})
-    return ""
 
 
-def _pure(subject: TestedPlugin, manifest: Raw) -> str:
+def _pure(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
     job = subject.job(manifest)
     before = msgspec.json.encode(job)
     first = subject.asked(job)
     if msgspec.json.encode(job) != before:
-        return "changes the Job that it is given"
-    subject.asked(subject.job(manifest, "2"))
-    try:
-        with patch.dict(os.environ, clear=True):
-            again = subject.asked(subject.job(manifest), backwards=True)
-    except PluginError as error:
-        return f"fails when it is asked again, without environment variables: {error}"
-    for what, answer in first.items():
-        if answer != again[what]:
-            both = (msgspec.to_builtins(each, enc_hook=repr) for each in (answer, again[what]))
-            place, old, new = _difference(what, *both)
-            return (
-                f"answers otherwise when it is asked again: {place} was {old!r} and is now {new!r} "
-                "(asked about the last pod first, without environment variables)"
-            )
-    for name, value in _state(subject.plugin).items():
-        if value != (old := subject.state.get(name, "nothing")):
-            return f"keeps something between calls: {name} was {old} and is now {value}"
-    return ""
+        yield "changes the Job that it is given"
+    with patch.dict(os.environ, clear=True):
+        again = subject.asked(subject.job(manifest), backwards=True)
+    if first != again and (change := _change(_leaves(first), _leaves(again))):
+        how = "(asked about the last pod first, without environment variables)"
+        yield f"answers otherwise when it is asked again: {change} {how}"
+    if change := _change(subject.state, _state(subject.plugin)):
+        yield f"keeps something between calls: {change}"
 
 
-def _difference(place: str, old: Any, new: Any) -> tuple[str, Any, Any]:
-    """The first place at which two answers differ, and what is there."""
-    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
-        parts = [(f"{place}.{key}", value, new[key]) for key, value in old.items()]
-    elif isinstance(old, list | tuple) and isinstance(new, type(old)) and len(old) == len(new):
-        parts = [(f"{place}[{n}]", *pair) for n, pair in enumerate(zip(old, new, strict=True))]
+def _leaves(value: Any, place: str = "") -> dict[str, str]:
+    """What an answer holds, as text by its place."""
+    value = msgspec.to_builtins(value, enc_hook=repr)
+    if isinstance(value, dict):
+        items = [(f"{place}.{key}".lstrip("."), each) for key, each in value.items()]
+    elif isinstance(value, list | tuple):
+        items = [(f"{place}[{number}]", each) for number, each in enumerate(value)]
     else:
-        return place, old, new
-    return next((_difference(*each) for each in parts if each[1] != each[2]), (place, old, new))
+        return {place: repr(value)}
+    return {below: text for at, each in items for below, text in _leaves(each, at).items()}
 
 
-def _state(plugin: Any) -> dict[str, str]:
-    owners = {type(plugin).__name__: vars(type(plugin)), "self": getattr(plugin, "__dict__", {})}
-    return {f"{owner}.{name}": repr(each[name]) for owner, each in owners.items() for name in each}
-
-
-def _edits(subject: TestedPlugin, manifest: Raw) -> str:
-    for pod, edits in subject.asked(subject.job(manifest))["pod_edits"].items():
-        try:
-            fault = next(filter(None, _faults_in_pod(edits)), "")
-        except FAILURES as error:
-            fault = f"a value of the wrong type: {error!r}"
-        if fault:
-            return f"the edits of pod {pod}: {fault}"
+def _change(old: dict[str, str], new: dict[str, str]) -> str:
+    """The first difference; empty if there is none."""
+    for place in old | new:
+        was, now = old.get(place, "nothing"), new.get(place, "nothing")
+        if was != now:
+            return f"{place} was {was} and is now {now}"
     return ""
 
 
-def _faults_in_pod(edits: Any) -> Iterator[str]:
-    """What the API server would refuse in a pod; empty texts where nothing is wrong."""
+def _edits(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
+    for pod, edits in subject.asked(subject.job(manifest))["pod_edits"].items():
+        yield from (f"the edits of pod {pod}: {problem}" for problem in _refused(edits))
+
+
+def _refused(edits: PodEdits) -> Iterator[str]:
+    """What the API server would refuse in a pod."""
     for variable in edits.env:
-        yield _named("variable", variable.name, names.env_name_problem(variable.name))
+        yield from _invalid("variable", variable.name, names.env_name_problem)
     for port in edits.ports:
-        if not isinstance(port.number, int) or not 1 <= port.number <= _LARGEST_PORT:
-            yield f"port {port.number!r} is none: expected a number from 1 to {_LARGEST_PORT}"
+        if port.number not in _PORTS:
+            yield f"port {port.number!r} is none: expected a number from 1 to {_PORTS[-1]}"
         if port.name:
-            yield _named("port name", port.name, names.port_name_problem(port.name))
-    volumes = [str(each.get("name", "")) for each in edits.volumes]
+            yield from _invalid("port name", port.name, names.port_name_problem)
+    volumes = [each.get("name") for each in edits.volumes]
     for name in volumes:
-        yield _named("volume", name, names.dns_label_problem(name))
+        yield from _invalid("volume", name, names.dns_label_problem)
     for mount in edits.mounts:
         if mount.volume not in volumes:
             yield f'mounts volume "{mount.volume}", which its volumes do not hold'
     for key, value in (edits.labels or {}).items():
-        yield _named("label", key, names.qualified_name_problem(key))
-        yield _named(f"the value of label {key}", value, names.label_value_problem(value))
+        yield from _invalid("label", key, names.qualified_name_problem)
+        yield from _invalid(f"the value of label {key}", value, names.label_value_problem)
     for key in edits.annotations or {}:
-        yield _named("annotation", key, names.qualified_name_problem(key))
+        yield from _invalid("annotation", key, names.qualified_name_problem)
 
 
-def _named(what: str, name: str, problem: str | None) -> str:
-    return f'{what} "{name}": {problem}' if problem else ""
+def _invalid(what: str, name: Any, problem_of: Callable[[str], str | None]) -> Iterator[str]:
+    if not isinstance(name, str):
+        yield f"{what} {name!r}: expected text"
+    elif problem := problem_of(name):
+        yield f'{what} "{name}": {problem}'
 
 
-def _objects(subject: TestedPlugin, manifest: Raw) -> str:
+def _objects(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
     job = subject.job(manifest)
     found = subject.asked(job)
     for each in found["objects"]:
-        if (each["apiVersion"], each["kind"]) not in [(k.api_version, k.kind) for k in KINDS]:
+        if of_object(each) not in KINDS:
             known = ", ".join(f"{kind.api_version} {kind.kind}" for kind in KINDS)
             what = f"{each['apiVersion']} {each['kind']}"
-            return f'the controller writes no "{what}" for plugins, but {known}'
+            yield f'the controller writes no "{what}" for plugins, but {known}'
     others = [*_wanted(subject.asked(subject.job(manifest, "2")))]
     for kind, name, namespace in _wanted(found):
-        if problem := names.dns_subdomain_problem(name):
-            return _named(kind, name, problem)
+        yield from _invalid(kind, name, names.dns_subdomain_problem)
         if namespace != job.metadata.namespace:
-            return f'{kind} "{name}" is not in the Job\'s namespace'
+            yield f'{kind} "{name}" is not in the Job\'s namespace'
         if (kind, name, namespace) in others:
-            return f'two Jobs of a namespace would share the {kind} "{name}": put the Job\'s name into it'
-    return ""
+            yield f'two Jobs of a namespace would share the {kind} "{name}": put the Job\'s name into it'
 
 
 def _wanted(found: Raw) -> Iterator[tuple[str, str, str | None]]:
@@ -239,28 +193,22 @@ def _wanted(found: Raw) -> Iterator[tuple[str, str, str | None]]:
         yield SECRET.kind, each.name, each.namespace
 
 
-def _dependencies(subject: TestedPlugin, manifest: Raw) -> str:
+def _dependencies(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
     job = subject.job(manifest)
-    name = subject.plugin.name
-    if "svc" not in (name, *dependencies({name: []}, subject.registry)):
-        known = [each for task in job.tasks for each in addresses(job, task)]
-        for edits in subject.asked(job)["pod_edits"].values():
-            for variable in edits.env:
-                if any(address in variable.value for address in known):
-                    return f'{variable.name} holds an address of a pod, which resolves only with plugin svc: add "svc" to requires'
+    with_svc = "svc" in (job.spec.plugins or ())
+    unresolved = [] if with_svc else [each for task in job.tasks for each in addresses(job, task)]
     wiring = Wiring(job, subject.registry)
-    for task in job.tasks:
+    for task, index in [(each, index) for each in job.tasks for index in range(each.size)]:
         bare = {"metadata": {"name": "pod"}, "spec": {"containers": [{"name": "main"}]}}
         set_before: list[str] = []
-        for entry in wiring.pod(task, 0, bare)["spec"]["containers"][0].get("env", ()):
-            for other in _REFERENCE.findall(str(entry.get("value", ""))):
+        for entry in wiring.pod(task, index, bare)["spec"]["containers"][0].get("env", ()):
+            name, value = entry["name"], str(entry.get("value", ""))
+            if any(address in value for address in unresolved):
+                yield f'{name} holds an address of a pod, which resolves only with plugin svc: add "svc" to requires'
+            for other in _REFERENCE.findall(value):
                 if other not in set_before:
-                    return (
-                        f"{entry['name']} refers to $({other}), which no plugin that it requires and "
-                        "comes after sets: see requires and after"
-                    )
-            set_before.append(entry["name"])
-    return ""
+                    yield f"{name} refers to $({other}), which no plugin that it requires and comes after sets: see requires and after"
+            set_before.append(name)
 
 
 PROMISES = (

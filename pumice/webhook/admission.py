@@ -16,7 +16,7 @@ from pumice.api.reviews import Request, Response, Review
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
-from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
+from pumice.webhook.answers import Answer, answered, malformed, responded
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
 from pumice.webhook.questions import (
     UNREADABLE,
@@ -30,9 +30,8 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.rules.case import Case, EnoughError
+from pumice.webhook.rules.case import Case, EnoughError, KnownTemplates
 from pumice.webhook.rules.jobs.plugins import annotating
-from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.type_problems import brought_type_problems, trusted, without
@@ -88,11 +87,6 @@ class Admission:
         self._told: set[tuple[str, str, int]] = set()
         self._known = KnownTemplates()
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths on which reviews are answered."""
-        return tuple(ENDPOINTS)
-
     def review(self, path: str, body: bytes) -> bytes:
         """Answer a review: an AdmissionReview as JSON in, one out. Never raises."""
         return self.answer(path, body).body
@@ -111,21 +105,20 @@ class Admission:
             try:
                 review = msgspec.json.decode(body, type=Review)
             except UNREADABLE as error:
-                return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
+                uid, message = uid_of(body), f"this is no AdmissionReview: {error}"
+                return malformed(uid, 400, message, shown=bool(uid))
         asked, problem = review.request, review_problem(review)
         if asked is None or problem:
             return malformed(asked.uid if asked else uid_of(body), 400, problem or "")
-        if isinstance(asked, Request):
-            question = bare(asked)
-            case = self.case(question, view, reviews.MOST_CAUSES)
-            return answered(question, self._admit(endpoint, asked, case), case)
-        case = self.case(asked, view, reviews.MOST_CAUSES)
-        response = (
-            _refusal(endpoint, asked)
-            or _absence(asked, asked.object, asked.old_object)
-            or self._respond(endpoint, asked, body, case)
-        )
-        return answered(asked, response, case)
+        question = bare(asked) if isinstance(asked, Request) else asked
+        case = self.case(question, view, reviews.MOST_CAUSES)
+        if problem := _unfit(endpoint, question):
+            response = reviews.errored(400, problem)
+        elif isinstance(asked, Request):
+            response = self._admit(endpoint, question, case)
+        else:
+            response = self._respond(endpoint, asked, body, case)
+        return answered(question, response, case)
 
     def judge(self, path: str, request: Request) -> Case:
         """Check a request, and return the case: problems, warnings and changes.
@@ -133,8 +126,10 @@ class Admission:
         Raises:
             KeyError: There is no such endpoint.
         """
-        case = self.case(bare(request))
-        self._admit(ENDPOINTS[path], request, case)
+        endpoint, question = ENDPOINTS[path], bare(request)
+        case = self.case(question)
+        if not _unfit(endpoint, question):
+            self._admit(endpoint, question, case)
         return case
 
     def case(
@@ -155,46 +150,39 @@ class Admission:
             most=most,
         )
 
-    def _admit(self, endpoint: Endpoint, request: Request, case: Case) -> Response:
-        question = bare(request)
-        new_one, old_one = (_given(each) for each in (request.object, request.old_object))
-        if refusal := _refusal(endpoint, question) or _absence(question, new_one, old_one):
-            return refusal
+    def _admit(self, endpoint: Endpoint, asked: Question[msgspec.Raw], case: Case) -> Response:
         wanted: Any = endpoint.type | None
+        raw, raw_old = asked.object, asked.old_object
         try:
-            new = read(request.object, wanted)
+            new = raw and read(raw, wanted)
         except UNREADABLE as error:
-            self._judge_rest(endpoint, request, case, error)
-            self._tell(endpoint, case)
-            return responded(endpoint.registration.kind, request.name, case)
+            self._judge_rest(endpoint, asked, case, error)
+            return self._finish(endpoint, asked.name, case)
         try:
-            old = read(request.old_object, wanted)
+            old = raw_old and read(raw_old, wanted)
         except UNREADABLE:
-            if _is_going(new):
-                return responded(endpoint.registration.kind, request.name, case)
+            if getattr(getattr(new, "metadata", None), "deletion_timestamp", None):
+                return self._finish(endpoint, asked.name, case)
             old = None  # the stored object cannot be read, so the object is checked as a new one
-        question = msgspec.structs.replace(question, object=new, old_object=old)
-        return self._respond(endpoint, question, request, case)
+        question: Question[Any] = msgspec.structs.replace(asked, object=new, old_object=old)
+        return self._respond(endpoint, question, raw or b"", case)
 
     def _judge_rest(
-        self, endpoint: Endpoint, request: Request, case: Case, error: Exception
+        self, endpoint: Endpoint, asked: Question[msgspec.Raw], case: Case, error: Exception
     ) -> None:
         """Report all unreadable fields, and for a new object the problems of the other fields."""
-        kind = endpoint.registration.kind
-        problems = brought_type_problems(kind, request, error)
+        problems = brought_type_problems(endpoint.registration.kind, asked, error)
         case.errors.extend(problems)
-        if not problems or not case.creating or endpoint.registration.mutating:
-            return
-        if case.most is not None and len(problems) >= case.most:
+        enough = case.most is not None and len(problems) >= case.most
+        if enough or not problems or not case.creating or endpoint.registration.mutating:
             return
         dropped = [problem.path for problem in problems]
         judged = case.sibling()
         try:
-            rest = without(without_nulls(msgspec.json.decode(request.object)), dropped)
-            question = msgspec.structs.replace(
-                bare(request), object=msgspec.convert(rest, endpoint.type)
-            )
-            endpoint.judge(judged, question, request)
+            raw = asked.object or b"null"
+            rest = without(without_nulls(msgspec.json.decode(raw)), dropped)
+            new = msgspec.convert(rest, endpoint.type)
+            endpoint.judge(judged, msgspec.structs.replace(asked, object=new), raw)
         except UNREADABLE:
             return  # a path could not be followed, so the field is still there
         except Exception as crash:
@@ -217,11 +205,10 @@ class Admission:
                 return reviews.errored(400, f"the object cannot be read: {error}")
             except Exception as error:
                 case.crashed(endpoint.code, error)
-        if case.crashes:
-            self._tell(endpoint, case)
-        return responded(endpoint.registration.kind, question.name, case)
+        return self._finish(endpoint, question.name, case)
 
-    def _tell(self, endpoint: Endpoint, case: Case) -> None:
+    def _finish(self, endpoint: Endpoint, name: str, case: Case) -> Response:
+        """The response for a checked case; rules that raised are reported, each place once."""
         for code, error in case.crashes:
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
@@ -230,44 +217,25 @@ class Admission:
             if self._on_crash is not None and place not in self._told:
                 self._told.add(place)
                 self._on_crash(RuleFailure(endpoint.registration.path, case.uid, code, error))
+        return responded(endpoint.registration.kind, name, case)
 
 
-def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
-    """The answer to a review for another endpoint."""
-    registration = endpoint.registration
+def _unfit(endpoint: Endpoint, question: Question[Any]) -> str:
+    """Why an endpoint cannot decide a review: it is for another one, or lacks objects; empty if it can."""
+    registration, operation, found = endpoint.registration, question.operation, question.resource
     kind = registration.kind
-    if not question.is_about(kind):
-        found = question.resource
-        return reviews.errored(
-            400,
-            f'expected resource "{kind.plural}" of "{kind.api_version}", found "{found.resource}" of '
-            f'"{found.group}/{found.version}"',
-        )
-    if question.operation not in registration.operations and not registration.lenient:
+    if (found.resource, found.group, found.version) != (kind.plural, kind.group, kind.version):
+        expected = f'expected resource "{kind.plural}" of "{kind.api_version}"'
+        return f'{expected}, found "{found.resource}" of "{found.group}/{found.version}"'
+    if operation not in registration.operations and not registration.lenient:
         known = ", ".join(registration.operations)
-        message = f'operation "{question.operation}" is not one of those judged here: {known}'
-        return reviews.errored(400, message)
-    return None
-
-
-def _absence(question: Question[Any], new: object, old: object) -> Response | None:
-    """The answer to a review that lacks the objects of its operation."""
-    operation = question.operation
-    if new is None and operation in ("CREATE", "UPDATE"):
+        return f'operation "{operation}" is not one of those judged here: {known}'
+    if question.object is None and operation in ("CREATE", "UPDATE"):
         missing = "object"
-    elif old is None and (operation == "UPDATE" or (operation == "DELETE" and not question.name)):
+    elif question.old_object is None and (
+        operation == "UPDATE" or (operation == "DELETE" and not question.name)
+    ):
         missing = "oldObject"
     else:
-        return None
-    return reviews.errored(
-        400, f"a review of operation {operation} must have an {missing}, found none"
-    )
-
-
-def _is_going(found: Any) -> bool:
-    """True if an object exists and is being deleted."""
-    return bool(getattr(getattr(found, "metadata", None), "deletion_timestamp", None))
-
-
-def _given(raw: msgspec.Raw) -> msgspec.Raw | None:
-    return None if bytes(raw) == b"null" else raw
+        return ""
+    return f"a review of operation {operation} must have an {missing}, found none"

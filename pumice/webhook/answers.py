@@ -13,7 +13,7 @@ from pumice.webhook.questions import Question
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.catalogue import by_code
 
-__all__ = ["Answer", "Outcome", "answered", "malformed", "responded", "unreadable"]
+__all__ = ["Answer", "Outcome", "answered", "malformed", "responded"]
 
 Outcome = Literal["allowed", "patched", "denied", "errored"]
 
@@ -60,9 +60,7 @@ def responded(kind: Kind, name: str, case: Case) -> Response:
     if case.errors:
         errors = list(dict.fromkeys(case.errors))
         return reviews.denied(errors, warnings, audit, name=name, kind=kind.kind, group=kind.group)
-    if case.patch.operations:
-        return reviews.patched(case.patch.operations, warnings, audit)
-    return reviews.allowed(warnings, audit)
+    return reviews.patched(case.patch.operations, warnings, audit)
 
 
 def answered(question: Question[Any], response: Response, case: Case) -> Answer:
@@ -95,27 +93,23 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
     )
 
 
-def malformed(uid: str, status: int, problem: str, reason: str = "BadRequest") -> Answer:
-    """The answer to a body that is not a review."""
+def malformed(
+    uid: str, status: int, problem: str, reason: str = "BadRequest", *, shown: bool = False
+) -> Answer:
+    """The answer to a body that is not a review, or cannot be judged.
+
+    With `shown` it is a review like others, whose message the user sees; the API server does not show that of an HTTP
+    error.
+    """
     response = reviews.errored(status, problem, reason=reason)
     return Answer(
         reviews.encode(uid, response),
         "errored",
         uid=uid,
-        malformed=status,
+        malformed=0 if shown else status,
         status=status,
         problem=problem,
     )
-
-
-def unreadable(uid: str, problem: str) -> Answer:
-    """The answer to a body that cannot be decoded.
-
-    With a uid the answer is a review, whose message the user sees; the API server does not show the message of an HTTP
-    400.
-    """
-    answer = malformed(uid, 400, problem)
-    return msgspec.structs.replace(answer, malformed=0) if uid else answer
 
 
 def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:

@@ -1,7 +1,7 @@
 """Endpoints: for each path, the struct of its objects and the rules that check them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -52,16 +52,12 @@ class Endpoint:
     registration: Registration
     type: type[msgspec.Struct]
     judge: Judge
-    reviews: msgspec.json.Decoder[Envelope[Any]] = field(init=False)
+    reviews: msgspec.json.Decoder[Envelope[Any]]
 
     @property
     def code(self) -> str:
         """Code for errors outside of rules: `JOBS-MUTATE`."""
         return self.registration.path.strip("/").replace("/", "-").upper()
-
-    def __post_init__(self) -> None:
-        envelope: Any = Envelope[self.type]  # type: ignore[name-defined]
-        object.__setattr__(self, "reviews", msgspec.json.Decoder(envelope))
 
 
 def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
@@ -98,17 +94,14 @@ def _mutate_queue(case: Case, question: Question[DraftQueue], _: Source) -> None
         queue_defaults(case, question.object, question.stored)
 
 
-_judge_queue = _judged_by(queue_checks.validate)
-
-
-def _validate_queue(case: Case, question: Question[Queue], source: Source) -> None:
+def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
     if question.operation == "DELETE":
         old = question.old_object
         named = old or question.object
         name = question.name or (named.metadata.name if named is not None else "")
         queue_closing.validate_delete(case, name, old)
-    else:
-        _judge_queue(case, question, source)
+    elif question.object is not None:
+        queue_checks.validate(case, question.object, question.stored)
 
 
 def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) -> None:
@@ -143,6 +136,8 @@ _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
 }
 
 ENDPOINTS: dict[str, Endpoint] = {
-    each.path: Endpoint(each, *_JUDGES[each.path]) for each in REGISTRATIONS
+    each.path: Endpoint(each, type_, judge, msgspec.json.Decoder(Envelope[type_]))  # type: ignore[valid-type]
+    for each in REGISTRATIONS
+    for type_, judge in (_JUDGES[each.path],)
 }
 """Every endpoint by its path."""

@@ -25,9 +25,8 @@ def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[Fie
     Values that are not strings are among them, such as `volcano.sh/preemptable: true` without quotes. For
     cluster-scoped kinds the API server drops the namespace.
     """
-    meta = manifest.get("metadata")
-    if not isinstance(meta, dict):
-        return [_nameless()]
+    found = manifest.get("metadata")
+    meta = found if isinstance(found, dict) else {}
     spaces = _namespace_problems(meta) if namespaced else ()
     return [*_name_problems(meta), *spaces, *_entry_problems(meta)]
 
@@ -38,44 +37,33 @@ def readable(manifest: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(meta, dict):
         return manifest
     kept = {
-        field: {key: value for key, value in meta[field].items() if _is_text(value)}
+        field: {key: each for key, each in meta[field].items() if isinstance(each, str | None)}
         for field in _MAPS
         if isinstance(meta.get(field), dict)
     }
     return {**manifest, "metadata": {**meta, **kept}} if kept else manifest
 
 
-def _is_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
 def _name_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
     field = "name" if meta.get("name") else "generateName"
-    if name := meta.get(field):
-        if problem := _name_problem(name, begins=field == "generateName"):
-            yield FieldError(f"metadata.{field}", problem, "SCHEMA-NAME")
+    name = meta.get(field)
+    if not name:
+        message = "must be set, or generateName"
+        yield FieldError("metadata.name", message, "SCHEMA-NAME", "FieldValueRequired")
+    elif not isinstance(name, str):
+        yield FieldError(f"metadata.{field}", "must be a string", "SCHEMA-NAME")
     else:
-        yield _nameless()
-
-
-def _name_problem(name: Any, *, begins: bool) -> str | None:
-    """The problem of a name, or of a `generateName`, which may end with a dash."""
-    if not isinstance(name, str):
-        return "must be a string"
-    whole = f"{name[:-1]}a" if begins and name.endswith("-") else name
-    problem = dns_subdomain_problem(whole)
-    return problem.replace(f'"{whole}"', f'"{name}"') if problem else None
+        may_end_with_dash = field == "generateName" and name.endswith("-")
+        whole = f"{name[:-1]}a" if may_end_with_dash else name
+        if problem := dns_subdomain_problem(whole):
+            message = problem.replace(f'"{whole}"', f'"{name}"')
+            yield FieldError(f"metadata.{field}", message, "SCHEMA-NAME")
 
 
 def _namespace_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
     namespace = meta.get("namespace")
     if isinstance(namespace, str) and namespace and (problem := dns_label_problem(namespace)):
         yield FieldError("metadata.namespace", problem, "SCHEMA-NAME")
-
-
-def _nameless() -> FieldError:
-    message = "must be set, or generateName"
-    return FieldError("metadata.name", message, "SCHEMA-NAME", "FieldValueRequired")
 
 
 def _entry_problems(meta: dict[str, Any]) -> Iterator[FieldError]:

@@ -109,16 +109,15 @@ def _judge(
 
 def _beside(odd: Iterable[FieldError], found: Iterable[FieldError]) -> tuple[FieldError, ...]:
     """Results without duplicates, and without those that may be caused by removed labels and annotations."""
-    left = tuple(dict.fromkeys(found))
+    left = list(dict.fromkeys(found))
     for entries in _ENTRIES:
-        unseen = [each.path for each in odd if each.path.startswith(entries)]
-        if unseen:
-            left = tuple(
+        if unseen := [each.path for each in odd if each.path.startswith(entries)]:
+            left = [
                 each
                 for each in left
                 if not each.path.startswith(entries) or trusted([each], unseen)
-            )
-    return left
+            ]
+    return tuple(left)
 
 
 _ENTRIES = ("metadata.labels", "metadata.annotations")
@@ -167,14 +166,17 @@ class _EndpointReviewer:
 
     def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object without changes."""
-        case = self.ask(manifest, mutating=False)
-        return _merged(_schema_problems(self.kind, manifest), case.errors), case.warnings
+        case, known = self.ask(manifest, mutating=False), schema(self.kind)
+        found = metadata_problems(manifest, namespaced=self.kind.namespaced)
+        if known is not None:
+            found += [retold(known, manifest, each) for each in known.validate(manifest)]
+        return _merged(found, case.errors), case.warnings
 
 
 _ROOT = "$pod"
 """Stands for the Pod in paths and messages of the rules, which expect a part of an object."""
 
-_OF_MAPS = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-TYPE"})
+_OF_ENTRIES = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-TYPE"})
 """Rules about labels and annotations, which are judged in objects of all kinds, Pods included."""
 
 
@@ -199,9 +201,15 @@ def _with_pod_problems(found: list[FieldError], of_pod: list[FieldError]) -> lis
             all types, and that an API server reads null items of lists as empty ones.
         of_pod: The result of `_pod_problems`, without labels and annotations.
     """
-    rest = [each for each in found if each.code != "SCHEMA-TYPE" or not _is_in_spec(each)]
+    spec = Within(["spec"])
+    rest = [each for each in found if each.code != "SCHEMA-TYPE" or each.path not in spec]
     told = Within([each.path for each in rest])
-    return rest + [each for each in of_pod if each.path not in told and not _is_in_map(each)]
+    return rest + [
+        each
+        for each in of_pod
+        if each.path not in told
+        and not (each.path.startswith(_ENTRIES) and each.code in _OF_ENTRIES)
+    ]
 
 
 def _judged_pod(case: Case, pod: Manifest) -> Case:
@@ -216,15 +224,6 @@ def _judged_pod(case: Case, pod: Manifest) -> Case:
 def _at_root(found: FieldError) -> FieldError:
     path = found.path.removeprefix(_ROOT).removeprefix(".")
     return FieldError(path, found.message.replace(f"{_ROOT}.", ""), found.code, found.reason)
-
-
-def _is_in_spec(found: FieldError) -> bool:
-    return found.path == "spec" or found.path.startswith("spec.")
-
-
-def _is_in_map(found: FieldError) -> bool:
-    in_map = found.path.startswith(("metadata.labels", "metadata.annotations"))
-    return in_map and found.code in _OF_MAPS
 
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> ManifestResult:
@@ -259,13 +258,6 @@ def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
     nulls = null_entries(known, manifest)
     known.default(manifest)
     return [*unknown_fields(known, dropped), *nulls]
-
-
-def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
-    found, known = metadata_problems(manifest, namespaced=kind.namespaced), schema(kind)
-    if known is not None:
-        found += [retold(known, manifest, each) for each in known.validate(manifest)]
-    return found
 
 
 def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:

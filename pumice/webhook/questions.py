@@ -6,7 +6,6 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from pumice.api import reviews
-from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct
 from pumice.api.reviews import GroupVersionResource, Request, Review
 
@@ -24,7 +23,7 @@ __all__ = [
     "without_nulls",
 ]
 
-_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([ !#-\[\]-~]{1,128})"')
 _NEAR = 1024
 """Number of bytes within which an API server has written the uid."""
 
@@ -52,15 +51,6 @@ class Question(ApiStruct, Generic[T], frozen=True):
         """The stored object; None for a new one, also if the review contains one."""
         return None if self.operation == "CREATE" else self.old_object
 
-    def is_about(self, kind: Kind) -> bool:
-        """True if the object under review is of a kind."""
-        found = self.resource
-        return (
-            found.resource == kind.plural
-            and found.group == kind.group
-            and found.version == kind.version
-        )
-
 
 class Envelope(ApiStruct, Generic[T], frozen=True):
     """A review with its question."""
@@ -74,8 +64,8 @@ class UnreadableError(ValueError):
     """An object with invalid JSON or UTF-8 in a part that was not read before."""
 
 
-Source = bytes | Request
-"""Source of a question: the bytes of a review, or a request with raw objects."""
+Source = bytes | msgspec.Raw
+"""Source of a question: the bytes of a review, or its raw object."""
 
 
 def object_as(type_: type[Other], source: Source) -> Other | None:
@@ -88,8 +78,8 @@ def object_as(type_: type[Other], source: Source) -> Other | None:
     wanted: Any = type_ | None
     envelope: Any = Envelope[type_]  # type: ignore[valid-type]
     try:
-        if isinstance(source, Request):
-            found: Other | None = read(source.object, wanted)
+        if isinstance(source, msgspec.Raw):
+            found: Other | None = read(source, wanted)
             return found
         request = read(source, envelope).request
         return request.object if request is not None else None
@@ -135,8 +125,11 @@ def review_problem(review: Envelope[Any] | Review) -> str | None:
     return None
 
 
-def bare(request: Request) -> Question[Any]:
-    """A question without its objects."""
+def bare(request: Request) -> Question[msgspec.Raw]:
+    """A question whose objects are not decoded."""
+    new, old = (
+        None if bytes(each) == b"null" else each for each in (request.object, request.old_object)
+    )
     return Question(
         uid=request.uid,
         resource=request.resource,
@@ -144,6 +137,8 @@ def bare(request: Request) -> Question[Any]:
         name=request.name,
         namespace=request.namespace,
         operation=request.operation,
+        object=new,
+        old_object=old,
     )
 
 
@@ -164,7 +159,4 @@ def uid_of(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Asking).request.uid
     except UNREADABLE:
         found = _UID.search(body, 0, _NEAR)
-    try:
         return found[1].decode() if found else ""
-    except UnicodeDecodeError:
-        return ""

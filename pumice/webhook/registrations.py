@@ -33,7 +33,6 @@ TIMEOUT_SECONDS = 5
 EXEMPT_NAMESPACES = ("kube-system",)
 """Namespaces for which webhooks are never called; the chart adds its own namespace."""
 
-
 MatchCondition = dict[str, str]
 """Name and CEL expression over `object`, `oldObject` and `request`; the API server calls the webhook only if it is true."""
 
@@ -59,10 +58,6 @@ class Registration:
     conditions: Conditions
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
     lenient: bool = False
-
-    def passes_over_pods(self, groups: ResourceGroups) -> bool:
-        """True if the controller knows for which pods the webhook need not be called: all except those of resource groups."""
-        return self.kind == kinds.POD and not (self.mutating and groups.groups)
 
     @property
     def _verb(self) -> str:
@@ -114,13 +109,10 @@ _NOT_BY_HOUSEKEEPING = _condition(
 
 def _annotation_differs(key: str) -> str:
     """CEL: an annotation differs before and after."""
-    new, old = (_annotation(each, key) for each in ("object", "oldObject"))
-    return f"{new} != {old}"
-
-
-def _annotation(variable: str, key: str) -> str:
-    annotations = f"{variable}.metadata.annotations"
-    return f"(has({annotations}) && '{key}' in {annotations} ? {annotations}['{key}'] : '')"
+    return " != ".join(
+        f"(has({annotations}) && '{key}' in {annotations} ? {annotations}['{key}'] : '')"
+        for annotations in ("object.metadata.annotations", "oldObject.metadata.annotations")
+    )
 
 
 def _of_changes(name: str, *annotations: str) -> Conditions:
@@ -217,7 +209,6 @@ def configuration(
     client_config: dict[str, Any],
     *,
     groups: ResourceGroups = NO_GROUPS,
-    exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
 ) -> dict[str, Any]:
     """The webhook configuration object of an endpoint.
 
@@ -225,19 +216,18 @@ def configuration(
     server reaches the endpoint: `url` or `service`, and `caBundle`.
     """
     kind = registration.kind
+    rule = {
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
+        "resources": [kind.plural],
+        "operations": list(registration.operations),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+    }
     webhook: dict[str, Any] = {
         "name": registration.name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": client_config,
-        "rules": [
-            {
-                "apiGroups": [kind.group],
-                "apiVersions": [kind.version],
-                "resources": [kind.plural],
-                "operations": list(registration.operations),
-                "scope": "Namespaced" if kind.namespaced else "Cluster",
-            }
-        ],
+        "rules": [rule],
         "failurePolicy": registration.failure_policy,
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
@@ -245,20 +235,11 @@ def configuration(
         "matchConditions": [dict(each) for each in registration.conditions(settings, groups)],
     }
     if kind.namespaced:
-        webhook["namespaceSelector"] = {
-            "matchExpressions": [
-                {
-                    "key": "kubernetes.io/metadata.name",
-                    "operator": "NotIn",
-                    "values": list(exempt_namespaces),
-                }
-            ]
-        }
-    if registration.passes_over_pods(groups):
-        # Match conditions would be enough, but the API server converts a pod for each webhook that has some.
-        unneeded = [keys.ADMISSION_UNNEEDED]
-        needed = {"key": keys.ADMISSION, "operator": "NotIn", "values": unneeded}
-        webhook["objectSelector"] = {"matchExpressions": [needed]}
+        webhook["namespaceSelector"] = _none_of("kubernetes.io/metadata.name", *EXEMPT_NAMESPACES)
+    if kind == kinds.POD and not (registration.mutating and groups.groups):
+        # The controller marks pods for which the webhook need not be called, unless they are of resource groups. Match
+        # conditions would be enough, but the API server converts a pod for each webhook that has some.
+        webhook["objectSelector"] = _none_of(keys.ADMISSION, keys.ADMISSION_UNNEEDED)
     if registration.mutating:
         webhook["reinvocationPolicy"] = "IfNeeded"
     of = kinds.MUTATING_WEBHOOKS if registration.mutating else kinds.VALIDATING_WEBHOOKS
@@ -268,6 +249,10 @@ def configuration(
         "metadata": {"name": registration.configuration_name},
         "webhooks": [webhook],
     }
+
+
+def _none_of(label: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": label, "operator": "NotIn", "values": list(values)}]}
 
 
 def configurations(

@@ -1,8 +1,8 @@
-"""Settings of admission: settings that rules read (`rules.terms`), and the levels of rules.
+"""Settings of admission, parsed and checked.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
 the settings page and the chart's schema are generated from this model. It imports pydantic, so what admission uses
-is the plain form of the settings (`levels`).
+is the plain form of the settings (`rules.terms`).
 """
 
 import re
@@ -19,7 +19,6 @@ from pumice.api.names import dns_label_problem
 from pumice.api.setting_errors import SettingError, assigned
 from pumice.plugins import words
 from pumice.settings import checked, read, refuse
-from pumice.webhook.levels import TermsWithLevels
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.rules.terms import Terms
@@ -104,7 +103,7 @@ _Namespace = Annotated[str, checked(_namespace_problem)]
         extra="forbid", alias_generator=lambda name: name.replace("_", "-"), validate_by_name=True
     ),
 )
-class AdmissionSettings(TermsWithLevels):
+class AdmissionSettings(Terms):
     """How admission judges."""
 
     rules: dict[_Code, _Level] = field(
@@ -132,9 +131,9 @@ class AdmissionSettings(TermsWithLevels):
         )
         return found
 
-    def plain(self) -> TermsWithLevels:
+    def plain(self) -> Terms:
         """The same without a model: it can be used where pydantic is not imported."""
-        return TermsWithLevels(**{each.name: getattr(self, each.name) for each in fields(self)})
+        return Terms(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":

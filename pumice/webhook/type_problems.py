@@ -22,9 +22,8 @@ from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.json_words import either, quoted
 from pumice.api.kinds import VOLCANO, Kind
 from pumice.api.mistyped import problem
-from pumice.api.reviews import Request
 from pumice.api.structural import Structural
-from pumice.webhook.questions import without_nulls
+from pumice.webhook.questions import UNREADABLE, Question, without_nulls
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.jobs.defaults import JOB_ZERO
 from pumice.webhook.rules.within import unaffected
@@ -97,27 +96,25 @@ def _hint_for_map(node: Structural, value: Any) -> str:
     return f'; write "{value[0]}: []"' if value and isinstance(value[0], str) else ""
 
 
-def brought_type_problems(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
-    """Type problems of a request's object, without those that the stored object has.
+def brought_type_problems(
+    kind: Kind, asked: Question[msgspec.Raw], error: Exception
+) -> list[FieldError]:
+    """Type problems of a question's object, without those that the stored object has.
 
     None for an update that does not change the spec, and for an object that is being deleted.
     """
     try:
-        return _brought(kind, request, error)
-    except (ValueError, RecursionError):
-        return [_first(error)]  # without types nothing can be read at all
-
-
-def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
-    new, old = msgspec.json.decode(request.object), msgspec.json.decode(request.old_object)
-    problems = type_problems(kind, new, error)
-    if request.operation != "UPDATE" or not isinstance(new, dict) or not isinstance(old, dict):
+        new, old = (msgspec.json.decode(raw or b"null") for raw in (asked.object, asked.old_object))
+        problems = type_problems(kind, new, error)
+        if asked.operation == "UPDATE" and isinstance(new, dict) and isinstance(old, dict):
+            meta = new.get("metadata")
+            going = isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
+            if going or new.get("spec") == old.get("spec"):
+                return []
+            problems = [each for each in problems if not _is_untouched(each.path, new, old)]
         return problems
-    meta = new.get("metadata")
-    going = isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
-    if going or new.get("spec") == old.get("spec"):
-        return []
-    return [each for each in problems if not _is_untouched(each.path, new, old)]
+    except UNREADABLE:
+        return [_first(error)]  # without types nothing can be read at all
 
 
 def _is_untouched(path: str, new: Any, old: Any) -> bool:
@@ -135,14 +132,13 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
     if named and expected:
         value = msgspec.UNSET if behind_key else value_at(raw, path)
         found = _SCHEMA_TYPES.get(named["found"], named["found"])
-        known = value is not msgspec.UNSET
-        message = problem(expected, value) if known else _as_schemas_say(path, expected, found)
+        if value is not msgspec.UNSET:
+            message = problem(expected, value)
+        else:  # as `structural` says it, with types and without values
+            message = (
+                f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
+            )
     return FieldError(path, message, _TYPE, "FieldValueTypeInvalid")
-
-
-def _as_schemas_say(path: str, expected: str, found: str) -> str:
-    """The same problem in the words of `structural`, with types and without values."""
-    return f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
 
 
 def without(raw: Any, paths: Iterable[str]) -> Any:
@@ -151,8 +147,15 @@ def without(raw: Any, paths: Iterable[str]) -> Any:
     A path with a key that has dots is skipped.
     """
     rest = copy.deepcopy(raw)
-    for path in paths:
-        _remove(rest, steps_of(path))
+    for *way, last in filter(None, map(steps_of, paths)):
+        try:
+            here = functools.reduce(operator.getitem, way, rest)
+        except (LookupError, TypeError):
+            continue
+        if isinstance(here, dict) and isinstance(last, str):
+            here.pop(last, None)
+        elif isinstance(here, list) and isinstance(last, int) and last < len(here):
+            here[last] = {}
     return rest
 
 
@@ -172,19 +175,6 @@ def steps_of(path: str) -> list[str | int]:
         int(match["index"]) if match["name"] is None else match["name"]
         for match in _SEGMENT.finditer(path)
     ]
-
-
-def _remove(here: Any, steps: list[str | int]) -> None:
-    for step in steps[:-1]:
-        try:
-            here = here[step]
-        except (LookupError, TypeError):
-            return
-    last = steps[-1] if steps else None
-    if isinstance(here, dict) and isinstance(last, str):
-        here.pop(last, None)
-    elif isinstance(here, list) and isinstance(last, int) and last < len(here):
-        here[last] = {}
 
 
 def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:

@@ -79,27 +79,21 @@ _EMPTY = {"array": "[]", "object": "{}", "string": '""'}
 
 def null_entries(known: Structural, value: Any) -> list[FieldError]:
     """Warn about each null entry of an object in the document's order; call it before defaulting."""
-    found: list[FieldError] = []
-    _look(known, value, (), found)
-    return found
+    return [*_nulls(known, value, ())]
 
 
-def _look(known: Structural, value: Any, path: Path, found: list[FieldError]) -> None:
+def _nulls(known: Structural, value: Any, path: Path) -> Iterator[FieldError]:
     if isinstance(value, dict):
         for name, item in value.items():
             child = known.properties.get(name, known.additional)
             if child is None:
                 continue
-            if item is None:
-                if child is known.additional and not (child.nullable or child.has_default):
-                    found.append(FieldError(render((name, path)), _told(child), "SCHEMA-NULL"))
-            else:
-                _look(child, item, (name, path), found)
+            if item is not None:
+                yield from _nulls(child, item, (name, path))
+            elif child is known.additional and not (child.nullable or child.has_default):
+                hint = f"; write {_EMPTY[child.type_name]}" if child.type_name in _EMPTY else ""
+                message = f"is null, and the API server removes it as if it were not there{hint}"
+                yield FieldError(render((name, path)), message, "SCHEMA-NULL")
     elif isinstance(value, list) and known.items is not None:
         for index, item in enumerate(value):
-            _look(known.items, item, (index, path), found)
-
-
-def _told(child: Structural) -> str:
-    hint = f"; write {_EMPTY[child.type_name]}" if child.type_name in _EMPTY else ""
-    return f"is null, and the API server removes it as if it were not there{hint}"
+            yield from _nulls(known.items, item, (index, path))

@@ -92,11 +92,6 @@ class AdmissionView(ABC):
     def knows(self, kind: Kind) -> bool:
         """True if an object of this kind that is missing here does not exist."""
 
-    @property
-    def complete(self) -> bool:
-        """True if a queue that is missing here does not exist; otherwise it is unknown."""
-        return self.knows(QUEUE)
-
     def queue(self, name: str) -> Queue | None:
         """A queue, or None if it does not exist."""
         return self.get(QUEUE, name)
@@ -127,7 +122,7 @@ class AdmissionView(ABC):
         return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
 
     def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed; views with many PodGroups keep counts."""
+        """How many PodGroups of a queue are not completed."""
         return sum(gang.active_in == queue for gang in self.list(POD_GROUP))
 
     def tiers(self) -> Collection[int]:
@@ -174,10 +169,9 @@ class Snapshot(AdmissionView):
         named = {("", queue.metadata.name): queue for queue in queues}
         self._objects: dict[Kind, _Named] = {**(others or {}), QUEUE: named}
         self._complete = complete
-        children: dict[str, Any] = {}
+        self._children: dict[str, list[Queue]] = {}
         for queue in named.values():
-            children.setdefault(queue.spec.parent, []).append(queue)
-        self._children: dict[str, Sequence[Queue]] = children
+            self._children.setdefault(queue.spec.parent, []).append(queue)
 
     @classmethod
     def of(cls, manifests: Iterable[Mapping[str, Any]], *, complete: bool = True) -> "Snapshot":
@@ -188,19 +182,15 @@ class Snapshot(AdmissionView):
         Raises:
             msgspec.ValidationError: A field of a manifest has the wrong type.
         """
-        queues = [Queue(metadata=ObjectMeta(name=name)) for name in _BUILTIN_QUEUES]
-        others: dict[Kind, dict[tuple[str, str], Any]] = {}
+        found: dict[Kind, dict[tuple[str, str], Any]] = {
+            QUEUE: {("", name): Queue(metadata=ObjectMeta(name=name)) for name in _BUILTIN_QUEUES}
+        }
         for manifest in manifests:
             kind = of_object(dict(manifest))
-            type_ = READ_AS.get(kind) if kind is not None else None
-            if kind is None or type_ is None:
-                continue
-            read = msgspec.convert(manifest, type_)
-            if isinstance(read, Queue):
-                queues.append(read)
-            else:
-                others.setdefault(kind, {})[_identity(kind, manifest)] = read
-        return cls(queues, others, complete=complete)
+            if kind is not None and kind in READ_AS:
+                read = msgspec.convert(manifest, READ_AS[kind])
+                found.setdefault(kind, {})[_identity(kind, manifest)] = read
+        return cls(found.pop(QUEUE).values(), found, complete=complete)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
         """An object, or None; the priority classes of Kubernetes itself are always there."""
@@ -239,15 +229,11 @@ class Overlay(AdmissionView):
     ) -> None:
         """Lay queues and owners of pods over a view."""
         self._view = view
+        self._queues = {queue.metadata.name: queue for queue in queues}
         self._laid: dict[OwnerKey, Any] = {
             **(owners or {}),
-            **{(QUEUE, "", queue.metadata.name): queue for queue in queues},
+            **{(QUEUE, "", name): queue for name, queue in self._queues.items()},
         }
-
-    @property
-    def complete(self) -> bool:
-        """As the view below says."""
-        return self._view.complete
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
         """The object that was laid over, or that of the view below."""
@@ -270,11 +256,6 @@ class Overlay(AdmissionView):
 
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""
-        laid = [each for each in self._laid.values() if isinstance(each, Queue)]
-        names = {each.metadata.name for each in laid}
-        known = [each for each in self._view.children(name) if each.metadata.name not in names]
-        return [*known, *(each for each in laid if each.spec.parent == name)]
-
-    def pod_groups_in(self, queue: str) -> int:
-        """As the view below says."""
-        return self._view.pod_groups_in(queue)
+        below = self._view.children(name)
+        known = [each for each in below if each.metadata.name not in self._queues]
+        return [*known, *(each for each in self._queues.values() if each.spec.parent == name)]

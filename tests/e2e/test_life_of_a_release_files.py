@@ -1,4 +1,4 @@
-"""A release whose certificate somebody else keeps: installed so, and renewed, on a real API server."""
+"""A release with a certificate from files, which another tool renews, installed on a real API server."""
 
 from __future__ import annotations
 

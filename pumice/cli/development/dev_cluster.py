@@ -25,6 +25,7 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security
 from pumice.embedded.storage import StoredWrite
+from pumice.plugins import Registry
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
 from pumice.webhook.admission import Admission
@@ -131,19 +132,27 @@ async def dev_cluster(
         # Jobs name a queue, those of `state` too.
         await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
         load(cluster, state)
-        controller = ControllerWorker(
-            client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
-        )
-        settings = WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
-        scheduler = SchedulerWorker(client, config or load_config(None), settings)
-        stop = asyncio.Event()
-        components = asyncio.create_task(
-            run_until_stopped([*controller.tasks(), *scheduler.tasks()], stop=stop, signals=()),
-            name="components",
-        )
-        try:
+        async with _components(client, plugins, config or load_config(None)) as components:
             yield DevCluster(cluster, client, components)
-        finally:
-            stop.set()
-            await asyncio.wait([components])
-        components.result()
+
+
+@asynccontextmanager
+async def _components(
+    client: Client, plugins: Registry, config: Config
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Run controller and scheduler inside the block, and raise the exception of one that failed."""
+    controller = ControllerWorker(
+        client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
+    )
+    scheduler = SchedulerWorker(client, config, WorkerSettings(scheduler_names=_SCHEDULER_NAMES))
+    stop = asyncio.Event()
+    components = asyncio.create_task(
+        run_until_stopped([*controller.tasks(), *scheduler.tasks()], stop=stop, signals=()),
+        name="components",
+    )
+    try:
+        yield components
+    finally:
+        stop.set()
+        await asyncio.wait([components])
+    components.result()

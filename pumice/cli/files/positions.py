@@ -6,6 +6,7 @@ document is parsed again by PyYAML's composer, whose nodes have positions. JSON 
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ _MERGE = "<<"
 
 
 class Positions:
-    """Finds lines of fields. Each file is read at most once; the last document is cached."""
+    """Finds lines of fields. Each file is read at most once; the last document, or item of a JSON list, is cached."""
 
     def __init__(self, texts: Mapping[str, bytes]) -> None:
         """Create it.
@@ -51,7 +52,9 @@ class Positions:
         """
         self._texts = texts
         self._lines: dict[str, tuple[str, list[int]]] = {}
-        self._last: tuple[str, int] | None = None
+        self._items: tuple[tuple[str, int], list[slice]] = ("", 0), []
+        self._last: tuple[str, int, int] | None = None
+        self._first = 0
         self._node: yaml.Node | None = None
 
     def line(self, source: Source, path: str = "") -> int:
@@ -61,26 +64,44 @@ class Positions:
             source: Source of the object.
             path: The field in the object, as in field errors; empty for the object as a whole.
         """
-        if self._last != (source.file, source.line):
-            self._last, self._node = (source.file, source.line), self._document(source)
+        item = self._json_item(source) if source.item else None
+        key = source.file, source.line, source.item if item else 0
+        if self._last != key:
+            self._last, self._node = key, self._document(source, item)
         node = self._node
         if node is None:
             return source.line
-        found = _line(node)
-        if source.item:
+        if source.item and item is None:
             items = node if isinstance(node, yaml.SequenceNode) else _child(node, "items")
             if not isinstance(items, yaml.SequenceNode) or len(items.value) < source.item:
                 return source.line
             node = items.value[source.item - 1]
-            found = _line(node)
-        return source.line - 1 + _walk(node, path, found)
+        return self._first - 1 + _walk(node, path, _line(node))
 
-    def _document(self, source: Source) -> yaml.Node | None:
-        """The document of an object, with lines counted from its first one; None if it cannot be parsed."""
+    def _json_item(self, source: Source) -> slice | None:
+        """Where an item of a JSON list is in the text; None if the document is not JSON.
+
+        The nodes of a document take 40 times the memory of its text, so each item of a list is composed by itself.
+        """
+        key = source.file, source.line
+        if self._items[0] != key:
+            try:
+                text, lines = self._text(source.file)
+                found = _json_items(text, lines[source.line - 1])
+            except (OSError, ValueError, IndexError, RecursionError):
+                found = []
+            self._items = key, found
+        found = self._items[1]
+        return found[source.item - 1] if source.item <= len(found) else None
+
+    def _document(self, source: Source, item: slice | None) -> yaml.Node | None:
+        """A document, or the item of one, with lines counted from its first one; None if it cannot be parsed."""
         try:
             text, lines = self._text(source.file)
             start = lines[source.line - 1]
-            loader = _Composer(text[start : _end(text, start)])
+            part = item or slice(start, _end(text, start))
+            self._first = bisect_right(lines, part.start)
+            loader = _Composer(text[part])
         except (OSError, ValueError, IndexError, yaml.YAMLError):
             return None  # the file has changed since it was read, for example
         try:
@@ -110,6 +131,35 @@ def _end(text: str, start: int) -> int:
             pass  # a flow mapping of YAML
     after = _NEXT.search(text, start + 3)
     return after.start() if after else len(text)
+
+
+def _json_items(text: str, start: int) -> list[slice]:
+    """Where the items of a JSON list begin and end, or those of the field `items` of a JSON object.
+
+    Raises:
+        ValueError: The document that begins there is not JSON.
+    """
+    decode = json.JSONDecoder().raw_decode
+    at = _after_separators(text, start)
+    if text[at] == "{":
+        key, at = decode(text, _after_separators(text, at + 1))
+        while key != "items":
+            _, at = decode(text, _after_separators(text, at))
+            key, at = decode(text, _after_separators(text, at))
+        at = _after_separators(text, at)
+    found = []
+    at = _after_separators(text, at + 1)
+    while text[at] != "]":
+        _, end = decode(text, at)
+        found.append(slice(at, end))
+        at = _after_separators(text, end)
+    return found
+
+
+def _after_separators(text: str, at: int) -> int:
+    while text[at] in " \t\r\n,:":
+        at += 1
+    return at
 
 
 def _line(node: yaml.Node) -> int:

@@ -1,1 +1,1 @@
-"""What verbs on a live cluster share: one session, what the user may read, accounts of what waits, tables."""
+"""What verbs on a live cluster share: one session, what the user may read, explanations of what waits, tables."""

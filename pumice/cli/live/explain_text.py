@@ -12,9 +12,9 @@ _EVENTS = 10
 """Maximum number of events that are shown, the newest ones."""
 
 
-def text_of(account: Mapping[str, Any]) -> str:
-    """The account of a Job, a pod, a queue, a JobFlow or a CronJob."""
-    return "\n".join([paint(account["message"], "bold"), *_parts(account)])
+def text_of(explanation: Mapping[str, Any]) -> str:
+    """The explanation of a Job, a pod, a queue, a JobFlow or a CronJob."""
+    return "\n".join([paint(explanation["message"], "bold"), *_parts(explanation)])
 
 
 def list_text(found: Mapping[str, Any]) -> str:
@@ -36,44 +36,44 @@ def _forbidden(names: Sequence[str]) -> Iterator[str]:
         yield f"\nNot allowed to read: {plain(', '.join(names))}."
 
 
-def _parts(account: Mapping[str, Any]) -> Iterator[str]:
-    if account.get("summary"):
-        yield f"\n{plain(account['summary'])}"
-    ahead = account.get("ahead") or []
+def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
+    if explanation.get("summary"):
+        yield f"\n{plain(explanation['summary'])}"
+    ahead = explanation.get("ahead") or []
     if ahead:
         listed = ", ".join(ahead[:3]) + (", …" if len(ahead) > 3 else "")
         yield plain(f"Before it in its queue: {len(ahead)} waiting ({listed})")
-    if account.get("enough"):
+    if explanation.get("enough"):
         yield "Each of these would be enough:"
-        yield from (f"  {plain(each['text'])}" for each in account["enough"])
-    if account.get("notComputed"):
-        yield f"\nNumbers cannot be computed: {plain(account['notComputed'])}"
-    yield from _group(account.get("podGroup"))
-    if account.get("nominatedNode"):
-        yield plain(f"Nominated node: {account['nominatedNode']}")
-    yield from _resources(account.get("resources"))
-    if "queue" in account and account["waiting"]:
-        yield "\n" + _waiting_table(account["waiting"])
-    if flows := account.get("flows"):
+        yield from (f"  {plain(each['text'])}" for each in explanation["enough"])
+    if explanation.get("notComputed"):
+        yield f"\nNumbers cannot be computed: {plain(explanation['notComputed'])}"
+    yield from _group(explanation.get("podGroup"))
+    if explanation.get("nominatedNode"):
+        yield plain(f"Nominated node: {explanation['nominatedNode']}")
+    yield from _resources(explanation.get("resources"))
+    if "queue" in explanation and explanation["waiting"]:
+        yield "\n" + _waiting_table(explanation["waiting"])
+    if flows := explanation.get("flows"):
         rows = [
             (each["name"], each["job"], each["phase"] or "-", each["message"]) for each in flows
         ]
         yield "\n" + table(("flow", "job", "phase", "why"), rows)
-    if runs := account.get("nextRuns"):
-        yield f"\nNext runs: {plain(', '.join(runs))} ({plain(account['timeZone'])})"
-    if jobs := account.get("jobs"):
+    if runs := explanation.get("nextRuns"):
+        yield f"\nNext runs: {plain(', '.join(runs))} ({plain(explanation['timeZone'])})"
+    if jobs := explanation.get("jobs"):
         yield "\n" + table(
             ("job", "phase"), [(each["name"], each["phase"] or "-") for each in jobs]
         )
-    pods = account.get("pods")
+    pods = explanation.get("pods")
     if pods:
         rows = [(pod["name"], pod["phase"], pod["node"] or "-", _why(pod)) for pod in pods]
         yield "\n" + table(("pod", "phase", "node", "why"), rows)
-    events = account.get("events")
+    events = explanation.get("events")
     if events:
         rows = [(e["time"], e["object"], e["reason"], e["message"]) for e in events[-_EVENTS:]]
         yield "\n" + table(("time", "object", "event", "message"), rows)
-    yield from _forbidden(account["notAllowed"])
+    yield from _forbidden(explanation["notAllowed"])
 
 
 def _group(group: Mapping[str, Any] | None) -> Iterator[str]:

@@ -10,8 +10,8 @@ from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
+from pumice.cli.live.job_sentence import is_waiting, wait_reason
 from pumice.cli.live.listing import age
-from pumice.cli.live.story import is_waiting, wait_reason
 from pumice.cli.output import table
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def job_rows(
     gangs: Mapping[str, Mapping[str, Any]] = {}
     if seen is not None:
         from pumice.cli.files.configuration import read_config
-        from pumice.cli.live.accounts import positioned_gangs  # which imports the scheduler
+        from pumice.cli.live.explanations import positioned_gangs  # which imports the scheduler
 
         gangs = positioned_gangs(seen, config or read_config(None), now)
     pods: dict[tuple[str, str], list[Pod]] = {}

@@ -3,14 +3,12 @@
 import enum
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from pumice.api.fields import plain
 from pumice.cli.output import json_line, note, write, write_document, write_json
 
-__all__ = ["Form", "FormOption", "ListForm", "ListFormOption", "ListPrinter", "age", "write_result"]
+__all__ = ["Form", "ListForm", "ListPrinter", "age", "write_result"]
 
 Data = dict[str, Any]
 
@@ -32,12 +30,6 @@ class ListForm(enum.StrEnum):
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
-
-
-FormOption = Annotated[Form, typer.Option("-o", "--output", help="Form of the result.")]
-ListFormOption = Annotated[
-    ListForm, typer.Option("-o", "--output", help="Form of the result; wide has more columns.")
-]
 
 
 class ListPrinter:

@@ -6,9 +6,15 @@ from pathlib import Path
 
 from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.exits import UserError
-from pumice.cli.files import checking
+from pumice.cli.files import checking, manifests
 from pumice.cli.processes.components import connected, in_cluster, require_port
-from pumice.cli.processes.serving import CertificateNames, compared, from_files, of_our_own
+from pumice.cli.processes.volcano_flags import settings_among
+from pumice.cli.processes.webhook_certificates import (
+    CertificateNames,
+    compared,
+    from_files,
+    of_our_own,
+)
 from pumice.cluster.child_process import in_child_process
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
@@ -23,7 +29,7 @@ from pumice.webhook.server import (
 )
 from pumice.webhook.view import Snapshot
 
-__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths", "read_settings"]
+__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths", "read_settings", "read_state"]
 
 _LONGEST_DRAIN = 300.0
 """Maximum drain time in seconds, as in the chart; a terminating pod has about as long."""
@@ -101,16 +107,30 @@ class AdmissionServer:
 
 
 def read_settings(
-    assignments: Sequence[str], plugin_assignments: Sequence[str]
-) -> tuple[Terms, PluginSettings]:
-    """Settings of `--set` and of `--set-plugins`, read in a child process: reading them imports pydantic.
+    arguments: Sequence[str],
+    scheduler_names: Sequence[str],
+    assignments: Sequence[str],
+    plugin_assignments: Sequence[str],
+) -> tuple[Terms, PluginSettings, list[str]]:
+    """Settings of admission and of job plugins, and the arguments that are not settings.
+
+    They are read in a child process, since reading them imports pydantic.
+
+    Args:
+        arguments: Arguments that may be Volcano's flags.
+        scheduler_names: Values of `--scheduler-name`.
+        assignments: Values of `--set`.
+        plugin_assignments: Values of `--set-plugins`.
 
     Raises:
         UserError: There is no such setting or it has no such value.
     """
-    if not plugin_assignments and list(assignments) in _DEFAULTS:
-        return Terms(), PluginSettings()
-    return in_child_process(_settings, assignments, plugin_assignments)
+    as_flags, others = settings_among(arguments)
+    named = [f"scheduler-name={name}" for name in scheduler_names]
+    wanted = [*as_flags, *named, *assignments]
+    if not plugin_assignments and wanted in _DEFAULTS:
+        return Terms(), PluginSettings(), others
+    return (*in_child_process(_settings, wanted, plugin_assignments), others)
 
 
 def _settings(
@@ -120,6 +140,15 @@ def _settings(
         checking.read_settings(assignments),
         checking.read_plugin_settings(plugin_assignments, "--set-plugins"),
     )
+
+
+def read_state(files: Sequence[str] | None) -> Snapshot | None:
+    """Objects of the files of `--state`; None without files.
+
+    Raises:
+        UserError: A file cannot be read.
+    """
+    return checking.snapshot(manifests.read_objects(files, may_be_empty=True)) if files else None
 
 
 def read_paths(enabled: str | None) -> tuple[str, ...] | None:

@@ -147,7 +147,7 @@ class SimulatedJobs:
             case CreateObject(kind, manifest) if kind == POD:
                 key = _key(manifest)
                 if key not in everyone and key not in own:
-                    own[key] = _born(self._runtime_classes.admitted(manifest), file)
+                    own[key] = _created_pod(self._runtime_classes.admitted(manifest), file)
                     result.pods.append(own[key])
             case CreateObject(kind, manifest) if kind == POD_GROUP:
                 created = file.job["metadata"].get("creationTimestamp")
@@ -213,7 +213,7 @@ def _enqueued(group: Raw | None) -> Raw | None:
     return group | {"status": (group.get("status") or {}) | {"phase": "Inqueue"}}
 
 
-def _born(manifest: Raw, file: _File) -> Pod:
+def _created_pod(manifest: Raw, file: _File) -> Pod:
     """A pod as the API server would show it: with a uid, a creation time and a phase."""
     metadata = {
         "uid": f"{file.namespace}-{manifest['metadata']['name']}",

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.fields import plain
+from pumice.api.kinds import Kind
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -52,47 +54,27 @@ class SimulationInput:
         """
         newest = {manifest.identity: manifest for manifest in manifests}
         given = cls(ClusterObjects())
-        objects = given.objects
         jobs: list[Manifest] = []
         pods: list[Manifest] = []
         classes: list[RuntimeClass] = []
+        decoded = _lists(given.objects) | {kinds.RUNTIME_CLASS: (RuntimeClass, classes)}
         skipped: dict[str, int] = {}
         for manifest in newest.values():
-            match kinds.of_object(manifest.object):
-                case kinds.NODE:
-                    objects.nodes.append(decode(manifest, Node))
-                case kinds.NAMESPACE:
-                    objects.namespaces.append(decode(manifest, Namespace))
-                case kinds.POD:
-                    pods.append(manifest)
-                case kinds.POD_GROUP:
-                    objects.pod_groups.append(decode(manifest, PodGroup))
+            kind = kinds.of_object(manifest.object)
+            if kind == kinds.JOB:
+                jobs.append(manifest)
+            elif kind == kinds.POD:
+                pods.append(manifest)
+            elif kind in decoded:
+                struct, found = decoded[kind]
+                found.append(decode(manifest, struct))
+                if kind == kinds.POD_GROUP:
                     given.groups.append(manifest.object)
-                case kinds.QUEUE:
-                    objects.queues.append(decode(manifest, Queue))
-                case kinds.PRIORITY_CLASS:
-                    objects.priority_classes.append(decode(manifest, PriorityClass))
-                case kinds.RUNTIME_CLASS:
-                    classes.append(decode(manifest, RuntimeClass))
-                case kinds.PERSISTENT_VOLUME_CLAIM:
-                    objects.claims.append(decode(manifest, PersistentVolumeClaim))
-                case kinds.PERSISTENT_VOLUME:
-                    objects.volumes.append(decode(manifest, PersistentVolume))
-                case kinds.STORAGE_CLASS:
-                    objects.storage_classes.append(decode(manifest, StorageClass))
-                case kinds.CSI_NODE:
-                    objects.csi_nodes.append(decode(manifest, CsiNode))
-                case kinds.RESOURCE_QUOTA:
-                    objects.quotas.append(decode(manifest, ResourceQuota))
-                case kinds.POD_DISRUPTION_BUDGET:
-                    objects.budgets.append(decode(manifest, PodDisruptionBudget))
-                case kinds.JOB:
-                    jobs.append(manifest)
-                case _:
-                    kind = str(manifest.object["kind"])
-                    skipped[kind] = skipped.get(kind, 0) + 1
-        for kind, count in skipped.items():
-            note(plain(f"skipped {count} {kind}: the scheduler does not look at this kind"))
+            else:
+                word = str(manifest.object["kind"])
+                skipped[word] = skipped.get(word, 0) + 1
+        for word, count in skipped.items():
+            note(plain(f"skipped {count} {word}: the scheduler does not look at this kind"))
         given.runtime_classes = SimulatedRuntimeClasses(classes)
         for manifest in pods:
             given._admit_pod(manifest)
@@ -145,6 +127,23 @@ class SimulationInput:
             registry(),
             self.runtime_classes,
         )
+
+
+def _lists(objects: ClusterObjects) -> dict[Kind, tuple[type, list[Any]]]:
+    """Struct of each kind that is decoded as it is, and the list for its objects."""
+    return {
+        kinds.CSI_NODE: (CsiNode, objects.csi_nodes),
+        kinds.NAMESPACE: (Namespace, objects.namespaces),
+        kinds.NODE: (Node, objects.nodes),
+        kinds.PERSISTENT_VOLUME: (PersistentVolume, objects.volumes),
+        kinds.PERSISTENT_VOLUME_CLAIM: (PersistentVolumeClaim, objects.claims),
+        kinds.POD_DISRUPTION_BUDGET: (PodDisruptionBudget, objects.budgets),
+        kinds.POD_GROUP: (PodGroup, objects.pod_groups),
+        kinds.PRIORITY_CLASS: (PriorityClass, objects.priority_classes),
+        kinds.QUEUE: (Queue, objects.queues),
+        kinds.RESOURCE_QUOTA: (ResourceQuota, objects.quotas),
+        kinds.STORAGE_CLASS: (StorageClass, objects.storage_classes),
+    }
 
 
 def _phase(job: Raw) -> object:

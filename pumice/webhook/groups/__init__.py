@@ -3,9 +3,8 @@
 A group claims pods by namespace or annotation, and gives them labels of nodes, an affinity, tolerations and a
 scheduler.
 
-models       what a person may write, as pydantic models
-pod_fields   affinity and tolerations, which the rules of pod templates judge
-parsing      the file as groups, with errors and warnings
+models    what a person may write, as pydantic models
+parsing   the file as groups, with errors and warnings
 
 `rules/resource_groups` finds the group of a pod, and `rules/pods/defaults` gives it what its group has. The webhook's
 server follows the file (`server/groups`).

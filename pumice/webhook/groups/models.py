@@ -1,10 +1,13 @@
 """The file of resource groups as pydantic models: with Volcano's and Kubernetes' spelling.
 
-If a string is expected, `1` and `yes` are read as strings, as in Volcano.
+If a string is expected, `1` and `yes` are read as strings, as in Volcano. Fields that pods get are checked by the rules
+of pod templates, so a group has only values that are valid in a template.
 """
 
+import re
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import (
     BeforeValidator,
     ConfigDict,
@@ -17,15 +20,23 @@ from pydantic import (
 )
 
 from pumice.api import keys
-from pumice.api.documents import DocumentError
+from pumice.api.documents import DocumentError, written
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
+from pumice.api.scalars import ScalarError
+from pumice.api.yaml_values import value_of
+from pumice.plugins import builtin
 from pumice.settings import FilePart, checked, is_null, refuse
-from pumice.webhook.groups.pod_fields import as_affinity, as_json, mapping_in, refuse_unfit
+from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.labels import label_problems
 from pumice.webhook.rules.resource_groups import ResourceGroup
+from pumice.webhook.rules.templates import types
+from pumice.webhook.rules.templates.scheduling import SCHEDULING
+from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.terms import Terms
+from pumice.webhook.view import Snapshot
 
-__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile"]
+__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile", "judged"]
 
 DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -39,16 +50,80 @@ LABELS = {
 }
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
+Found = list[tuple[tuple[str | int, ...], str]]
+"""Path and problem."""
+
+
+def _as_json(found: Any) -> Any:
+    """A validator that converts a value to JSON values."""
+    try:
+        return value_of(found)
+    except ScalarError as error:
+        refuse([((), str(error))])
+    except RecursionError:
+        refuse([((), "is nested too deeply")])
+
+
+def _as_affinity(found: Any) -> Any:
+    """A validator that accepts an object, or a string with JSON (as in Volcano) or YAML; None if it is empty."""
+    read = _as_json(found)
+    if isinstance(read, str):
+        read = _written(read)
+    if read is not None and not isinstance(read, dict):
+        refuse([((), "must be an affinity: nodeAffinity, podAffinity, podAntiAffinity")])
+    return read or None
+
+
+def _written(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text) if text.strip() else None
+    except (ValueError, RecursionError) as error:
+        mapping, _ = _mapping_in(text)
+        refuse([((), f"must be JSON text or an object: {error}")] if mapping is None else [])
+        return _as_json(mapping)
+
+
+def _mapping_in(text: str) -> tuple[Any, str]:
+    """The mapping in a YAML text; None if it has another value, or cannot be read, with the reason."""
+    try:
+        documents = written(text.encode())
+    except DocumentError as error:
+        return None, f": {error}"
+    is_one = len(documents) == 1 and isinstance(documents[0], dict)
+    return (documents[0] if is_one else None), ""
+
+
+def _refuse_unfit(field: str, given: Any) -> None:
+    """Refuse a field that would be invalid in a pod template."""
+    errors, _ = judged({field: given})
+    refuse((location[1:], message) for location, message in errors)
+
+
+def judged(given: dict[str, Any]) -> tuple[Found, Found]:
+    """Errors and warnings of the rules of pod templates about fields of a pod's spec."""
+    case = Case(Terms(), Snapshot(), builtin())
+    template = {"spec": given}
+    if not types.fits(template):
+        template, _ = types.read(Site(case, ""), template)
+    SCHEDULING(Site(case, ".spec"), template.get("spec", {}), "", template)
+    errors, warnings = (
+        [(_location(each.path.removeprefix(".spec")), each.message) for each in found]
+        for found in (case.errors, case.warnings)
+    )
+    return errors, warnings
+
+
+def _location(path: str) -> tuple[str | int, ...]:
+    steps = re.findall(r"[^.\[\]]+", path)
+    return tuple(int(each) if each.isdecimal() else each for each in steps)
+
 
 def _annotation(found: Any) -> Any:
     """An annotation: an object, or a string with YAML of one, as in Volcano."""
     if not isinstance(found, str):
         return found
-    message = f'must be an annotation such as "key: value", found {quoted(found)}'
-    try:
-        mapping = mapping_in(found)
-    except DocumentError as error:
-        mapping, message = None, f"{message}: {error}"
+    mapping, why = _mapping_in(found)
+    message = f'must be an annotation such as "key: value", found {quoted(found)}{why}'
     refuse([((), message)] if mapping is None else [])
     return mapping
 
@@ -75,7 +150,7 @@ _ANNOTATIONS = TypeAdapter(
         ]
     ]
 )
-_Seconds = Annotated[Any, BeforeValidator(as_json), WithJsonSchema({"type": "integer"})]
+_Seconds = Annotated[Any, BeforeValidator(_as_json), WithJsonSchema({"type": "integer"})]
 _SchedulerName = Annotated[str, checked(lambda name: name and dns_subdomain_problem(name))]
 
 
@@ -143,13 +218,13 @@ class GroupEntry(FilePart):
     tolerations: list[GroupToleration] = Field(default=[])
     labels: Annotated[dict[str, Text], WithJsonSchema(LABELS)] = Field(default={})
     affinity: Annotated[
-        Any, BeforeValidator(as_affinity), WithJsonSchema({"type": ["object", "string"]})
+        Any, BeforeValidator(_as_affinity), WithJsonSchema({"type": ["object", "string"]})
     ] = None
 
     @field_validator("tolerations")
     @classmethod
     def _tolerations_of_pods(cls, found: list[GroupToleration]) -> list[GroupToleration]:
-        refuse_unfit("tolerations", [each.of_pods() for each in found])
+        _refuse_unfit("tolerations", [each.of_pods() for each in found])
         return found
 
     @field_validator("labels")
@@ -161,7 +236,7 @@ class GroupEntry(FilePart):
     @field_validator("affinity")
     @classmethod
     def _affinity_of_pods(cls, found: Any) -> Any:
-        refuse_unfit("affinity", found)
+        _refuse_unfit("affinity", found)
         return found
 
     @model_validator(mode="after")
@@ -174,24 +249,19 @@ class GroupEntry(FilePart):
 
     def read(self) -> ResourceGroup:
         """The group in the form that admission uses."""
-        namespaces, annotations = (), ()
-        if self.object.key == "namespace":
-            namespaces = tuple(self.object.value)
-        else:
-            pairs = [pair for each in self.object.value for pair in each.items()]
-            if not self.object.key and self.resource_group:
-                pairs.append((keys.RESOURCE_GROUP, self.resource_group))
-            annotations = tuple(pairs)
+        by_namespace, found = self.object.key == "namespace", self.object.value
+        pairs = [] if by_namespace else [pair for each in found for pair in each.items()]
+        if not self.object.key and self.resource_group:
+            pairs.append((keys.RESOURCE_GROUP, self.resource_group))
         tolerations = [each.of_pods() for each in self.tolerations]
+        different = (each for at, each in enumerate(tolerations) if each not in tolerations[:at])
         return ResourceGroup(
             name=self.resource_group,
-            namespaces=namespaces,
-            annotations=annotations,
+            namespaces=tuple(found) if by_namespace else (),
+            annotations=tuple(pairs),
             labels=self.labels,
             affinity=self.affinity,
-            tolerations=tuple(
-                each for index, each in enumerate(tolerations) if each not in tolerations[:index]
-            ),
+            tolerations=tuple(different),
             scheduler_name=self.scheduler_name,
         )
 

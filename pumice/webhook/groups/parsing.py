@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.settings import document, read_leniently
-from pumice.webhook.groups.models import ResourceGroupsFile
-from pumice.webhook.groups.pod_fields import judged
+from pumice.webhook.groups.models import ResourceGroupsFile, judged
 from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 
 __all__ = ["parse"]

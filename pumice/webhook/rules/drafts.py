@@ -4,6 +4,7 @@ None means that a field is missing or null, which the full structs do not show. 
 templates, of which defaulting reads two fields; decoding only these takes a third of the time.
 """
 
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -14,17 +15,8 @@ from pumice.api.podgroups import PodGroupSpec
 from pumice.api.queues import QueueSpec
 
 
-class OwnedSpec(msgspec.Struct, frozen=True):
-    """The fields of a spec whose owner is relevant; None for a field that the manager does not own."""
-
-    queue: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:queue")
-    min_available: dict[str, msgspec.Raw] | None = msgspec.field(
-        default=None, name="f:minAvailable"
-    )
-
-
 class _Owned(msgspec.Struct, frozen=True):
-    spec: OwnedSpec | None = msgspec.field(default=None, name="f:spec")
+    spec: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:spec")
 
 
 _owned = msgspec.json.Decoder(_Owned)
@@ -36,10 +28,10 @@ class ManagedFields(ApiStruct, frozen=True):
     operation: str = ""
     fields_v1: msgspec.Raw = msgspec.Raw(b"null")
 
-    def owned(self) -> OwnedSpec | None:
-        """Fields of the spec that the manager owns; None if they cannot be read."""
+    def owned(self) -> Container[str] | None:
+        """Fields of the spec that the manager owns, such as `f:queue`; None if they cannot be read."""
         try:
-            return _owned.decode(self.fields_v1).spec or OwnedSpec()
+            return _owned.decode(self.fields_v1).spec or ()
         except (ValueError, RecursionError):
             return None
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from pumice.api.hypernodes import NO_SELECTOR, SEVERAL_SELECTORS, HyperNode, Member
-from pumice.api.meta import LabelSelector
+from pumice.api.kinds import HYPER_NODE
 from pumice.api.regexes import judge_regex
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
@@ -111,12 +111,13 @@ class _Patterns:
         self._room = _ROOM
 
     def judge(self, case: Case, pattern: str, path: str) -> None:
-        if self._room < 0 and pattern not in self._known:
+        is_new = pattern not in self._known
+        if self._room < 0 and is_new:
             message = "is not checked: the patterns before it are as large as all may be together"
             case.report(HN_REGEX, path, message, stricter=True)
             return
         found = judge_regex(pattern)
-        if pattern not in self._known:
+        if is_new:
             self._known.add(pattern)
             self._room -= max(0, found.instructions - _FREE * len(pattern))
         if found.problem is not None:
@@ -134,18 +135,15 @@ _FREE = 8
 def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:
     selector = member.selector
     if selector is None:
-        case.report(
-            HN_NO_SELECTOR,
-            path,
-            "must have one of exactMatch, regexMatch and labelMatch, found none",
-        )
+        message = "must have one of exactMatch, regexMatch and labelMatch, found none"
+        case.report(HN_NO_SELECTOR, path, message)
         return
     ways = selector.ways
     if len(ways) > 1:
         case.report(HN_SELECTOR, path, f"{SEVERAL_SELECTORS}, found {' and '.join(ways)}")
     elif not ways:
         case.report(HN_SELECTOR, path, f"{NO_SELECTOR}, found none", "FieldValueRequired")
-    of_hyper_nodes = member.type == _HYPER_NODE
+    of_hyper_nodes = member.type == HYPER_NODE.kind
     if of_hyper_nodes and ways and ways != ("exactMatch",):
         message = "Volcano ignores members of type HyperNode without exactMatch"
         case.report(HN_INEXACT, path, message)
@@ -154,18 +152,13 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
         case.report(HN_SELF, f"{path}.exactMatch.name", f'"{name}" is the HyperNode itself')
     if selector.regex_match is not None:
         patterns.judge(case, selector.regex_match.pattern, f"{path}.regexMatch.pattern")
-    if selector.label_match is not None:
-        _labels(case, selector.label_match, f"{path}.labelMatch")
+    if (labels := selector.label_match) is not None:
+        if not labels.match_labels and not labels.match_expressions:
+            message = "is empty, so it selects all of them"
+            case.report(HN_EVERYTHING, f"{path}.labelMatch", message)
+        for where, problem in selector_problems(labels, case.suggestions):
+            case.report(HN_LABELS, f"{path}.labelMatch{where}", problem)
 
-
-def _labels(case: Case, labels: LabelSelector, path: str) -> None:
-    if not labels.match_labels and not labels.match_expressions:
-        case.report(HN_EVERYTHING, path, "is empty, so it selects all of them")
-    for where, problem in selector_problems(labels, case.suggestions):
-        case.report(HN_LABELS, f"{path}{where}", problem)
-
-
-_HYPER_NODE = "HyperNode"
 
 CHECKS: tuple[Check[HyperNode], ...] = (
     (HN_TIER, _tier),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology
-from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS
+from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS, QUEUE
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.rule import Rule, stricter, warned
@@ -120,7 +120,7 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
     queue = case.queue(name)
     if queue is None:
         hint = case.did_you_mean(name, [each.metadata.name for each in case.view.queues()])
-        if case.view.complete:
+        if case.view.knows(QUEUE):
             missing = "job queue" if rules is JOB else "queue"
             message = f'unable to find {missing} "{name}": there is no such queue{hint}'
             case.report(rules.missing, path, message)

@@ -44,6 +44,7 @@ _EXTENDED = (
     "volcano.sh/vgpu-memory",
     "volcano.sh/vgpu-number",
 )
+_KNOWN = COUNTED | _MEASURED | frozenset(_EXTENDED)
 _ALIKE = 0.9
 """Share of common characters above which a vendor name counts as a misspelling of another."""
 
@@ -132,8 +133,8 @@ def page_size(name: str) -> int:
 
 
 def misspelt(name: str, suggestions: Suggestions) -> str:
-    """The `hint` for a name, within a budget; without budget no similar names are searched."""
-    if name in COUNTED or name in _MEASURED or name in _EXTENDED:
+    """A hint that a resource does not exist, or an empty text; no similar name is searched without budget."""
+    if name in _KNOWN:
         return ""
     hinted = not suggestions.spent
     suggestions.charge(SPELLING)
@@ -142,9 +143,7 @@ def misspelt(name: str, suggestions: Suggestions) -> str:
 
 @lru_cache(maxsize=1024)
 def hint(name: str, hinted: bool = True) -> str:
-    """A hint that a resource does not exist, or an empty text; `hinted` looks for a similar name."""
-    if name in COUNTED or name in _MEASURED or name in _EXTENDED:
-        return ""
+    """A hint that an unknown resource does not exist, or an empty text; `hinted` looks for a similar name."""
     if "/" in name:
         return did_you_mean(name, _EXTENDED) if hinted and _is_near_extended(name) else ""
     if name.startswith((HUGE_PAGES, "requests.", "limits.")):

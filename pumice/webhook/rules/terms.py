@@ -1,19 +1,19 @@
 """The settings that rules read, each with a description for users.
 
-Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.levels` adds the levels of rules, and
-`pumice.webhook.settings` parses all settings with pydantic. If all settings have their defaults, this class is enough.
+`pumice.webhook.settings` parses them with pydantic, and checks the codes of rules, which rules cannot know.
 """
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from types import MappingProxyType
+from functools import cached_property
 from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.webhook.rules.rule import Level
 
-_NO_LEVELS: Mapping[str, Level] = MappingProxyType({})
+Levels = Mapping[str, Level]
+"""Levels by code; missing rules have their own level."""
 
 
 def _setting(default: object, description: str, **limits: int) -> Any:
@@ -23,7 +23,10 @@ def _setting(default: object, description: str, **limits: int) -> Any:
 
 @dataclass(frozen=True)
 class Terms:
-    """The settings that rules read. The levels are those of the rules themselves."""
+    """The settings that rules read, and how strict each rule is.
+
+    Precedence of levels: the object's namespace > the whole cluster > `strict-upstream` > the rule's own.
+    """
 
     scheduler_names: tuple[str, ...] = _setting(
         (keys.DEFAULT_SCHEDULER,),
@@ -63,17 +66,22 @@ class Terms:
         "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
         "counts pods that are held back, as Volcano's does, would wait for them forever.",
     )
+    rules: Levels = field(default_factory=dict)
+    namespaces: Mapping[str, Levels] = field(default_factory=dict)
 
     @classmethod
     def declared(cls) -> dict[str, Field[Any]]:
-        """Every setting by its name in Python; its `metadata` has its description and limits."""
-        return {each.name: each for each in fields(cls)}
+        """Every described setting by its name in Python; its `metadata` has its description and limits."""
+        return {each.name: each for each in fields(cls) if each.metadata}
 
-    @property
-    def cluster_levels(self) -> Mapping[str, Level]:
-        """Levels that settings give rules, by code; the same mapping each time, because rules compare it by identity."""
-        return _NO_LEVELS
+    @cached_property
+    def namespace_levels(self) -> Mapping[str, Levels]:
+        """Levels for namespaces with levels of their own, resolved once, so that no review has to."""
+        return {name: {**self.rules, **own} for name, own in self.namespaces.items()}
 
-    def levels(self, _: str) -> Mapping[str, Level]:
-        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
-        return _NO_LEVELS
+    def levels(self, namespace: str) -> Levels:
+        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects.
+
+        The same mapping each time, because rules compare it by identity.
+        """
+        return self.namespace_levels.get(namespace, self.rules)

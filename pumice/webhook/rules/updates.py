@@ -18,6 +18,7 @@ compared with the one that was at its index, unless that one has moved.
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -42,6 +43,9 @@ AnObject = TypeVar("AnObject", bound=_UpdatedObject)
 
 _NUMBER = re.compile(r"\[\d+\]")
 """The position of an item, in a message."""
+
+_STEP = re.compile(r"\[(\d+)\]|\.?([^.\[]+)")
+"""A position or a name, in a path."""
 
 
 def judge(
@@ -149,34 +153,25 @@ class Moved:
 
         Values outside of lists, missing values, and values below keys with dots keep their path.
         """
-        old, new, rest, found = self._old, self._new, path, ""
-        while rest:
-            if isinstance(new, list) and rest.startswith("["):
-                number, _, behind = rest[1:].partition("]")
-                if not number.isdecimal() or int(number) >= len(new):
-                    break
-                position = self._align(old, new)[int(number)]
+        old, new, end, found = self._old, self._new, 0, ""
+        while step := _STEP.match(path, end):
+            index, name = step.groups()
+            if index and isinstance(new, list) and int(index) < len(new):
+                place = id(old), id(new)
+                if place not in self._positions:
+                    self._positions[place] = _aligned(old if isinstance(old, list) else [], new)
+                position = self._positions[place][int(index)]
                 if position is None:
                     return None
                 found += f"[{position}]"
-                old, new = old[position], new[int(number)]
-            else:
-                name = _first(rest.removeprefix("."))
-                if not isinstance(new, dict) or name not in new:
-                    break
-                behind = rest.removeprefix(".")[len(name) :]
-                found += rest[: len(rest) - len(behind)]
+                old, new = old[position], new[int(index)]
+            elif name and isinstance(new, dict) and name in new:
+                found += step[0]
                 old, new = old.get(name) if isinstance(old, dict) else None, new[name]
-            rest = behind
-        return found + rest
-
-    def _align(self, old: Any, new: list[Any]) -> list[int | None]:
-        """The former position of each item of a list."""
-        place = id(old), id(new)
-        known = self._positions.get(place)
-        if known is None:
-            known = self._positions[place] = _aligned(old if isinstance(old, list) else [], new)
-        return known
+            else:
+                break
+            end = step.end()
+        return found + path[end:]
 
 
 def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
@@ -184,7 +179,8 @@ def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
 
     In a list of the same length, an equal item in the same place is the same item.
     """
-    before, after = [_spelt(item) for item in old], [_spelt(item) for item in new]
+    spelt = partial(msgspec.json.encode, order="deterministic")
+    before, after = [spelt(item) for item in old], [spelt(item) for item in new]
     found: list[int | None] = [None] * len(after)
     if len(before) == len(after):
         found = [at if before[at] == item else None for at, item in enumerate(after)]
@@ -201,11 +197,3 @@ def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
         at if was is None and at < len(before) and at not in taken else was
         for at, was in enumerate(found)
     ]
-
-
-def _spelt(item: Any) -> bytes:
-    return msgspec.json.encode(item, order="deterministic")
-
-
-def _first(path: str) -> str:
-    return path.partition(".")[0].partition("[")[0]

@@ -31,7 +31,6 @@ class BodyBudget:
     """
 
     def __init__(self, size: int) -> None:
-        """A budget of `size` bytes, all of them free."""
         self.size = size
         self.taken = 0
         self.waiting = 0

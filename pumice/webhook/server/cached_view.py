@@ -5,17 +5,16 @@ then false for them. Owners of pods that plugins wire are optional, too: a missi
 owners that name plugins are cached, because a cluster may have tens of thousands of Jobs.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Any
 
-from pumice.api.kinds import HYPER_NODE, POD_GROUP, QUEUE, Kind
+from pumice.api.kinds import HYPER_NODE, QUEUE, Kind
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.store import Change
-from pumice.plugins.native import OWNERS, Owner
-from pumice.webhook.view import READ_AS, AdmissionView, PodGroupSummary
+from pumice.plugins.native import OWNERS
+from pumice.webhook.view import READ_AS, AdmissionView
 
 __all__ = ["CachedView"]
 
@@ -27,17 +26,13 @@ class CachedView(AdmissionView):
     """A view on watch caches, which may lag behind the API server.
 
     Attributes:
-        complete: Whether a missing queue does not exist: true, because the server reads missing queues from the API
-            server.
         caches: The caches, to be run.
     """
-
-    complete = True
 
     def __init__(self, client: Client) -> None:
         """Describe a view; nothing is read before the caches run."""
         self._by_kind: dict[Kind, WatchCache[Any]] = {
-            kind: WatchCache(client, kind, type_, optional=True, keep=_wants_plugins)
+            kind: WatchCache(client, kind, type_, optional=True, keep=attrgetter("wants_plugins"))
             if kind in OWNERS
             else WatchCache(client, kind, type_)
             for kind, type_ in READ_AS.items()
@@ -45,8 +40,6 @@ class CachedView(AdmissionView):
         self.caches = tuple(self._by_kind.values())
         self._queues: WatchCache[Queue] = self._by_kind[QUEUE]
         self._queues.index(_PARENT, lambda queue: (queue.spec.parent,))
-        self._active = Counter[str]()
-        self._by_kind[POD_GROUP].subscribe(self._count)
 
     @property
     def problem(self) -> str | None:
@@ -64,7 +57,9 @@ class CachedView(AdmissionView):
         return [*self._by_kind[kind].values()]
 
     def knows(self, kind: Kind) -> bool:
-        """True if an object of this kind that is missing here does not exist."""
+        """True if an object of this kind that is missing here does not exist; the server itself looks up missing queues."""
+        if kind == QUEUE:
+            return True
         cache = self._by_kind.get(kind)
         # A kind whose CRD is not installed, or not any more, has no version to follow.
         return cache is not None and cache.synced.is_set() and bool(cache.resource_version)
@@ -72,26 +67,3 @@ class CachedView(AdmissionView):
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""
         return self._queues.indexed(_PARENT, name)
-
-    def pod_groups_in(self, queue: str) -> int:
-        """Number of PodGroups of a queue that are not completed."""
-        return self._active[queue]
-
-    def _count(
-        self, change: Change, old: PodGroupSummary | None, new: PodGroupSummary | None
-    ) -> None:
-        del change
-        before = old.active_in if old is not None else None
-        after = new.active_in if new is not None else None
-        if before == after:
-            return
-        if after is not None:
-            self._active[after] += 1
-        if before is not None:
-            self._active[before] -= 1
-            if not self._active[before]:
-                del self._active[before]
-
-
-def _wants_plugins(owner: Owner) -> bool:
-    return owner.wants_plugins

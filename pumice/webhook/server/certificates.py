@@ -1,6 +1,5 @@
 """Sources of the serving certificate."""
 
-import ssl
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,21 +16,14 @@ __all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
 
 
 class Certificates(ABC):
-    """A serving certificate that is kept up to date."""
+    """A serving certificate that is kept up to date.
+
+    Attributes:
+        serving: The certificate, with the TLS context of the server.
+    """
 
     def __init__(self, serving: ServingCertificate) -> None:
-        """Create it from a serving certificate."""
-        self._serving = serving
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        """The TLS context of the server; it stays the same object when certificates change."""
-        return self._serving.context
-
-    @property
-    def expires(self) -> float:
-        """When the certificate expires, in UNIX seconds; 0 without one."""
-        return self._serving.expires
+        self.serving = serving
 
     @property
     @abstractmethod
@@ -54,7 +46,7 @@ class FileCertificates(Certificates):
         """
         self._clock = clock or SystemClock()
         super().__init__(ServingCertificate(self._clock))
-        self._reloader = FileReloader(self._serving, certificate, key, clock=self._clock)
+        self._reloader = FileReloader(self.serving, certificate, key, clock=self._clock)
         self._injector: Injector | None = None
 
     def compare_with(self, injector: "Injector") -> None:
@@ -67,7 +59,7 @@ class FileCertificates(Certificates):
     @property
     def problem(self) -> str | None:
         """Why clients would not accept the certificate, or None if they would."""
-        if self._clock.wall() >= self.expires:
+        if self._clock.wall() >= self.serving.expires:
             return "the served certificate has expired"
         if self._injector is None:
             return None
@@ -76,7 +68,7 @@ class FileCertificates(Certificates):
         from pumice.certs.verification import refusal
 
         for each in self._injector.entries:
-            if problem := refusal(self._serving.context, each.trust, each.host):
+            if problem := refusal(self.serving.context, each.trust, each.host):
                 return f"the API server would refuse what is served to {each.host}: {problem}"
         return None
 
@@ -98,7 +90,6 @@ class KeptCertificates(Certificates):
     """Certificates that Pumice creates itself and makes the API server trust."""
 
     def __init__(self, keeper: "CertificateManager") -> None:
-        """Create it from a certificate manager."""
         super().__init__(keeper.serving)
         self._keeper = keeper
 

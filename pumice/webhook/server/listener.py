@@ -11,7 +11,7 @@ Then new connections are refused while running reviews finish. Then all connecti
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 import structlog
@@ -32,45 +32,30 @@ logger = logging.getLogger(__name__)
 log = structlog.stdlib.get_logger("pumice.webhook")
 
 
-class _Routes:
-    """Calls the handler of a path."""
+def _routed(metrics: ServerMetrics, reviews: Mapping[str, Handler], probes: Probes) -> Handler:
+    """Answer requests by their paths; refusals are counted and logged."""
+    known = ", ".join((*reviews, *probes.paths))
 
-    def __init__(
-        self,
-        probes: Probes,
-        metrics: ServerMetrics,
-        reviews: Reviews | None = None,
-        paths: Sequence[str] = (),
-    ) -> None:
-        """Route `paths` to `reviews`, and the paths of probes to `probes`."""
-        self._metrics = metrics
-        self._reviews = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
-        self._probes = probes
-        self._known = ", ".join((*self._reviews, *probes.paths))
-
-    async def answer(self, request: web.BaseRequest) -> web.Response:
-        """Answer a request.
-
-        Raises:
-            HttpError: The request is answered with this error, which is counted and logged.
-        """
-        path = endpoint_of(request)
-        try:
-            return await self._handler(path, request.method)(request)
-        except HttpError as error:
-            known = path if path in self._reviews else "other"
-            self._metrics.turned_away(known, error.code)
-            log.info("turned away", path=known, status=error.code, message=error.message)
-            raise
-
-    def _handler(self, path: str, method: str) -> Handler:
-        if (post := self._reviews.get(path)) is None:
-            if path in self._probes.paths:
-                return self._probes.answer
-            raise HttpError(404, f"there is nothing at {path}, known are {self._known}")
+    def handler(path: str, method: str) -> Handler:
+        if (post := reviews.get(path)) is None:
+            if path in probes.paths:
+                return probes.answer
+            raise HttpError(404, f"there is nothing at {path}, known are {known}")
         if method != "POST":
             raise HttpError(405, f"{path} takes reviews by POST, found {method}", {"Allow": "POST"})
         return post
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        path = endpoint_of(request)
+        try:
+            return await handler(path, request.method)(request)
+        except HttpError as error:
+            counted = path if path in reviews else "other"
+            metrics.turned_away(counted, error.code)
+            log.info("turned away", path=counted, status=error.code, message=error.message)
+            raise
+
+    return answer
 
 
 class Listener:
@@ -113,8 +98,9 @@ class Listener:
         def dropped(reason: str) -> None:
             metrics.dropped.labels(reason).inc()
 
-        self._main = HttpServer(_Routes(probes, metrics, reviews, paths).answer, limits, dropped)
-        self._side = HttpServer(_Routes(probes, metrics).answer, limits, dropped)
+        posts = dict.fromkeys(paths, reviews.post)
+        self._main = HttpServer(_routed(metrics, posts, probes), limits, dropped)
+        self._side = HttpServer(_routed(metrics, {}, probes), limits, dropped)
         metrics.connections.set_function(lambda: self.connections)
         self._probes = probes
         self._settings = settings

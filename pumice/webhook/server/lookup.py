@@ -9,48 +9,32 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 from prometheus_client import Counter
 
-from pumice.api import reviews
 from pumice.api.kinds import QUEUE
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
-from pumice.webhook.answers import Answer
+from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
 from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
 from pumice.webhook.rules.queues.tree import Q_PARENT_MISSING
 from pumice.webhook.rules.references import JOB, POD_GROUP
+from pumice.webhook.server.metrics import ServerMetrics
 
-__all__ = [
-    "LiveOwners",
-    "LiveQueues",
-    "QueueLookup",
-    "late",
-    "needs_above",
-    "needs_owners",
-    "needs_queues",
-]
+__all__ = ["LiveLookup", "late", "needs_above", "needs_owners", "needs_queues"]
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_QUEUE_IS_MISSING = frozenset(
-    rule.code
-    for rule in (
-        JOB.missing,
-        JOB_QUEUE_LATER,
-        POD_GROUP.missing,
-        Q_DEL_MISSING,
-        Q_PARENT_MISSING,
-    )
-)
+_MISSING = (JOB.missing, JOB_QUEUE_LATER, POD_GROUP.missing, Q_DEL_MISSING, Q_PARENT_MISSING)
+_QUEUE_IS_MISSING = frozenset(rule.code for rule in _MISSING)
 
 
 def needs_queues(answer: Answer) -> bool:
@@ -87,21 +71,21 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
         "decided; try again"
     )
     return msgspec.structs.replace(
-        answer,
-        body=reviews.encode(answer.uid, reviews.errored(504, message, reason="Timeout")),
-        outcome="errored",
-        codes=(),
-        warned=(),
-        tolerated=(),
-        status=504,
-        problem=message,
+        malformed(answer.uid, 504, message, "Timeout", shown=True),
+        operation=answer.operation,
+        namespace=answer.namespace,
+        name=answer.name,
     )
 
 
-class QueueLookup(Protocol):
-    """Reads queues that no cache has."""
+class LiveLookup:
+    """Reads from the API server, and counts the results; objects that cannot be read count as missing."""
 
-    async def find(
+    def __init__(self, client: Client, metrics: ServerMetrics) -> None:
+        self._client = client
+        self._metrics = metrics
+
+    async def queues(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
         """Those of the named queues that exist; with `above` also the queues above them.
@@ -109,26 +93,25 @@ class QueueLookup(Protocol):
         Raises:
             TimeoutError: The API server did not answer in time.
         """
+        looks = self._metrics.lookups
+        async with _within(seconds, f"queues {', '.join(names)}", looks):
+            if above:  # which queues are above these is not known yet
+                return await self._list(names)
+            each = [self._get((QUEUE, "", name), Queue, looks) for name in names]
+            return [queue for queue in await asyncio.gather(*each) if queue is not None]
 
+    async def owners(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
+        """Those of the owners of pods that exist.
 
-class _Live:
-    """Reads from the API server, and counts the results; objects that cannot be read count as missing."""
+        Raises:
+            TimeoutError: The API server did not answer in time.
+        """
+        looks = self._metrics.owner_lookups
+        async with _within(seconds, "the owner of a pod", looks):
+            found = {key: await self._get(key, OWNERS[key[0]], looks) for key in keys}
+        return {key: owner for key, owner in found.items() if owner is not None}
 
-    def __init__(self, client: Client, looks: Counter) -> None:
-        self._client = client
-        self._looks = looks
-
-    @asynccontextmanager
-    async def _within(self, seconds: float, what: str) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(seconds):
-                yield
-        except TimeoutError:
-            self._looks.labels("failed").inc()
-            logger.warning("looking for %s took more than %.1f s", what, seconds)
-            raise
-
-    async def _get(self, what: str, key: OwnerKey, type_: type[T]) -> T | None:
+    async def _get(self, key: OwnerKey, type_: type[T], looks: Counter) -> T | None:
         kind, namespace, name = key
         result, found = "found", None
         try:
@@ -137,23 +120,10 @@ class _Live:
             result = "missing"
         except (ApiError, ValueError) as error:
             result = "failed"
+            what = f"{kind.kind} {namespace}/{name}" if namespace else f"queue {name}"
             logger.warning("looking for %s: %s", what, error)
-        self._looks.labels(result).inc()
+        looks.labels(result).inc()
         return found
-
-
-class LiveQueues(_Live):
-    """Reads queues from the API server."""
-
-    async def find(
-        self, names: tuple[str, ...], seconds: float, *, above: bool = False
-    ) -> list[Queue]:
-        """Those of the named queues that exist; see `QueueLookup`."""
-        async with self._within(seconds, f"queues {', '.join(names)}"):
-            if above:  # which queues are above these is not known yet
-                return await self._list(names)
-            looks = [self._get(f"queue {name}", (QUEUE, "", name), Queue) for name in names]
-            return [queue for queue in await asyncio.gather(*looks) if queue is not None]
 
     async def _list(self, names: tuple[str, ...]) -> list[Queue]:
         found: list[Queue] = []
@@ -164,24 +134,16 @@ class LiveQueues(_Live):
             result = "found" if any(each.metadata.name in names for each in found) else "missing"
         except (ApiError, ValueError) as error:
             logger.warning("looking for queue %s: %s", ", ".join(names), error)
-        self._looks.labels(result).inc()
+        self._metrics.lookups.labels(result).inc()
         return found
 
 
-class LiveOwners(_Live):
-    """Reads owners of pods from the API server."""
-
-    async def find(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
-        """Those of the owners that exist.
-
-        Raises:
-            TimeoutError: The API server did not answer in time.
-        """
-        found: dict[OwnerKey, Owner] = {}
-        async with self._within(seconds, "the owner of a pod"):
-            for key in keys:
-                kind, namespace, name = key
-                what = f"{kind.kind} {namespace}/{name}"
-                if (owner := await self._get(what, key, OWNERS[kind])) is not None:
-                    found[key] = owner
-        return found
+@asynccontextmanager
+async def _within(seconds: float, what: str, looks: Counter) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        looks.labels("failed").inc()
+        logger.warning("looking for %s took more than %.1f s", what, seconds)
+        raise

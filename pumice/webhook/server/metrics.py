@@ -20,7 +20,6 @@ class ServerMetrics:
     """
 
     def __init__(self) -> None:
-        """Register the metrics."""
         self.registry = CollectorRegistry()
         name = "pumice_admission_"
 

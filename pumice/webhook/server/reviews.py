@@ -6,7 +6,6 @@ import time
 from contextlib import suppress
 from typing import cast
 
-import msgspec
 import structlog
 from aiohttp import web
 from multidict import CIMultiDict
@@ -18,14 +17,7 @@ from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
 from pumice.webhook.server.body_budget import SMALL, BodyBudget, BudgetExceededError
-from pumice.webhook.server.lookup import (
-    LiveOwners,
-    QueueLookup,
-    late,
-    needs_above,
-    needs_owners,
-    needs_queues,
-)
+from pumice.webhook.server.lookup import LiveLookup, late, needs_above, needs_owners, needs_queues
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
@@ -56,15 +48,13 @@ class Reviews:
         admission: Admission,
         metrics: ServerMetrics,
         settings: ServerSettings,
-        lookup: QueueLookup | None = None,
-        owners: LiveOwners | None = None,
+        lookup: LiveLookup | None = None,
     ) -> None:
-        """Answer with the rules of admission; `lookup` and `owners` read objects that the caches may lack."""
+        """Answer with the rules of admission; `lookup` reads objects that the caches may lack."""
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
         self._lookup = lookup
-        self._owners = owners
         self._logged: set[str] = set()
         # Only for its answer to `Expect: 100-continue`.
         self._route = web.UrlDispatcher().add_post("/", self.post)
@@ -117,20 +107,22 @@ class Reviews:
     ) -> Answer:
         """Answer from the caches; if objects are missing, read them from the API server and answer again."""
         answer = self._admission.answer(path, body)
-        if self._lookup is not None and needs_queues(answer):
+        if self._lookup is None:
+            return answer
+        if needs_queues(answer):
             names = tuple(dict.fromkeys(answer.missing_queues))
             left, above = self._seconds_left(request, started), needs_above(answer)
             try:
-                queues = await self._lookup.find(names, left, above=above)
+                queues = await self._lookup.queues(names, left, above=above)
             except TimeoutError:
                 return late(answer, names)
             if queues:
                 view = Overlay(self._admission.view, queues)
                 answer = self._admission.answer(path, body, view)
-        if self._owners is not None and needs_owners(answer):
+        if needs_owners(answer):
             left = self._seconds_left(request, started)
             with suppress(TimeoutError):  # the controller of the pod tries again
-                if owners := await self._owners.find(answer.missing_owners, left):
+                if owners := await self._lookup.owners(answer.missing_owners, left):
                     view = Overlay(self._admission.view, owners=owners)
                     answer = self._admission.answer(path, body, view)
         return answer
@@ -188,7 +180,7 @@ class Reviews:
             self._logged.add(place)
             log_crash(RuleFailure(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
-        return msgspec.structs.replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
+        return malformed(uid, 500, problem, "InternalError", shown=True)
 
 
 def _allowed_seconds(request: web.BaseRequest) -> float:

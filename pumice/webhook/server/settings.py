@@ -61,10 +61,8 @@ class ServerSettings:
         Raises:
             InsecureAddressError: The address is not loopback.
         """
-        if self.host == "localhost":
-            return
         try:
-            local = ipaddress.ip_address(self.host).is_loopback
+            local = self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             local = False
         if not local:

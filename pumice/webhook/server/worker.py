@@ -14,13 +14,13 @@ from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, RuleFailure
-from pumice.webhook.rules.resource_groups import ResourceGroups
+from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
-from pumice.webhook.server.lookup import LiveOwners, LiveQueues, QueueLookup
+from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
@@ -36,16 +36,14 @@ class StateSource:
     Attributes:
         view: The objects.
         metrics: Metrics of the webhook.
-        queues: Finds queues that the view lacks; None without an API server.
-        owners: The same for owners of pods.
+        lookup: Finds objects that the view lacks; None without an API server.
         caches: Watch caches that keep the view current.
         checks: Readiness checks before reviews are answered from the view, by name.
     """
 
     view: AdmissionView
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
-    queues: QueueLookup | None = None
-    owners: LiveOwners | None = None
+    lookup: LiveLookup | None = None
     caches: tuple[WatchCache[Any], ...] = ()
     checks: Mapping[str, Check] = field(default_factory=dict)
 
@@ -58,8 +56,7 @@ class StateSource:
         return cls(
             view,
             metrics,
-            LiveQueues(client, metrics.lookups),
-            LiveOwners(client, metrics.owner_lookups),
+            LiveLookup(client, metrics),
             view.caches,
             {"caches": lambda: view.problem},
         )
@@ -113,19 +110,16 @@ class WebhookWorker:
             plugin_settings=plugin_settings,
             on_crash=self._crashed,
         )
-
-        def use(groups: ResourceGroups) -> None:
-            judging.groups = groups
-
+        use = partial(setattr, judging, "groups")
         self._groups = GroupsFile(conf, use, self.metrics, clock=clock) if conf else None
         self._probes = _probes(source, certificates, self._groups)
         self.listener = Listener(
-            Reviews(judging, self.metrics, settings, source.queues, source.owners),
+            Reviews(judging, self.metrics, settings, source.lookup),
             self._probes,
-            tuple(judging.paths if paths is None else paths),
+            tuple(ENDPOINTS if paths is None else paths),
             settings,
             self.metrics,
-            tls=certificates.context if certificates is not None else None,
+            tls=certificates.serving.context if certificates is not None else None,
             clock=clock,
         )
 
@@ -143,12 +137,8 @@ class WebhookWorker:
         watches = [
             SupervisedTask(f"watch of {each.kind.plural}", each.run) for each in self.source.caches
         ]
-        certificates = self._certificates.tasks() if self._certificates is not None else []
-        groups = (
-            [SupervisedTask("resource groups", self._groups.run)]
-            if self._groups is not None
-            else []
-        )
+        certificates = self._certificates.tasks() if self._certificates else []
+        groups = [SupervisedTask("resource groups", self._groups.run)] if self._groups else []
         port = SupervisedTask("reviews", self.listener.run, grace=self.listener.grace)
         return [*watches, *certificates, *groups, port]
 
@@ -160,7 +150,7 @@ def _probes(
     metrics, checks, notes = source.metrics, dict(source.checks), dict[str, Check]()
     if certificates is not None:
         checks["certificate"] = lambda: certificates.problem
-        metrics.certificate_expiry.set_function(lambda: certificates.expires)
+        metrics.certificate_expiry.set_function(lambda: certificates.serving.expires)
     if groups is not None:
         notes["resource groups"] = lambda: groups.problem
     if isinstance(certificates, FileCertificates):

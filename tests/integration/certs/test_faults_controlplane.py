@@ -1,7 +1,7 @@
 """What people and tools do to the Secret and to `caBundle`, on the real kube-apiserver, under load.
 
-Of the faults of the table some rows run here, each of which the replicas meet in another way: with what they remember,
-with all authorities made again, and with those of somebody else. All rows run in `test_keeper.py`.
+All faults of the table run in `test_keeper.py`. Those that run here need different reactions of the replicas: they
+restore the authorities that they remember, create new ones, or take over those that another tool wrote.
 
 Two replicas run as processes; one is asked to mutate and the other to validate, so that each review
 needs both of them.

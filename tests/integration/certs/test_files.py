@@ -86,7 +86,7 @@ async def url(certificates: FileCertificates) -> AsyncIterator[str]:
         await asyncio.sleep(0.01)  # so that renewals happen while it answers
         return web.Response(text="ok")
 
-    async with serving(answer, certificates.context) as port:
+    async with serving(answer, certificates.serving.context) as port:
         yield f"https://127.0.0.1:{port}/"
 
 
@@ -134,7 +134,7 @@ async def test_ten_renewals_under_load_drop_no_connection(
 
 
 def _serves(certificates: FileCertificates, pair: dict[str, bytes]) -> bool:
-    return certificates._serving.chain == pair["tls.crt"]
+    return certificates.serving.chain == pair["tls.crt"]
 
 
 async def test_readiness_follows_what_is_injected_by_another_program(
@@ -176,4 +176,4 @@ async def test_a_handshake_after_the_end_reads_the_files_first(
     mount.put(files(renewed))
     clock.now += 2 * 3600
     assert certificates.problem == "the served certificate has expired"
-    assert refusal(certificates.context, renewed.certificate_pem, HOST) is None
+    assert refusal(certificates.serving.context, renewed.certificate_pem, HOST) is None

@@ -13,9 +13,9 @@ from pumice.api.meta import parse_time
 from pumice.cluster.client import Client
 from pumice.cluster.errors import NotFound
 from pumice.embedded import ApiStatusError, EmbeddedCluster
+from tests.integration.controller.mortal import MortalClient
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_cronjobs import cron_job, status, submit
-from tests.integration.controller.test_stopped import MortalClient
 
 Raw = dict[str, Any]
 

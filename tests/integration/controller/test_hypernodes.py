@@ -13,8 +13,8 @@ from pumice.cluster.client import Client
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
+from tests.integration.controller.mortal import MortalClient
 from tests.integration.controller.stage import ControllerStage
-from tests.integration.controller.test_stopped import MortalClient
 from tests.kit.stage import quick_cluster
 
 Raw = dict[str, Any]
@@ -236,9 +236,7 @@ async def _killed(number: int | None, after: bool) -> tuple[dict[str, Raw], Mort
             fabric = Fabric(cluster, client)
             telling = asyncio.create_task(_discovers(fabric))
             async with fabric.controller(mortal):
-                dying = asyncio.create_task(mortal.dead.wait())
-                await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
-                dying.cancel()
+                await mortal.until_dead_or(telling)
             async with fabric.controller():
                 await telling
                 await fabric.calm(2.0)

@@ -13,6 +13,7 @@ from pumice.api import keys
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE, Kind
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.mortal import MortalClient, play
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_job_flows import (
     create,
@@ -22,7 +23,6 @@ from tests.integration.controller.test_job_flows import (
     status,
     template,
 )
-from tests.integration.controller.test_stopped import MortalClient
 
 Raw = dict[str, Any]
 
@@ -98,14 +98,7 @@ async def run(
             _to_the_failure(stage) if fails else _to_the_end(stage, policy)
         )
         try:
-            async with stage.controller(mortal, controllers=ALIVE):
-                dying = asyncio.create_task(mortal.dead.wait())
-                await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
-                dying.cancel()
-            if mortal.dead.is_set():
-                async with stage.controller(controllers=ALIVE):
-                    await telling
-            await telling
+            await play(stage, mortal, telling, ALIVE)
         finally:
             playing.cancel()
             telling.cancel()

@@ -12,8 +12,8 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
 from pumice.controller.loop import ControllerWorker
 from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.mortal import MortalClient
 from tests.integration.controller.stage import ControllerStage
-from tests.integration.controller.test_stopped import MortalClient
 from tests.kit.builders import job, pod_group, queue
 from tests.kit.requests import Request, recorded
 from tests.kit.stage import quick_cluster
@@ -368,9 +368,7 @@ async def _told(last: int | None, *, after: bool) -> tuple[Raw, MortalClient]:
         telling = asyncio.create_task(_story(stage))
         try:
             async with stage.controller(mortal, **settings):
-                dying = asyncio.create_task(mortal.dead.wait())
-                await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
-                dying.cancel()
+                await mortal.until_dead_or(telling)
             async with stage.controller(**settings):
                 await telling
         finally:

@@ -11,60 +11,14 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, SERVICE, Kind
+from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.mortal import MortalClient, play
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
-
-
-class MortalClient(Client):
-    """Counts writes, and never answers again once it has come to a given one.
-
-    How many writes of a status it takes to tell a scenario depends on how fast everybody is; what is created and
-    deleted is certain.
-    """
-
-    writes = 0
-    certain = 0
-    last: int | None = None
-    after = False
-    dead: asyncio.Event
-
-    async def _mortal(self, kind: Kind, write: Callable[[], Awaitable[Raw]]) -> Raw:
-        if kind == EVENT:
-            return await write()
-        number, self.writes = self.writes, self.writes + 1
-        if self.last is None or number < self.last:
-            return await write()
-        if number == self.last and self.after:
-            await write()
-        self.dead.set()
-        return await asyncio.Event().wait()  # type: ignore[return-value]
-
-    async def create(self, kind: Kind, *args: Any, **named: Any) -> Raw:
-        self.certain += kind != EVENT
-        return await self._mortal(
-            kind, lambda: super(MortalClient, self).create(kind, *args, **named)
-        )
-
-    async def patch(self, kind: Kind, *args: Any, **named: Any) -> Raw:
-        return await self._mortal(
-            kind, lambda: super(MortalClient, self).patch(kind, *args, **named)
-        )
-
-    async def update_status(self, kind: Kind, *args: Any, **named: Any) -> Raw:
-        return await self._mortal(
-            kind, lambda: super(MortalClient, self).update_status(kind, *args, **named)
-        )
-
-    async def delete(self, kind: Kind, *args: Any, **named: Any) -> Raw:
-        self.certain += 1
-        return await self._mortal(
-            kind, lambda: super(MortalClient, self).delete(kind, *args, **named)
-        )
 
 
 ALIVE = frozenset({"job-controller", "gc-controller"})
@@ -149,14 +103,7 @@ async def _tell(
         playing = asyncio.create_task(stage.schedule())
         telling = asyncio.create_task(_to_the_end(stage, scenario))
         try:
-            async with stage.controller(mortal, controllers=ALIVE):
-                dying = asyncio.create_task(mortal.dead.wait())
-                await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
-                dying.cancel()
-            if mortal.dead.is_set():
-                async with stage.controller(controllers=ALIVE):
-                    await telling
-            await telling
+            await play(stage, mortal, telling, ALIVE)
         finally:
             playing.cancel()
             telling.cancel()

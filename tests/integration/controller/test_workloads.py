@@ -19,8 +19,8 @@ from pumice.api.kinds import (
 from pumice.cluster.client import Client
 from pumice.controller.workloads import plan_group
 from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.mortal import MortalClient
 from tests.integration.controller.stage import ControllerStage
-from tests.integration.controller.test_stopped import MortalClient
 from tests.kit.builders import job, queue, task
 
 Raw = dict[str, Any]
@@ -363,9 +363,7 @@ async def scaled(
         stage = ControllerStage(cluster, client, namespace)
         telling = asyncio.create_task(tell(stage))
         async with stage.controller(mortal, controllers=frozenset({"pg-controller"})):
-            dying = asyncio.create_task(mortal.dead.wait())
-            await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
-            dying.cancel()
+            await mortal.until_dead_or(telling)
         if mortal.dead.is_set():
             async with stage.controller():
                 await telling

@@ -6,6 +6,7 @@ import pytest
 
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
+from tests.integration.scheduler.hooked import Hooked
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.quick_loop import pytest_asyncio_loop_factories, quick_clock
 from tests.kit.stage import quick_cluster
@@ -22,3 +23,10 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 @pytest.fixture
 def stage(cluster: EmbeddedCluster, client: Client) -> SchedulerStage:
     return SchedulerStage(cluster, client)
+
+
+@pytest.fixture
+async def hooked(stage: SchedulerStage) -> AsyncIterator[Hooked]:
+    client = Hooked(stage)
+    yield client
+    await client.close()

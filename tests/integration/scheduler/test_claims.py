@@ -86,6 +86,14 @@ def _gang(stage: SchedulerStage, storage_class: str, size: int = 3) -> None:
         stage.store.create(stage.pod(f"train-{number}", group="train", cpu="1", volumes=mounted))
 
 
+def _gang_without_volumes(stage: SchedulerStage, size: int = 3) -> None:
+    """A gang that fits on the only node, and whose volumes are not provisioned yet."""
+    stage.cluster.add_node("node1", cpu="8")
+    _class(stage, "made")
+    _gang(stage, "made", size)
+    stage.cluster._volumes.stop()
+
+
 def _claims(stage: SchedulerStage) -> list[str]:
     return [str((each.get("status") or {}).get("phase")) for each in stage.all(PERSISTENT_VOLUME_CLAIM)]  # fmt: skip
 
@@ -206,10 +214,7 @@ async def test_a_new_process_goes_on_from_any_write(
 
 
 async def test_a_write_that_fails_gives_back_the_others(stage: SchedulerStage) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made")
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage)
     async with closing(_Limited(stage, 2)) as client, stage.scheduler(client, config=_config()):
         await stage.until(lambda: client.sent >= 3)
         await stage.until(lambda: "VolumeBindingFailed" in str(stage.conditions("train")))
@@ -220,10 +225,7 @@ async def test_a_write_that_fails_gives_back_the_others(stage: SchedulerStage) -
 
 
 async def test_a_provisioner_that_refuses_has_the_gang_placed_anew(stage: SchedulerStage) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made", 2)
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage, 2)
     async with stage.scheduler(config=_config()):
         await stage.until(lambda: _selected(stage) == ["node1"] * 2)
         await stage.calm()
@@ -236,10 +238,7 @@ async def test_a_provisioner_that_refuses_has_the_gang_placed_anew(stage: Schedu
 
 
 async def test_a_pod_that_goes_meanwhile_gives_back_the_claims(stage: SchedulerStage) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made", 2)
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage, 2)
     async with stage.scheduler(config=_config()):
         await stage.until(lambda: _selected(stage) == ["node1"] * 2)
         stage.store.delete(POD, "train-1", "default")
@@ -250,10 +249,7 @@ async def test_a_pod_that_goes_meanwhile_gives_back_the_claims(stage: SchedulerS
 async def test_a_node_that_goes_meanwhile_gives_back_the_claims_at_once(
     stage: SchedulerStage,
 ) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made", 2)
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage, 2)
     async with stage.scheduler(config=_config()):
         await stage.until(lambda: _selected(stage) == ["node1"] * 2)
         await stage.calm()
@@ -269,10 +265,7 @@ async def test_a_node_that_goes_meanwhile_gives_back_the_claims_at_once(
 async def test_pods_that_come_later_wait_for_the_claims_of_a_gang_that_is_not_complete(
     stage: SchedulerStage,
 ) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made", 2)
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage, 2)
     async with stage.scheduler(config=_config(20)):
         await stage.until(lambda: _selected(stage) == ["node1"] * 2)
         stage.store.create(stage.pod("train-2", group="train", cpu="1"))
@@ -293,10 +286,7 @@ async def test_pods_that_come_later_wait_for_the_claims_of_a_gang_that_is_not_co
 async def test_a_pod_that_is_replaced_meanwhile_takes_the_claims_over(
     stage: SchedulerStage,
 ) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made", 2)
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage, 2)
     async with stage.scheduler(config=_config()):
         await stage.until(lambda: _selected(stage) == ["node1"] * 2)
         stage.store.delete(POD, "train-1", "default")
@@ -340,10 +330,7 @@ async def test_a_claim_that_changed_meanwhile_is_written_again(stage: SchedulerS
 async def test_a_claim_that_changes_before_each_write_does_not_hold_its_gang_forever(
     stage: SchedulerStage,
 ) -> None:
-    stage.cluster.add_node("node1", cpu="8")
-    _class(stage, "made")
-    _gang(stage, "made")
-    stage.cluster._volumes.stop()
+    _gang_without_volumes(stage)
     async with (
         closing(_Late(stage, conflicts=10**9)) as client,
         stage.scheduler(client, config=_config(1)),

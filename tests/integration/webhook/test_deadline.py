@@ -14,7 +14,7 @@ from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
 from pumice.webhook.server import StateSource, WebhookWorker
-from pumice.webhook.server.lookup import LiveQueues
+from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import QUICK, Raw, offline, running
@@ -67,15 +67,15 @@ async def ask(
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long each look for queues may take, in seconds: a busy machine adds nothing to that."""
     found: list[float] = []
-    find = LiveQueues.find
+    find = LiveLookup.queues
 
     async def noted(
-        self: LiveQueues, names: tuple[str, ...], seconds: float, **options: Any
+        self: LiveLookup, names: tuple[str, ...], seconds: float, **options: Any
     ) -> list[Queue]:
         found.append(seconds)
         return await find(self, names, seconds, **options)
 
-    monkeypatch.setattr(LiveQueues, "find", noted)
+    monkeypatch.setattr(LiveLookup, "queues", noted)
     return found
 
 

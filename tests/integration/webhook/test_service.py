@@ -21,6 +21,7 @@ from pumice.webhook.server import (
     Listener,
     ServerSettings,
 )
+from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.settings import AdmissionSettings
@@ -147,10 +148,13 @@ async def test_a_rule_that_raises_refuses_and_is_reported_once(
     assert capsys.readouterr().out.count("a rule raised") == 1
 
 
-class Clueless:
+class Clueless(LiveLookup):
     """A lookup that does not do what lookups do."""
 
-    async def find(
+    def __init__(self) -> None:
+        """Create it without an API server."""
+
+    async def queues(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
         raise RuntimeError(f"no idea of {names} in {seconds > 0}")
@@ -282,13 +286,13 @@ async def test_a_renewed_certificate_is_served_without_a_restart(own_pair: Pair)
         expiry = worker.metrics.registry.get_sample_value(
             "pumice_certificate_expiry_timestamp_seconds"
         )
-        assert expiry == certificates.expires
+        assert expiry == certificates.serving.expires
         async with client.get(f"https://{address}/readyz?verbose") as answer:
             parts = ("draining", "certificate", "certificate files")
             assert await answer.text() == "".join(f"[+]{each}: ok\n" for each in parts)
 
         own_pair.renew(seconds=600)
-        await read_anew(clock, lambda: certificates.expires != expiry)
+        await read_anew(clock, lambda: certificates.serving.expires != expiry)
         assert await asyncio.to_thread(served, port) != before
 
         await clock.advance(600)

@@ -96,17 +96,33 @@ def test_each_problem_has_the_line_of_its_field_or_of_the_nearest_parent(
     assert lines[:5] == sorted(lines[:5])
 
 
+A_LIST = """
+{"kind": "List",
+ "metadata": {"items": [1]}, "items": [%s
+ {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+  "spec": {"containers": [{"name": "a", "image": "a"}]}},
+ {"apiVersion": "v1",
+  "kind": "Pod",
+  "spec": {"containers": [{"name": "a", "image": "a"}]},
+  "metadata": {
+    "name": "A"}}],
+ "apiVersion": "v1"}
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
         (texts(job("a"), job("b", [task("w")], queue="Q_")), 2),
         ('[\n{"apiVersion": "v1",\n "kind": "Pod",\n "metadata": {\n  "name": "A"}}]', 5),
+        (A_LIST % "", 10),
+        (A_LIST % " # which JSON does not have", 10),
         ("\ufeffapiVersion: v1\r\nkind: Pod\r\nmetadata:\r\n  name: A\r\n", 4),
         ("apiVersion: v1\nkind: Pod\nx: &m\n  name: A\nmetadata:\n  <<: *m\n", 6),
         ("---\n---\nkind: Pod\napiVersion: v1\n", 3),
         ('{"apiVersion": "v1",\n\t"kind": "Pod", "metadata":\n{"name": "\\u0007"}}', 3),
     ],
-    ids=["stream", "array", "mark-and-crlf", "merge", "root", "tabs"],
+    ids=["stream", "array", "list", "flow-mapping", "mark-and-crlf", "merge", "root", "tabs"],
 )
 def test_lines_in_every_notation(pumice: Pumice, text: str, line: int) -> None:
     ran = pumice("lint", "-", "-o", "json", stdin=text.encode())

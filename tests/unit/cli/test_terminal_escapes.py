@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.cli.files.dumping import dump
-from pumice.cli.output import json_text, note, paint, table, write, write_json
+from pumice.cli.output import json_text, note, paint, table, write, write_json, write_json_list
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b1A\r"
 FORGED = "train\nCycle 2"
@@ -90,3 +90,18 @@ def test_json_is_escaped(kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatc
     write_json({HOSTILE: "\U000e0001"})
     assert not left(stdout.getvalue())
     assert json.loads(stdout.getvalue()) == {HOSTILE: "\U000e0001"}
+
+
+@given(st.lists(st.recursive(st.text(), st.lists)), st.sampled_from([None, {"kind": "List"}]))
+def test_a_list_written_entry_by_entry_has_the_same_form(
+    values: list[object], header: dict[str, str] | None
+) -> None:
+    stdout = sys.stdout
+    try:
+        whole = sys.stdout = io.StringIO()
+        write_json(values if header is None else header | {"items": values})
+        parts = sys.stdout = io.StringIO()
+        write_json_list(iter(values), header=header)
+    finally:
+        sys.stdout = stdout
+    assert parts.getvalue() == whole.getvalue()

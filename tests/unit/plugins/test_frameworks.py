@@ -27,7 +27,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.api.jobs import Job, Volume
-from pumice.plugins import PluginError, Raw, builtin, problems, wanted_objects
+from pumice.plugins import PluginError, Raw, Wiring, builtin, problems
 from tests.unit.plugins.support import containers, job_of, pod_of, rows, wired
 
 TABLES = ("pytorch", "mpi", "mxnet", "ray", "hcclrank", "roles")
@@ -145,7 +145,7 @@ def assert_wait(wait: Raw, pod: Raw, strict_upstream: bool) -> None:
 def test_objects_are_wanted_as_the_table_says(plugin: str, row: Raw, strict_upstream: bool) -> None:
     expected = row.get("upstream", row) if strict_upstream else row
 
-    made = wanted_objects(job_of_row(plugin, row), builtin(), strict_upstream=strict_upstream)
+    made = Wiring(job_of_row(plugin, row), builtin(), strict_upstream=strict_upstream).objects()
 
     names = [f"{each['kind']}/{each['metadata']['name']}" for each in made]
     assert names == expected.get("objects", names)

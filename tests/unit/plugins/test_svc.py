@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api.jobs import Job
-from pumice.plugins import Raw, Wiring, addresses, builtin, problems, wanted_objects
+from pumice.plugins import Raw, Wiring, addresses, builtin, problems
 from pumice.plugins.svc import CONFIG_MAP_LIMIT, HOSTS_VARIABLE_LIMIT
 from tests.kit.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, rows, task, wired
@@ -18,7 +18,7 @@ def hosts_job(**fields: Any) -> Job:
 
 
 def objects(job: Job, *, strict_upstream: bool = False) -> dict[str, Raw]:
-    found = wanted_objects(job, builtin(), strict_upstream=strict_upstream)
+    found = Wiring(job, builtin(), strict_upstream=strict_upstream).objects()
     return {each["kind"]: each for each in found}
 
 
@@ -230,7 +230,7 @@ def test_variables_come_from_the_first_config_map_or_not_at_all() -> None:
 def test_a_task_that_no_config_map_holds_is_a_file_in_parts() -> None:
     large = job("j" * 40, task("w" * 20, 25_000), plugins={"svc": ["--inject-hosts-env=false"]})
 
-    made = [each for each in wanted_objects(large, builtin()) if each["kind"] == "ConfigMap"]
+    made = [each for each in Wiring(large, builtin()).objects() if each["kind"] == "ConfigMap"]
 
     file = "w" * 20 + ".host"
     parts = {key: text for each in made for key, text in each["data"].items() if file in key}

@@ -13,8 +13,6 @@ from pumice.plugins import (
     Wiring,
     builtin,
     task_and_index,
-    wanted_objects,
-    wire,
 )
 from tests.kit.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, task, wired
@@ -74,9 +72,7 @@ def test_an_unknown_plugin_is_named() -> None:
     train = job("j", task("w"), plugins={row["plugin"]: []})
 
     with pytest.raises(PluginError, match=f'job "j": {row["message"]}'):
-        wire(train, builtin(), pod_of("j-w-0"), train.tasks[0], 0)
-    with pytest.raises(PluginError, match=row["message"]):
-        wanted_objects(train, builtin())
+        Wiring(train, builtin())
 
 
 def test_a_job_without_plugins_leaves_the_pod_alone() -> None:
@@ -84,7 +80,7 @@ def test_a_job_without_plugins_leaves_the_pod_alone() -> None:
     pod = pod_of("j-w-0", "w")
 
     assert wired(train, pod) is pod
-    assert wanted_objects(train, builtin()) == []
+    assert Wiring(train, builtin()).objects() == []
 
 
 def test_a_template_is_not_touched() -> None:

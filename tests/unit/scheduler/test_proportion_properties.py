@@ -11,7 +11,8 @@ from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.tasks import READY
 from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.columns import check_sums, dump
-from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod, pod_group, queue
+from tests.unit.scheduler.events import changes, in_turns
+from tests.unit.scheduler.scenarios import Scenario, config_text, queue
 from tests.unit.scheduler.test_properties import EXAMPLES, clusters
 
 PLUGINS = config_text(
@@ -120,24 +121,12 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
     """A gang that its queue refused is placed as soon as when it is tried in each cycle."""
     never = ReportDelays(numbers=1e9)
     thrifty, eager = Scenario(first, PLUGINS, delays=never), Scenario(first, PLUGINS)
-    events: list[Any] = [
-        *(lambda state, row=row: state.set_node(node(row)) for row in second["nodes"]),
-        *(lambda state, row=row: state.set_queue(queue(row)) for row in second["queues"]),
-        *(
-            lambda state, row=row: state.set_pod_group(pod_group(row))
-            for row in second["podgroups"]
-        ),
-        *(lambda state, row=row: state.set_pod(pod(row)) for row in second["pods"]),
-        *(lambda state, row=row: state.remove_node(row[0]) for row in first["nodes"]),
-        *(lambda state, row=row: state.remove_pod(*row[:2]) for row in first["pods"]),
+    events = changes(first, second)
+    events += [
+        lambda state, row=row: state.set_queue(queue(row))  # type: ignore[misc]
+        for row in second["queues"]
     ]
-    dice.shuffle(events)
-    while events:
-        for _ in range(data.draw(st.integers(1, 4))):
-            if events:
-                event = events.pop()
-                event(thrifty.state)
-                event(eager.state)
+    for _ in in_turns(data, dice, events, thrifty, eager):
         eager.state.gains.any_gang = True
         for job in eager.state.jobs.values():
             job.shortage = job.asks = None

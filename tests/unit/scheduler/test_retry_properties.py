@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.examples import examples
+from tests.unit.scheduler.events import changes, in_turns
 from tests.unit.scheduler.scenarios import Scenario, node, pod, pod_group, queue
 from tests.unit.scheduler.test_properties import EXAMPLES, clusters
 
@@ -17,24 +18,12 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
 ) -> None:
     """Whatever happens, a scheduler that tries every waiting gang in each cycle decides the same."""
     thrifty, eager = Scenario(first), Scenario(first)
-    events: list[Any] = [
-        *(lambda state, row=row: state.set_node(node(row)) for row in second["nodes"]),
-        *(
-            lambda state, row=row: state.set_pod_group(pod_group(row))
-            for row in second["podgroups"]
-        ),
-        *(lambda state, row=row: state.set_pod(pod(row)) for row in second["pods"]),
-        *(lambda state, row=row: state.remove_node(row[0]) for row in first["nodes"]),
-        *(lambda state, row=row: state.remove_pod_group(*row[:2]) for row in first["podgroups"]),
-        *(lambda state, row=row: state.remove_pod(*row[:2]) for row in first["pods"]),
+    events = changes(first, second)
+    events += [
+        lambda state, row=row: state.remove_pod_group(*row[:2])  # type: ignore[misc]
+        for row in first["podgroups"]
     ]
-    dice.shuffle(events)
-    while events:
-        for _ in range(data.draw(st.integers(1, 4))):
-            if events:
-                event = events.pop()
-                event(thrifty.state)
-                event(eager.state)
+    for _ in in_turns(data, dice, events, thrifty, eager):
         _try_all(eager)
         seen, wanted = thrifty.cycle(), eager.cycle()
         assert seen.binds == wanted.binds

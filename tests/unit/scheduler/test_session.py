@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pumice.scheduler import SchedulerRegistry, builtin_registry, load_config
-from pumice.scheduler.arguments import NO_ARGUMENTS, Arguments
+from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Vote
@@ -202,7 +202,6 @@ def test_a_plugin_registers_every_session_anew() -> None:
     scenario = Scenario(GANG, load_config(config_text([["gang"]])))
     assert len(open_session(scenario).extensions.job_ready) == 1
     assert len(open_session(scenario).extensions.job_ready) == 1
-    assert NO_ARGUMENTS.warnings == ()
 
 
 def test_a_shape_that_found_no_node_is_not_tried_again_pod_by_pod() -> None:

@@ -1,7 +1,5 @@
 """`check_job_plugin`: a plugin that keeps the contract passes, and each that breaks it fails with the reason."""
 
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -11,7 +9,7 @@ from pumice.api.jobs import Job, Task
 from pumice.cli.plugin_modules import load
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
-from pumice.testing import ContractError, check_job_plugin, job_plugin_results
+from pumice.testing import check_job_plugin, job_plugin_results
 from pumice.testing.contract import KINDS
 from tests.unit.testing.broken_plugins import BROKEN, HEAD
 
@@ -54,10 +52,9 @@ def test_a_plugin_may_be_given_as_an_object() -> None:
 
 
 def test_the_error_lists_what_is_broken_with_the_smallest_job() -> None:
-    with pytest.raises(ContractError) as raised:
+    with pytest.raises(AssertionError) as raised:
         check_job_plugin(Labels("a key"), examples=10)
 
-    assert [each.name for each in raised.value.broken] == ["edits"]
     first, second, third, *rest = str(raised.value).splitlines()
     assert first == "the job plugin breaks its contract"
     assert second == "  edits: asks for nothing that a pod cannot have"
@@ -77,12 +74,3 @@ def test_a_class_that_cannot_be_called_is_reported() -> None:
 
 def test_the_kinds_are_those_that_the_controller_watches() -> None:
     assert set(KINDS) == set(OBJECT_KINDS)
-
-
-def test_without_hypothesis_the_import_says_what_to_install() -> None:
-    code = "import sys; sys.modules['hypothesis'] = None; import pumice.testing"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ran.returncode == 1
-    assert "pumice.testing needs hypothesis: pip install hypothesis" in ran.stderr

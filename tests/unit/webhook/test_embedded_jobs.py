@@ -14,7 +14,7 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.flows import job_templates
-from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job, judge_partial_job
+from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
 from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -78,7 +78,7 @@ MAIN = {"name": "main", "image": "busybox"}
 
 def test_queues_that_were_not_found_are_passed_on() -> None:
     judging = case()
-    judge_partial_job(judging, JobSpec(queue="later"), PLACE)
+    judge_job(judging, Job(spec=JobSpec(queue="later")), PLACE, partial=True)
     assert judging.missing_queues == ["later"]
     assert told(judging.warnings) == {"spec.there.spec.queue": "JOB-QUEUE-LATER"}
 
@@ -90,7 +90,7 @@ def test_a_rule_that_fails_refuses_whatever_settings_say(monkeypatch: pytest.Mon
     rule, _ = job_checks.CHECKS[0]
     monkeypatch.setattr(job_checks, "CHECKS", ((rule, broken),))
     judging = case("strict-upstream=true")
-    judge_partial_job(judging, JobSpec(queue="default"), PLACE)
+    judge_job(judging, Job(spec=JobSpec(queue="default")), PLACE, partial=True)
     assert [each.code for each in judging.errors] == [rule.code]
     assert [code for code, _ in judging.crashes] == [rule.code]
 

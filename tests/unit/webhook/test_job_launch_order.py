@@ -2,13 +2,13 @@ import pytest
 
 from pumice.plugins import TEXT, Argument, ArgumentSpec, JobPlugin, Registry, builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.drafts import DraftTask
+from pumice.webhook.rules.drafts import DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import launch_order
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 
 NAMES = ["launcher", "worker"]
-TASKS = [DraftTask(name=name) for name in NAMES]
+SPEC = DraftSpec(plugins={"mpi": []}, tasks=[DraftTask(name=name) for name in NAMES])
 BARE = Registry(tuple(each for each in builtin().entries if each.plugin.name != "mpi"))
 
 
@@ -42,6 +42,6 @@ def test_the_plugin_that_is_there_says_which_tasks_are_meant(
     registry: Registry, ordered: bool
 ) -> None:
     case = Case(AdmissionSettings(mpi_depends_on=True), Snapshot(), registry)
-    launch_order(case, [], NAMES, TASKS, None)
+    launch_order(case, SPEC, NAMES, None)
     written = [(each.path, each.value) for each in case.patch.operations]
     assert written == ([("/spec/tasks/0/dependsOn", {"name": ["worker"]})] if ordered else [])

@@ -7,8 +7,8 @@ import pytest
 from pumice.api import suggestions
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
+from pumice.webhook.rules.case import KnownTemplates
 from pumice.webhook.rules.jobs import checks as job_checks
-from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.terms import Terms

@@ -11,7 +11,6 @@ from pumice.api.setting_errors import SettingError
 from pumice.plugins import builtin
 from pumice.settings import read
 from pumice.webhook.admission import Admission, RuleFailure
-from pumice.webhook.levels import upstream
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
@@ -161,8 +160,10 @@ def test_a_rule_may_be_stricter_in_part(
 
 
 def test_strict_upstream_is_about_the_rules_that_are_stricter() -> None:
-    stricter = [rule.code for rule in catalogue.ALL if rule.stricter]
-    assert upstream() == dict.fromkeys(stricter, "warn")
+    for rule in catalogue.ALL:
+        case = Case(settings("strict-upstream=true"), Snapshot(), builtin())
+        case.report(rule, "spec", "is wrong")
+        assert bool(case.errors) is (rule.level == "enforce" and not rule.stricter), rule.code
 
 
 @pytest.mark.parametrize("plugin", ["svc", "tensorflow", "mpi"])

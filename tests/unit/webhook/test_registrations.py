@@ -75,10 +75,7 @@ def test_entry_names_are_unique() -> None:
 
 def test_a_configuration_is_complete() -> None:
     found = configuration(
-        BY_PATH["/jobs/mutate"],
-        SETTINGS,
-        {"url": "https://127.0.0.1:1/jobs/mutate"},
-        exempt_namespaces=("kube-system", "pumice-system"),
+        BY_PATH["/jobs/mutate"], SETTINGS, {"url": "https://127.0.0.1:1/jobs/mutate"}
     )
     assert found["kind"] == "MutatingWebhookConfiguration"
     assert found["metadata"] == {"name": "volcano-admission-service-jobs-mutate"}
@@ -113,7 +110,7 @@ def test_a_configuration_is_complete() -> None:
                 {
                     "key": "kubernetes.io/metadata.name",
                     "operator": "NotIn",
-                    "values": ["kube-system", "pumice-system"],
+                    "values": ["kube-system"],
                 }
             ]
         },

@@ -6,26 +6,25 @@ import pytest
 
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import one_of, required, unique, within
+from pumice.webhook.rules.templates.shapes import FieldRule
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.templates.table import Row, below, compiled, compiled_by_field
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 
-RULE = Rule("TPL-EXAMPLE", "an example", "None.", "a: 1")
+RULE = FieldRule("TPL-EXAMPLE", "an example", "None.", "a: 1")
 ROWS = (
-    Row("a|b", within(RULE, 1, 9)),
-    Row("list", unique(RULE, "name")),
-    Row("list[].name", required(RULE), ""),
-    Row("list[].inner[]", one_of(RULE, ("x", "y"))),
-    *below("deep", (Row("", required(RULE), ()), Row("c", within(RULE, 1, 1), 0))),
+    Row("a|b", RULE.within(1, 9)),
+    Row("list", RULE.unique("name")),
+    Row("list[].name", RULE.required(), ""),
+    Row("list[].inner[]", RULE.one_of("x", "y")),
+    *below("deep", Row("", RULE.required(), ()), Row("c", RULE.within(1, 1), 0)),
 )
 
 
 def paths(found: Any, check: Any = None) -> list[str]:
     case = Case(AdmissionSettings(), Snapshot(), builtin())
-    (check or compiled(ROWS))(Site(case, "t"), found, "", {})
+    (check or compiled(*ROWS))(Site(case, "t"), found, "", {})
     return [error.path.removeprefix("t.") for error in case.errors]
 
 
@@ -46,5 +45,5 @@ def test_rows_judge_what_they_name_in_the_order_of_the_table(found: Any, wrong: 
 
 
 def test_a_table_by_field_judges_in_the_order_of_the_object() -> None:
-    check = compiled_by_field(ROWS[:1])
+    check = compiled_by_field(*ROWS[:1])
     assert paths({"b": 0, "other": 0, "a": 0}, check) == ["b", "a"]

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.webhook.template_rows import TemplateRow, disagreement, relative, template_rows
+from tests.unit.webhook.template_rows import (
+    BASE,
+    TemplateRow,
+    disagreement,
+    judged,
+    relative,
+    template_rows,
+)
 
 ROWS = list(template_rows())
 
@@ -21,6 +28,24 @@ def test_a_template_is_judged_as_the_table_says(row: TemplateRow) -> None:
         assert sorted(relative(warning.path) for warning in case.warnings) == row.warned
     for part in row.message:
         assert part in found
+
+
+@pytest.mark.parametrize(
+    ("cost", "codes"),
+    [
+        ("-" + "0" * 5000, []),
+        ("-" + "0" * 5000 + "2147483648", []),
+        ("-" + "0" * 5000 + "2147483649", ["TPL-ANNOTATION-VALUE"]),
+        ("1" * 5000, ["TPL-ANNOTATION-VALUE"]),
+    ],
+    ids=["zeros", "least", "below", "ones"],
+)
+def test_a_deletion_cost_may_have_more_digits_than_python_reads(
+    cost: str, codes: list[str]
+) -> None:
+    annotations = {"controller.kubernetes.io/pod-deletion-cost": cost}
+    case = judged({"metadata": {"annotations": annotations}, "spec": BASE["spec"]})
+    assert [error.code for error in case.errors] == codes
 
 
 def test_the_tables_are_large_and_hold_good_templates_and_bad() -> None:

@@ -8,7 +8,7 @@ from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
 from pumice.api.meta import ObjectMeta
 from pumice.api.names import qualified_name_problem
-from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
+from pumice.api.schedules import Interval, ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone_problem
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
@@ -120,11 +120,8 @@ def _schedule(case: Case, cron_job: CronJob) -> None:
             return
         for ignored_part in schedule.ignored_parts:
             case.report(CRON_SCHEDULE_ODD, path, ignored_part)
-        if (
-            isinstance(schedule, Interval)
-            and schedule.seconds < MINUTE
-            and not schedule.ignored_parts
-        ):
+        often = isinstance(schedule, Interval) and schedule.seconds < MINUTE
+        if often and not schedule.ignored_parts:
             message = (
                 f'creates several Jobs a minute, found "{text}"; Volcano creates only one of them'
             )
@@ -169,21 +166,17 @@ def _job(case: Case, cron_job: CronJob) -> None:
     template, name = cron_job.spec.job_template, expected_name(cron_job.metadata)
     if _name_problem(name):
         name = _SHORT  # problems that only follow from the bad name are not reported
+    try:
+        schedule = parse_schedule(cron_job.spec.schedule)
+    except ScheduleError:
+        schedule = None
     meta = ObjectMeta(
-        name=job_name(name, _readable(cron_job.spec.schedule), _RUN),
+        name=job_name(name, schedule, _RUN),
         namespace=cron_job.metadata.namespace,
         labels=template.metadata.labels,
         annotations=template.metadata.annotations,
     )
     judge_job(case, Job(metadata=meta, spec=template.spec), _TEMPLATE)
-
-
-def _readable(text: str) -> Calendar | Interval | None:
-    """A schedule; None if it cannot be parsed."""
-    try:
-        return parse_schedule(text)
-    except ScheduleError:
-        return None
 
 
 _TEMPLATE = TemplatePlace("spec.jobTemplate.spec", "spec.jobTemplate.metadata")

@@ -1,17 +1,17 @@
 """JobFlows: Jobs that depend on each other, without a cycle."""
 
 from pumice.api import keys
-from pumice.api.jobflows import JOBS, Flow, JobFlow, JobFlowStatus, failure_options, job_name
+from pumice.api.jobflows import JOBS, JobFlow, failure_options, job_name
+from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
-from pumice.api.names import dns_subdomain_problem, qualified_name_problem
+from pumice.api.names import LABEL_LENGTH, dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_partial_job
+from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge, leaves_spec
 
-LABEL_LENGTH = 63
 POD_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 ENDED = ("Succeed", "Failed")
 
@@ -171,32 +171,23 @@ def _order(case: Case, job_flow: JobFlow) -> None:
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
     for name, index in last.items():
-        edges[name] = _targets(case, job_flow.flows[index], index, last)
+        depends_on = job_flow.flows[index].depends_on
+        for number, target in enumerate((depends_on and depends_on.targets) or ()):
+            path = f"spec.flows[{index}].dependsOn.targets[{number}]"
+            if target == name:
+                message = f'jobflow Flow is not DAG: flow "{target}" depends on itself'
+                case.report(FLOW_CYCLE, path, message)
+            elif target not in last:
+                hint = case.did_you_mean(target, last)
+                message = f'jobflow Flow is not DAG: vertex is not defined: there is no flow "{target}"{hint}'
+                case.report(FLOW_UNDEFINED, path, message)
+            else:
+                edges[name].append(target)
     for circle in cycle(edges):
         path = f"spec.flows[{last[circle[0]]}].dependsOn.targets"
         shown = " → ".join([*circle, circle[0]])
         message = f"jobflow Flow is not DAG: flows depend on each other in a cycle, {shown}"
         case.report(FLOW_CYCLE, path, message)
-
-
-def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[str]:
-    """Flows that a flow depends on, without those that are reported as problems."""
-    found = []
-    named = (flow.depends_on.targets if flow.depends_on is not None else None) or ()
-    for number, target in enumerate(named):
-        path = f"spec.flows[{index}].dependsOn.targets[{number}]"
-        if target == flow.name:
-            message = f'jobflow Flow is not DAG: flow "{target}" depends on itself'
-            case.report(FLOW_CYCLE, path, message)
-        elif target not in names:
-            hint = case.did_you_mean(target, names)
-            message = (
-                f'jobflow Flow is not DAG: vertex is not defined: there is no flow "{target}"{hint}'
-            )
-            case.report(FLOW_UNDEFINED, path, message)
-        else:
-            found.append(target)
-    return found
 
 
 def _failures(case: Case, job_flow: JobFlow) -> None:
@@ -230,7 +221,7 @@ def _patches(case: Case, job_flow: JobFlow) -> None:
     for index, flow in enumerate(job_flow.flows):
         if flow.patch is not None and flow.patch.job_spec is not None:
             place = TemplatePlace(f"spec.flows[{index}].patch.jobSpec")
-            judge_partial_job(case, flow.patch.job_spec, place)
+            judge_job(case, Job(spec=flow.patch.job_spec), place, partial=True)
 
 
 CHECKS: tuple[Check[JobFlow], ...] = (
@@ -249,15 +240,10 @@ def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:
     if old is not None and not leaves_spec(job_flow, old):
         _started(case, job_flow, old)
     judge(case, CHECKS, job_flow, old)
-    if old is not None and _annotates_only(job_flow, old):
+    if old is None or job_flow.metadata.deletion_timestamp or job_flow.spec != old.spec:
+        return
+    if failure_options(job_flow.metadata) != failure_options(old.metadata):
         run(case, ((FLOW_MANY, _failures),), job_flow)
-
-
-def _annotates_only(job_flow: JobFlow, old: JobFlow) -> bool:
-    """Whether an update changes what the annotations say about failures, and no flow."""
-    if job_flow.metadata.deletion_timestamp or job_flow.spec != old.spec:
-        return False
-    return failure_options(job_flow.metadata) != failure_options(old.metadata)
 
 
 def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
@@ -265,7 +251,15 @@ def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
     phase = old.status.state.phase
     before = {flow.name: flow for flow in old.flows}
     after = {flow.name: (number, flow) for number, flow in enumerate(job_flow.flows)}
-    names = _jobs(old.status)
+    lists = (
+        old.status.pending_jobs,
+        old.status.running_jobs,
+        old.status.failed_jobs,
+        old.status.completed_jobs,
+        old.status.terminated_jobs,
+        old.status.un_know_jobs,
+    )
+    names = {each for jobs in lists for each in jobs or ()}
     for name, flow in before.items():
         if phase not in ENDED and job_name(old.metadata.name, name) not in names:
             continue
@@ -280,16 +274,3 @@ def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
         if phase in ENDED and name not in before:
             message = f"must not be added: the JobFlow is {phase}; create another JobFlow"
             case.report(FLOW_UPDATE, f"spec.flows[{number}]", message)
-
-
-def _jobs(status: JobFlowStatus) -> set[str]:
-    """Names of existing and former Jobs."""
-    lists = (
-        status.pending_jobs,
-        status.running_jobs,
-        status.failed_jobs,
-        status.completed_jobs,
-        status.terminated_jobs,
-        status.un_know_jobs,
-    )
-    return {name for names in lists for name in names or ()}

@@ -13,20 +13,16 @@ import msgspec
 
 from pumice.api.fields import FieldError
 from pumice.api.jobflows import JobTemplate, job_name
-from pumice.api.jobs import Job, JobSpec
+from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
-from pumice.webhook.patches import applied
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.jobs import names as job_names
-from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
+from pumice.webhook.rules.jobs.updates import normal
 from pumice.webhook.rules.references import JOB
 from pumice.webhook.rules.rule import Level, warned
 from pumice.webhook.rules.updates import judge
-
-Raw = dict[str, Any]
 
 JOB_QUEUE_LATER = warned(
     "JOB-QUEUE-LATER",
@@ -59,72 +55,54 @@ class TemplatePlace:
 
     def of(self, found: FieldError) -> FieldError:
         """A problem of the Job at its path in the object."""
-        message = found.message
-        if self.spec != "spec":
-            message = _IN_MESSAGE.sub(f"{self.spec}.", message)
+        message = _IN_MESSAGE.sub(f"{self.spec}.", found.message)
         return msgspec.structs.replace(found, path=self.path(found.path), message=message)
 
     def path(self, path: str) -> str:
         """A path of the Job as a path of the object."""
-        if path == "spec" or path.startswith(("spec.", "spec[")):
+        if path == "spec" or path.startswith("spec."):
             return self.spec + path.removeprefix("spec")
         if path.startswith("metadata.") and path != _NAME:
             return self.metadata + path.removeprefix("metadata")
         return path
 
 
-def judge_partial_job(case: Case, spec: JobSpec, place: TemplatePlace) -> None:
-    """Check a part of a Job to which other fields will be added.
-
-    Only present fields are checked, each by itself: missing fields, and conflicts between fields, may be corrected by
-    the rest. Problems of pod templates only warn, because most of their fields depend on others.
-    """
-    judge_job(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
-
-
-def judge_job(case: Case, job: Job, place: TemplatePlace, part: Raw | None = None) -> None:
+def judge_job(case: Case, job: Job, place: TemplatePlace, *, partial: bool = False) -> None:
     """Check the Job that an object will create, with all defaults applied.
+
+    If fields will be added, only present fields are checked, each by itself: missing fields, and conflicts between
+    fields, may be corrected by the rest. Problems of pod templates then only warn, because most of their fields depend
+    on others.
 
     Args:
         case: Case of the object, which gets the problems.
         job: The Job with its future name.
         place: Path of the Job in the object.
-        part: The known fields of the Job, if others are added later; None if the Job is complete.
+        partial: Whether other fields are added later.
     """
-    raw: Raw = msgspec.to_builtins(job)
+    present = msgspec.to_builtins(job) if partial else None
     defaulting, judging = case.sibling(), case.sibling()
     judging.creating = True  # the Jobs will be new objects, also when this object is updated
-    job_defaults(defaulting, draft_of(raw))
-    whole = msgspec.convert(applied(raw, defaulting.patch.operations), Job)
-    run(judging, job_checks.CHECKS, whole)
+    run(judging, job_checks.CHECKS, normal(defaulting, job))
     case.crashes.extend(judging.crashes)
     case.missing_queues.extend(judging.missing_queues)
-    refusing = [(each, True) for each in judging.errors]
-    warning = [(each, False) for each in (*defaulting.warnings, *judging.warnings)]
-    for found, refuses in (*refusing, *warning):
+    warnings = (*defaulting.warnings, *judging.warnings)
+    for position, found in enumerate((*judging.errors, *warnings)):
+        refuses, placed = position < len(judging.errors), place.of(found)
         if refuses and judging.is_crash(found):
             case.errors.append(found)
-            continue
-        if not _holds(found, part):
-            continue
-        placed = place.of(found)
-        if found.code in _FOR_LATER:
+        elif partial and (found.code in _COMPARING or not _stands(present, f".{found.path}")):
+            continue  # the problem may not exist in the whole Job
+        elif found.code in _FOR_LATER:
             case.report(JOB_QUEUE_LATER, placed.path, placed.message)
         elif not refuses:
             case.warnings.append(placed)
         else:
-            is_template = part is not None and found.code.startswith("TPL-")
+            is_template = partial and found.code.startswith("TPL-")
             level: Level = "warn" if is_template or found.code in _OF_THE_RUN else "enforce"
             case.add(placed, level, stricter=True)
     for (code, path), excess in judging.excesses.items():
         case.excesses[code, place.path(path)] = excess
-
-
-def _holds(found: FieldError, part: Raw | None) -> bool:
-    """True if a problem of a part of a Job will also exist in the whole Job."""
-    if part is None:
-        return True
-    return found.code not in _COMPARING and _stands(part, f".{found.path}")
 
 
 def _stands(value: Any, rest: str) -> bool:

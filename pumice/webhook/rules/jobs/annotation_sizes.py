@@ -45,10 +45,10 @@ _COPIED = (
 
 def handed_on(case: Case, job: Job) -> None:
     """Check that annotations fit into the pods and the PodGroup of a Job."""
-    copied: dict[str, str] = {}
-    if own := job.metadata.annotations:
+    own = job.metadata.annotations or {}
+    if own:
         _of_group(case, own, job.metadata.labels or {})
-        copied = {key: own[key] for key in _COPIED if key in own}
+    copied = {key: own[key] for key in _COPIED if key in own}
     for position, task in enumerate(job.tasks):
         found = task.pod_metadata().get("annotations")
         if found or copied:

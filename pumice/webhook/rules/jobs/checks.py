@@ -37,11 +37,11 @@ RULES: tuple[Rule, ...] = (
 
 def _pod_templates(case: Case, job: Job) -> None:
     # Namespaces with levels of their own report other problems, so a template may be valid in one and not in another.
-    known = case.known if case.levels is case.settings.cluster_levels else None
+    known = case.known if case.levels is case.settings.rules else None
     for index, task in enumerate(job.tasks):
         template = without_plain(task.template or {})
         key = known.key(template) if known is not None else b""
-        if known is not None and key in known:
+        if known and key in known:
             continue
         path = f"spec.tasks[{index}].template"
         before = len(case.errors) + len(case.warnings)
@@ -79,7 +79,8 @@ def validate(case: Case, job: Job, old: Job | None) -> None:
         return
     if leaves_spec(job, old):
         return
-    before, after = updates.normal(case, old), updates.normal(case, job, old)
+    before = updates.normal(case.sibling(), old)
+    after = updates.normal(case.sibling(), job, old)
     if after.spec == before.spec:
         return
     covered = updates.frozen_changes(case, before, after)

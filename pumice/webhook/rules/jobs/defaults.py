@@ -10,11 +10,12 @@ long as no manager owns `minAvailable`, it is computed again.
 """
 
 from collections.abc import Sequence
+from itertools import count
 
 from pumice import plugins
 from pumice.api import keys
 from pumice.api.names import default_task_name
-from pumice.webhook.patches import Patch, escape
+from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
@@ -56,15 +57,17 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
     before: Sequence[DraftTask] | None = None if stored is None else stored.tasks or ()
     minimum = 0
     names = _names(tasks)
-    for index, task in enumerate(tasks):
+    for index, (name, task) in enumerate(zip(names, tasks, strict=True)):
         was = None if before is None else before[index] if index < len(before) else _NO_TASK
-        minimum += _task(case, task, was, index, names)
+        minimum += _task(case, task, was, index, name)
     if spec.plugins and PLUGIN in spec.plugins:
-        named = names or [task.name or "" for task in tasks]
-        launch_order(case, spec.plugins[PLUGIN], named, tasks, before)
+        launch_order(case, spec, names, stored)
     _min_available(case, job, stored, minimum)
     if spec.plugins:
-        _plugins(case, spec, stored, patch)
+        named = {name: arguments or [] for name, arguments in spec.plugins.items()}
+        for name, arguments in plugins.dependencies(named, case.plugins).items():
+            if stored is None or name in (stored.plugins or ()):
+                patch.set(f"/spec/plugins/{escape(name)}", arguments)
 
 
 def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum: int) -> None:
@@ -82,13 +85,11 @@ def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum:
         case.patch.set("/spec/minAvailable", default)
 
 
-def _task(
-    case: Case, task: DraftTask, was: DraftTask | None, index: int, names: list[str] | None
-) -> int:
+def _task(case: Case, task: DraftTask, was: DraftTask | None, index: int, name: str) -> int:
     """Default one task; returns the number of its pods for which the gang waits."""
     patch = case.patch
-    if names is not None and not task.name and (was is None or was.name):
-        patch.set(f"/spec/tasks/{index}/name", names[index])
+    if not task.name and (was is None or was.name):
+        patch.set(f"/spec/tasks/{index}/name", name)
     template = task.template
     if template is not None and template.spec is not None and template.spec.host_network is True:
         pod = template.spec
@@ -124,36 +125,23 @@ def _count(number: int) -> int:
     return number if 0 <= number <= MAX_INT32 else 0 if number < 0 else MAX_INT32
 
 
-def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
-    """Names of all tasks, with defaults by position; None if all tasks have names.
+def _names(tasks: Sequence[DraftTask]) -> list[str]:
+    """Names of all tasks, with defaults by position.
 
     A default that another task already has as its name is skipped, so names stay unique.
     """
-    if all(task.name for task in tasks):
-        return None
-    taken = {task.name for task in tasks if task.name}
-    names = []
-    for index, task in enumerate(tasks):
-        name, number = task.name, index
-        while not name:
-            if (candidate := default_task_name(number)) not in taken:
-                name = candidate
-            number += 1
-        taken.add(name)
-        names.append(name)
+    names = [task.name or "" for task in tasks]
+    taken = set(names)
+    for index, name in enumerate(names):
+        if not name:
+            defaults = map(default_task_name, count(index))
+            names[index] = next(each for each in defaults if each not in taken)
+            taken.add(names[index])
     return names
 
 
 def _zero(case: Case, path: str, default: int) -> None:
     case.report(JOB_ZERO, path, f"0 counts as not set and becomes {default}")
-
-
-def _plugins(case: Case, spec: DraftSpec, stored: DraftSpec | None, patch: Patch) -> None:
-    named = {name: arguments or [] for name, arguments in (spec.plugins or {}).items()}
-    before = None if stored is None else stored.plugins or {}
-    for name, arguments in plugins.dependencies(named, case.plugins).items():
-        if before is None or name in before:
-            patch.set(f"/spec/plugins/{escape(name)}", arguments)
 
 
 def _follows(job: DraftJob, spec: DraftSpec, stored: DraftSpec) -> bool:
@@ -167,4 +155,4 @@ def _follows(job: DraftJob, spec: DraftSpec, stored: DraftSpec) -> bool:
         return False
     entries = (job.metadata.managed_fields if job.metadata is not None else None) or ()
     owned = [entry.owned() for entry in entries]
-    return bool(owned) and all(each is not None and each.min_available is None for each in owned)
+    return bool(owned) and all(each is not None and "f:minAvailable" not in each for each in owned)

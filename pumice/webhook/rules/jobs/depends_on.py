@@ -9,10 +9,10 @@ enables it.
 
 from collections.abc import Iterator, Sequence
 
-from pumice.api.jobs import Job, Task
+from pumice.api.jobs import DependsOn, Job, Task
 from pumice.plugins.applied import read_arguments
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.drafts import DraftTask
+from pumice.webhook.rules.drafts import DraftSpec
 from pumice.webhook.rules.rule import Rule, warned
 
 JOB_NOT_DAG = Rule(
@@ -122,36 +122,27 @@ PLUGIN = "mpi"
 
 
 def launch_order(
-    case: Case,
-    vector: Sequence[str] | None,
-    names: Sequence[str],
-    tasks: Sequence[DraftTask],
-    before: Sequence[DraftTask] | None,
+    case: Case, spec: DraftSpec, names: Sequence[str], stored: DraftSpec | None
 ) -> None:
     """Let the master task depend on the worker task, unless it has `dependsOn`.
 
-    Args:
-        case: The case, whose patch is extended.
-        vector: Arguments of the plugin, which name the two tasks.
-        names: The tasks' names after defaulting.
-        tasks: The tasks.
-        before: The stored tasks of an update. Their defaults are written again for any setting; others are not added.
+    The names of the tasks are those after defaulting. In an update, defaults of the stored Job are written again for any
+    setting; others are not added.
     """
     plugin = case.plugins.get(PLUGIN)
     if plugin is None or not {"master", "worker"} <= set(plugin.arguments.names):
         return
-    strict = case.settings.strict_upstream
+    strict, vector = case.settings.strict_upstream, (spec.plugins or {})[PLUGIN]
     values = read_arguments(plugin.arguments, vector, strict_upstream=strict).values
     master, worker = values["master"], values["worker"]
     if master == worker or master not in names or worker not in names:
         return
     index = names.index(master)
-    if tasks[index].depends_on is not None:
+    if (spec.tasks or ())[index].depends_on is not None:
         return
-    if before is not None:
-        stored = before[index].depends_on if index < len(before) else None
-        wanted = stored is not None and stored.name == [worker] and not stored.iteration
-    else:
-        wanted = case.settings.mpi_depends_on
+    wanted = case.settings.mpi_depends_on
+    if stored is not None:
+        order = [task.depends_on for task in stored.tasks or ()][index : index + 1]
+        wanted = order == [DependsOn(name=[worker])]
     if wanted:
         case.patch.set(f"/spec/tasks/{index}/dependsOn", {"name": [worker]})

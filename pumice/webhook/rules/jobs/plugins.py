@@ -122,6 +122,17 @@ JOB_PLUGIN_KEPT = warned(
     "an annotation volcano.sh/task-topology-affinity beside --affinity of plugin task-topology",
     compares=True,
 )
+_STRICTER = frozenset(
+    rule.code
+    for rule in (
+        JOB_RAY_HEAD,
+        JOB_PLUGIN_NAME,
+        JOB_PLUGIN_HOSTNAME,
+        JOB_PLUGIN_PORTS,
+        JOB_PLUGIN_SIZE,
+    )
+)
+"""Errors of plugins that Volcano admits."""
 
 
 def job_plugins(case: Case, job: Job) -> None:
@@ -139,7 +150,7 @@ def job_plugins(case: Case, job: Job) -> None:
             case.excesses[found.code, found.path] = job.replicas
     for error in errors:
         # Values far above the limits are refused; Volcano has no limits.
-        case.add(error, "enforce", stricter=error.code == JOB_PLUGIN_SIZE.code)
+        case.add(error, "enforce", stricter=error.code in _STRICTER)
     refused = {(each.code, each.path) for each in errors}
     for warning in warnings:
         if (warning.code, warning.path) not in refused:
@@ -165,7 +176,7 @@ def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None 
     added.
     """
     if any(not task.name for task in job.tasks):
-        job = normal(case, job)
+        job = normal(case.sibling(), job)
     strict = case.settings.strict_upstream
     try:
         wanted = plugins.job_annotations(job, case.plugins, strict_upstream=strict)

@@ -1,6 +1,6 @@
 """Lifecycle policies: their events, exit codes and actions exist and are not repeated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pumice.api.durations import duration_problem, parse_nanoseconds
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
@@ -22,6 +22,12 @@ EVENTS = (
 
 _INTERNAL = ("OutOfSync", "CommandIssued", "PodRunning")
 _INTERNAL_ACTIONS = ("SyncJob", "EnqueueJob", "SyncQueue", "OpenQueue", "CloseQueue")
+_WORDS = {
+    "event": (EVENTS, _INTERNAL, "the controller"),
+    "action": (ACTIONS, _INTERNAL_ACTIONS, "controllers"),
+}
+"""Events and actions: those of users, those that only controllers use, and which controllers these are."""
+
 _ANY = "*"
 _PENDING = "PodPending"
 _NEVER = "JobUpdated"
@@ -161,17 +167,15 @@ def _plain(policies: Sequence[LifecyclePolicy]) -> bool:
 
     Nearly all lists are, and this takes a tenth of the time of all checks.
     """
-    events = set()
-    for policy in policies:
-        if (
-            policy.events is not None
-            or policy.exit_code is not None
-            or policy.timeout is not None
-            or policy.event not in _PLAIN_EVENTS
-            or policy.action not in _PLAIN_ACTIONS
-        ):
-            return False
-        events.add(policy.event)
+    events = {
+        each.event
+        for each in policies
+        if each.event in _PLAIN_EVENTS
+        and each.action in _PLAIN_ACTIONS
+        and each.events is None
+        and each.exit_code is None
+        and each.timeout is None
+    }
     return len(events) == len(policies)
 
 
@@ -183,10 +187,7 @@ class _List:
     """One list of policies, with the events and exit codes of the policies checked so far."""
 
     def __init__(self, case: Case, path: str, *, partitioned: bool) -> None:
-        self._case = case
-        self._report = case.report
-        self._path = path
-        self._partitioned = partitioned
+        self._case, self._path, self._partitioned = case, path, partitioned
         self._events: dict[str, str] = {}
         self._codes: dict[int, str] = {}
 
@@ -201,92 +202,78 @@ class _List:
                 'if there\'s * here, no other policy should be here that names an event, since "*" is every '
                 f"event; also found {also}"
             )
-            self._report(POL_ANY_ALONE, self._events[_ANY], message)
+            self._case.report(POL_ANY_ALONE, self._events[_ANY], message)
 
     def _policy(self, policy: LifecyclePolicy, path: str) -> None:
-        named = dict(_events(policy, path))
+        report, code = self._case.report, policy.exit_code
+        # Of an event that is repeated here the last path is used.
+        named = {event: f"{path}.events[{at}]" for at, event in enumerate(policy.events or ())}
+        if policy.event:
+            named[policy.event] = f"{path}.event"
         if policy.timeout is not None:
             _duration(self._case, f"{path}.timeout", policy.timeout, "acting immediately")
         if policy.action == "RestartPartition" and not self._partitioned:
             message = "RestartPartition has no effect here: no partitionPolicy divides the pods"
-            self._report(POL_PARTITION, f"{path}.action", message)
-        if named and policy.exit_code is not None:
+            report(POL_PARTITION, f"{path}.action", message)
+        if named and code is not None:
             message = (
-                f"must not specify event and exitCode simultaneously, found {policy.exit_code} beside "
+                f"must not specify event and exitCode simultaneously, found {code} beside "
                 f"{', '.join(named)}; write two policies"
             )
-            self._report(POL_EVENT_AND_CODE, f"{path}.exitCode", message)
-        elif policy.exit_code is not None:
-            self._exit_code(policy, policy.exit_code, path)
+            report(POL_EVENT_AND_CODE, f"{path}.exitCode", message)
+        elif code is not None:
+            self._exit_code(code, f"{path}.exitCode")
+            if not policy.action:
+                message = f"has no effect on exit code {code}, expected one of {', '.join(ACTIONS)}"
+                report(POL_NO_ACTION, f"{path}.action", message)
+            else:
+                self._is_known(POL_BAD_CODE_ACTION, "action", policy.action, f"{path}.action")
         elif not named:
             message = "either event and exitCode should be specified: one of them, found none; write event, events or exitCode"
-            self._report(POL_NOTHING, path, message)
-            if policy.action:
-                self._action(POL_BAD_ACTION, policy.action, path)
-        if named:
-            self._event(policy, named)
-            self._action(POL_BAD_ACTION, policy.action, path)
-
-    def _event(self, policy: LifecyclePolicy, named: dict[str, str]) -> None:
+            report(POL_NOTHING, path, message)
         for event, where in named.items():
-            if event in _INTERNAL:
-                message = _invalid("event", event, ", which is for the controller only", EVENTS)
-                self._report(POL_BAD_EVENT, where, message)
-            elif event not in EVENTS:
-                hint = self._case.did_you_mean(event, EVENTS)
-                self._report(POL_BAD_EVENT, where, _invalid("event", event, hint, EVENTS))
-            elif event in self._events:
-                message = (
-                    f'duplicate event "{event}" across different policy: '
-                    f"a duplicate policy event of {self._events[event]}"
-                )
-                self._report(POL_DUP_EVENT, where, message)
-            elif event == _PENDING and policy.timeout is None:
-                message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
-                self._report(POL_PENDING, where, message)
-            elif event == _NEVER:
-                self._report(
-                    POL_NEVER, where, f'"{event}" is never raised, so the policy has no effect'
-                )
+            if self._is_known(POL_BAD_EVENT, "event", event, where):
+                self._event(event, where, policy)
             self._events.setdefault(event, where)
+        if named or (code is None and policy.action):
+            self._is_known(POL_BAD_ACTION, "action", policy.action, f"{path}.action")
 
-    def _action(self, rule: Rule, action: str, path: str) -> None:
-        if action not in ACTIONS:
-            if action in _INTERNAL_ACTIONS:
-                hint = ", which is for controllers only"
-            else:
-                hint = self._case.did_you_mean(action, ACTIONS)
-            self._report(rule, f"{path}.action", _invalid("action", action, hint, ACTIONS))
+    def _event(self, event: str, where: str, policy: LifecyclePolicy) -> None:
+        if event in self._events:
+            message = (
+                f'duplicate event "{event}" across different policy: '
+                f"a duplicate policy event of {self._events[event]}"
+            )
+            self._case.report(POL_DUP_EVENT, where, message)
+        elif event == _PENDING and policy.timeout is None:
+            message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
+            self._case.report(POL_PENDING, where, message)
+        elif event == _NEVER:
+            message = f'"{event}" is never raised, so the policy has no effect'
+            self._case.report(POL_NEVER, where, message)
 
-    def _exit_code(self, policy: LifecyclePolicy, code: int, path: str) -> None:
-        where = f"{path}.exitCode"
+    def _is_known(self, rule: Rule, noun: str, found: str, path: str) -> bool:
+        known, internal, of_whom = _WORDS[noun]
+        if found in known:
+            return True
+        hint = f", which is for {of_whom} only"
+        if found not in internal:
+            hint = self._case.did_you_mean(found, known)
+        shown = f' "{found}"{hint}' if found else ": found none"
+        message = f"invalid policy {noun}{shown}; valid {noun}s are {', '.join(known)}"
+        self._case.report(rule, path, message)
+        return False
+
+    def _exit_code(self, code: int, where: str) -> None:
         if code == 0:
             message = "0 is not a valid error code: a container that exits with 0 has succeeded"
-            self._report(POL_CODE_ZERO, where, message)
+            self._case.report(POL_CODE_ZERO, where, message)
         elif code in self._codes:
             message = f"duplicate exitCode {code}, already used by {self._codes[code]}"
-            self._report(POL_DUP_CODE, where, message)
+            self._case.report(POL_DUP_CODE, where, message)
         elif not -MAX_INT32 - 1 <= code <= MAX_INT32:
-            self._report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
+            self._case.report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
         elif not 0 < code < 256:
             message = f"{code} is not an exit code of a process; exit codes are 1 to 255"
-            self._report(POL_CODE_RANGE, where, message)
+            self._case.report(POL_CODE_RANGE, where, message)
         self._codes.setdefault(code, where)
-        if not policy.action:
-            message = f"has no effect on exit code {code}, expected one of {', '.join(ACTIONS)}"
-            self._report(POL_NO_ACTION, f"{path}.action", message)
-        else:
-            self._action(POL_BAD_CODE_ACTION, policy.action, path)
-
-
-def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
-    """Events of a policy with their paths; of a repeated event the last path is used."""
-    for index, event in enumerate(policy.events or ()):
-        yield event, f"{path}.events[{index}]"
-    if policy.event:
-        yield policy.event, f"{path}.event"
-
-
-def _invalid(noun: str, found: str, hint: str, known: tuple[str, ...]) -> str:
-    shown = f' "{found}"{hint}' if found else ": found none"
-    return f"invalid policy {noun}{shown}; valid {noun}s are {', '.join(known)}"

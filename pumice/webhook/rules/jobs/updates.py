@@ -44,13 +44,15 @@ _COUNTS = (
 
 
 def normal(case: Case, job: Job, old: Job | None = None) -> Job:
-    """The Job with all defaults applied; if it names no scheduler, it keeps the one of the stored Job."""
+    """The Job with all defaults applied; if it names no scheduler, it keeps the one of the stored Job.
+
+    The case gets the defaults and warnings about them.
+    """
     raw: Raw = msgspec.to_builtins(job)
     if old is not None and not job.spec.scheduler_name and old.spec.scheduler_name:
         raw.setdefault("spec", {})["schedulerName"] = old.spec.scheduler_name
-    writing = case.sibling()
-    job_defaults(writing, draft_of(raw))
-    return msgspec.convert(applied(raw, writing.patch.operations), Job)
+    job_defaults(case, draft_of(raw))
+    return msgspec.convert(applied(raw, case.patch.operations), Job)
 
 
 def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
@@ -60,18 +62,12 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
     """
     before, after = _frozen(old), _frozen(new)
     old_tasks, new_tasks = before.pop("tasks"), after.pop("tasks")
-    paths, pairs = _paired(case, old, new, old_tasks, new_tasks)
-    of_tasks = [
-        change
-        for index, stored, task in pairs
-        for change in differences(stored, task, f"{_TASKS}[{index}]")
-    ]
+    paths, pairs = _paired(case, old_tasks, new_tasks)
     others = list(differences(before, after, "spec"))
-    changes = [
-        *(each for each in others if each.path < _TASKS),
-        *of_tasks,
-        *(each for each in others if each.path > _TASKS),
-    ]
+    changes = [each for each in others if each.path < _TASKS]
+    for index, stored, task in pairs:
+        changes.extend(differences(stored, task, f"{_TASKS}[{index}]"))
+    changes.extend(each for each in others if each.path > _TASKS)
     for number, change in enumerate(changes, start=1):
         message = f"{_FROZEN}, found {shown_change(change.old, change.new)}"
         if number == len(changes):
@@ -82,14 +78,14 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
 
 
 def _paired(
-    case: Case, old: Job, new: Job, old_tasks: list[Raw], new_tasks: list[Raw]
+    case: Case, old_tasks: list[Raw], new_tasks: list[Raw]
 ) -> tuple[list[str], list[tuple[int, Raw, Raw]]]:
     """Tasks with the stored tasks to which they are compared.
 
     Tasks are matched by position, or by name if tasks were added, removed or reordered, which is
     reported; an added task is not compared.
     """
-    before, after = ([task.name for task in job.tasks] for job in (old, new))
+    before, after = ([task["name"] for task in tasks] for tasks in (old_tasks, new_tasks))
     refused = False
     if len(before) != len(after):
         refused = case.report(JOB_TASK_COUNT, _TASKS, _other_tasks(before, after))
@@ -123,26 +119,21 @@ def _moved(before: list[str], after: list[str]) -> list[str]:
 
 def _frozen(job: Job) -> Raw:
     spec: Raw = msgspec.to_builtins(job.spec)
-    for name in ("minAvailable", "priorityClassName"):
-        spec.pop(name, None)
+    _drop_mutable(spec, "minAvailable", "priorityClassName")
     for task in spec.setdefault("tasks", []):
-        for name in ("replicas", "minAvailable"):
-            task.pop(name, None)
-        if policy := task.get("partitionPolicy"):
-            for name in ("totalPartitions", "minPartitions"):
-                policy.pop(name, None)
-            _topology(policy)
+        _drop_mutable(task, "replicas", "minAvailable")
+        _drop_mutable(task.get("partitionPolicy") or {}, "totalPartitions", "minPartitions")
     for volume in spec.get("volumes", ()):
         if volume.get("volumeClaim"):
-            volume.pop("volumeClaimName", None)  # the controller fills it in
-    _topology(spec)
+            _drop_mutable(volume, "volumeClaimName")  # the controller fills it in
     return spec
 
 
-def _topology(parent: Raw) -> None:
-    """Write the default of a topology's mode, as the CRD does."""
-    topology = parent.get("networkTopology")
-    if isinstance(topology, dict):
+def _drop_mutable(found: Raw, *counts: str) -> None:
+    """Drop fields that may change, and write the default of a topology's mode, as the CRD does."""
+    for name in counts:
+        found.pop(name, None)
+    if isinstance(topology := found.get("networkTopology"), dict):
         topology.setdefault("mode", "hard")
 
 

@@ -5,11 +5,12 @@ The applied manifest does: kubectl keeps it in an annotation, server-side apply 
 is named there counts as chosen.
 """
 
+from typing import Any
+
 import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import NetworkTopology
-from pumice.api.meta import ApiStruct
 from pumice.api.podgroups import PodGroupSpec
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
@@ -17,19 +18,6 @@ from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
 _HARD = "hard"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NO_SPEC = PodGroupSpec()
-
-
-class _AppliedSpec(ApiStruct, frozen=True):
-    queue: str | None = None
-
-
-class _Applied(ApiStruct, frozen=True):
-    """A manifest in kubectl's annotation."""
-
-    spec: _AppliedSpec | None = None
-
-
-_applied = msgspec.json.Decoder(_Applied)
 
 
 def pod_group_defaults(
@@ -72,14 +60,13 @@ def _is_chosen(metadata: DraftGroupMeta) -> bool:
     """True if the applied manifest itself names queue `default`."""
     if text := metadata.annotation(_LAST_APPLIED):
         try:
-            applied = _applied.decode(text)
+            spec = msgspec.json.decode(text, type=dict[str, Any]).get("spec")
         except (ValueError, RecursionError):
             return False
-        return applied.spec is not None and applied.spec.queue == keys.DEFAULT_QUEUE
+        return isinstance(spec, dict) and spec.get("queue") == keys.DEFAULT_QUEUE
     # The fields of other writes include what the CRD has written.
-    applied_by = [each for each in metadata.managed_fields or () if each.operation == "Apply"]
-    owned = [each.owned() for each in applied_by]
-    return any(each is not None and each.queue is not None for each in owned)
+    entries = metadata.managed_fields or ()
+    return any("f:queue" in (each.owned() or ()) for each in entries if each.operation == "Apply")
 
 
 def _mode(case: Case, topology: NetworkTopology | None, pointer: str) -> None:

@@ -26,6 +26,8 @@ POD_GATE_SCHEDULER = warned(
     "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
 )
 
+Raw = dict[str, Any]
+
 _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}
 _BUILTIN_SCHEDULER = "default-scheduler"
@@ -40,10 +42,7 @@ def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> 
     gates = spec.scheduling_gates
     if any(gate.get("name") == QUEUE_ALLOCATION_GATE for gate in gates or ()):
         return
-    if gates is None:
-        case.patch.set("/spec/schedulingGates", [_GATE])
-    else:
-        case.patch.set("/spec/schedulingGates/-", _GATE)
+    _append(case, "/spec/schedulingGates", gates, [_GATE])
     scheduler = (group.scheduler_name if group is not None else "") or spec.scheduler_name
     if scheduler not in case.settings.scheduler_names:
         path = f"metadata.annotations[{QUEUE_ALLOCATION_GATE}]"
@@ -71,45 +70,39 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
 
 
 def _resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
+    """Set the values of a group; for a label of nodes with two values the group's is used."""
     spec, patch = pod.spec or _NO_SPEC, case.patch
-    _node_selector(case, spec, group)
+    if spec.node_selector is None and group.labels:
+        patch.set("/spec/nodeSelector", group.labels)
+    elif spec.node_selector is not None:
+        for key, value in group.labels.items():
+            if spec.node_selector.get(key) != value:
+                patch.set(f"/spec/nodeSelector/{escape(key)}", value)
     if group.affinity is not None and spec.affinity is None:
         patch.set("/spec/affinity", group.affinity)
-    _tolerations(case, spec, group)
-    wanted, named = group.scheduler_name, spec.scheduler_name
-    if wanted and wanted != named:
-        patch.set("/spec/schedulerName", wanted)
+    present = [_plain(each) for each in spec.tolerations or ()]
+    wanted = [each for each in group.tolerations if _plain(each) not in present]
+    _append(case, "/spec/tolerations", spec.tolerations, wanted)
+    scheduler, named = group.scheduler_name, spec.scheduler_name
+    if scheduler and scheduler != named:
+        patch.set("/spec/schedulerName", scheduler)
         if named not in ("", _BUILTIN_SCHEDULER):
             message = (
-                f'"{named}" becomes "{wanted}", the scheduler of resource group "{group.name}"'
+                f'"{named}" becomes "{scheduler}", the scheduler of resource group "{group.name}"'
             )
             case.report(POD_GROUP_SCHEDULER, "spec.schedulerName", message)
 
 
-def _node_selector(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
-    """Select the group's nodes; for a label with two values the group's is used."""
-    selector = spec.node_selector
-    if selector is None:
-        if group.labels:
-            case.patch.set("/spec/nodeSelector", group.labels)
-        return
-    for key, value in group.labels.items():
-        if selector.get(key) != value:
-            case.patch.set(f"/spec/nodeSelector/{escape(key)}", value)
+def _append(case: Case, pointer: str, present: list[Raw] | None, added: list[Raw]) -> None:
+    """Append items to a list, which may be missing."""
+    if present is None and added:
+        case.patch.set(pointer, added)
+    elif present is not None:
+        for each in added:
+            case.patch.set(f"{pointer}/-", each)
 
 
-def _tolerations(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
-    if spec.tolerations is None:
-        if group.tolerations:
-            case.patch.set("/spec/tolerations", list(group.tolerations))
-        return
-    present = [_plain(each) for each in spec.tolerations]
-    for wanted in group.tolerations:
-        if _plain(wanted) not in present:
-            case.patch.set("/spec/tolerations/-", wanted)
-
-
-def _plain(toleration: dict[str, Any]) -> dict[str, Any]:
+def _plain(toleration: Raw) -> Raw:
     """A toleration without default values: an empty operator means `Equal`."""
     return {
         key: value

@@ -9,7 +9,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.plugins import PluginError
-from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestError, Wired, place
+from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestError, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
@@ -72,20 +72,29 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
         return
     found = place(pod)
     if found is None or found.index is None:
-        owner = "one that has no index" if found else "one that none of these controllers made"
-        message = f"names plugins for a pod of an Indexed Job, a JobSet or a LeaderWorkerSet, and this is {owner}"
+        this = "one that has no index" if found else "one that none of these controllers made"
+        message = f"names plugins for a pod of an Indexed Job, a JobSet or a LeaderWorkerSet, and this is {this}"
         case.report(POD_PLUGINS_OWNER, _PATH, message)
         return
+    key = found.kind, namespace, found.owner
+    owner, wirings = case.owner(key), _wirings(case)
     try:
-        wired = _wired(case, found, namespace)
-        if wired is None:
+        wired = wirings.find(owner, found) if owner is not None else None
+        if wired is not None:
+            for error in wired.errors:
+                case.report(POD_PLUGINS_FORM, _PATH, error)
+            if not case.errors:
+                _change(case.patch, "", pod, wirings.pod(wired, found, pod))
             return
-        for error in wired.errors:
-            case.report(POD_PLUGINS_FORM, _PATH, error)
-        if not case.errors:
-            _change(case.patch, "", pod, _wirings(case).pod(wired, found, pod))
     except (RequestError, PluginError) as error:
         case.report(POD_PLUGINS_FORM, _PATH, str(error))
+        return
+    what = f'{found.kind.kind} "{found.owner}"'
+    message = f"cannot be wired: there is no {what}, which has the number of pods"
+    if owner is not None:
+        case.missing_owners.append(key)  # it may have changed a moment ago
+        message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"
+    case.report(POD_PLUGINS_UNKNOWN, _PATH, message)
 
 
 def foreign_owner(case: Case, owner: Owner) -> None:
@@ -116,27 +125,6 @@ def _wirings(case: Case) -> NativeWirings:
     return case.wirings or NativeWirings(case.plugins, max_pods=case.settings.max_pods_per_job)
 
 
-def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
-    """The unit of a pod; a missing owner is reported.
-
-    Raises:
-        RequestError: An annotation of the owner is invalid.
-    """
-    key = found.kind, namespace, found.owner
-    owner = case.owner(key)
-    wired = _wirings(case).find(owner, found) if owner is not None else None
-    if wired is not None:
-        return wired
-    what = f'{found.kind.kind} "{found.owner}"'
-    if owner is None:
-        message = f"cannot be wired: there is no {what}, which has the number of pods"
-    else:
-        case.missing_owners.append(key)  # it may have changed a moment ago
-        message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"
-    case.report(POD_PLUGINS_UNKNOWN, _PATH, message)
-    return None
-
-
 def _described(found: NativePlace) -> str:
     if found.group:
         return f"{found.group}-{found.job}-{found.index}"
@@ -152,33 +140,22 @@ def _is_volcanos(pod: Raw) -> bool:
     )
 
 
-def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
+def _change(patch: Patch, pointer: str, before: Any, after: Any) -> None:
     """Set new and changed values, at any depth; plugins remove nothing."""
-    for key, value in after.items():
-        here = f"{pointer}/{escape(key)}"
-        old = before.get(key)
-        if old is value:
-            continue
-        if isinstance(old, dict) and isinstance(value, dict):
-            _change(patch, here, old, value)
-        elif _are_alike(old, value):
-            for position, (each, other) in enumerate(zip(old or (), value, strict=True)):
-                if each is not other:
-                    _change(patch, f"{here}/{position}", each, other)
-        elif old != value:
-            patch.set(here, value)
+    if before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in after.items():
+            _change(patch, f"{pointer}/{escape(key)}", before.get(key), value)
+    elif (names := _names(after)) is not None and names == _names(before):
+        for position, (old, new) in enumerate(zip(before, after, strict=True)):
+            _change(patch, f"{pointer}/{position}", old, new)
+    elif before != after:
+        patch.set(pointer, after)
 
 
-def _are_alike(old: Any, new: Any) -> bool:
-    """True if two lists have the same objects, whose fields may differ."""
-    return (
-        isinstance(old, list)
-        and isinstance(new, list)
-        and len(old) == len(new)
-        and all(
-            isinstance(each, dict)
-            and isinstance(other, dict)
-            and each.get("name") == other.get("name")
-            for each, other in zip(old, new, strict=True)
-        )
-    )
+def _names(found: Any) -> list[Any] | None:
+    """Names of the objects of a list; None if the value is not a list of objects."""
+    if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+        return [each.get("name") for each in found]
+    return None

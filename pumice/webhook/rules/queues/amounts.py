@@ -4,7 +4,7 @@ For every resource guarantee ≤ deserved ≤ capability. Resources that `capabi
 `root` is the whole cluster, so users may not change its quantities.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.api.queues import Queue
@@ -75,7 +75,16 @@ Amounts = Mapping[str, str | int]
 def guaranteed(queue: Queue) -> Amounts:
     """`spec.guarantee.resource`, empty when left out."""
     guarantee = queue.spec.guarantee
-    return (guarantee.resource if guarantee is not None else None) or {}
+    return (guarantee.resource if guarantee is not None else None) or _NONE
+
+
+_NONE: Amounts = {}
+AMOUNTS: Mapping[str, Callable[[Queue], Amounts]] = {
+    "spec.capability": lambda queue: queue.spec.capability or _NONE,
+    "spec.deserved": lambda queue: queue.spec.deserved or _NONE,
+    "spec.guarantee.resource": guaranteed,
+}
+"""Quantities of a queue by path, the largest first; empty when left out."""
 
 
 def milli(value: str | int | None) -> int | None:
@@ -97,57 +106,18 @@ def readable(found: Amounts | None) -> dict[str, int]:
 
 def amounts(case: Case, queue: Queue) -> None:
     """Check capability, deserved and guarantee, each by itself."""
-    for path, found in _by_path(queue).items():
-        _each(case, path, found)
+    for path, of in AMOUNTS.items():
+        for name, value in sorted(of(queue).items()):
+            where = f"{path}.{name}"
+            if hint := misspelt(name, case.suggestions):
+                case.report(Q_RESOURCE, where, f'resource "{name}" is not known{hint}')
+            amount = read(case, where, value, Q_NEG)
+            if amount is not None and amount % MILLI and is_integer(name):
+                case.report(Q_INT, where, f"must be an integer, found {value}")
     for name, amount in sorted(readable(queue.spec.capability).items()):
         if amount == 0:
             message = "0 means none; Volcano treats 0 cpu or memory as unlimited, so leave it out if that is meant"
             case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
-
-
-def _by_path(queue: Queue) -> dict[str, Amounts]:
-    spec = queue.spec
-    return {
-        "spec.capability": spec.capability or {},
-        "spec.deserved": spec.deserved or {},
-        "spec.guarantee.resource": guaranteed(queue),
-    }
-
-
-def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
-    """Find quantities that violate guarantee ≤ deserved ≤ capability."""
-    capability = readable(queue.spec.capability)
-    deserved = readable(queue.spec.deserved)
-    for name, amount in sorted(readable(guaranteed(queue)).items()):
-        path = f"spec.guarantee.resource.{name}"
-        if name not in (queue.spec.deserved or {}):
-            message = f"must be >= guarantee ({format_milli(amount)}), found none"
-            path = f"spec.deserved.{name}"
-            yield Excess(("deserved", name), amount, Q_GUAR_NO_DESERVED, path, message)
-        elif name in deserved:
-            limit = deserved[name]
-            message = (
-                "deserved must be >= guarantee, found "
-                f"deserved {format_milli(limit)} and guarantee {format_milli(amount)}"
-            )
-            if amount > limit:
-                limiting = ("deserved", name)
-                yield Excess(limiting, amount - limit, Q_GUAR_GT_DESERVED, path, message)
-    for name, amount in sorted(deserved.items()):
-        if (limit := capability.get(name, amount)) < amount:
-            path = f"spec.deserved.{name}"
-            message = f"must be <= capability ({format_milli(limit)}), found {format_milli(amount)}"
-            yield Excess(("capability", name), amount - limit, Q_DES_GT_CAP, path, message)
-
-
-def _each(case: Case, path: str, found: Amounts) -> None:
-    for name, value in sorted(found.items()):
-        where = f"{path}.{name}"
-        if hint := misspelt(name, case.suggestions):
-            case.report(Q_RESOURCE, where, f'resource "{name}" is not known{hint}')
-        amount = read(case, where, value, Q_NEG)
-        if amount is not None and amount % MILLI and is_integer(name):
-            case.report(Q_INT, where, f"must be an integer, found {value}")
 
 
 def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
@@ -163,6 +133,28 @@ def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
     return amount
 
 
+def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
+    """Find quantities that violate guarantee ≤ deserved ≤ capability."""
+    capability, deserved = readable(queue.spec.capability), readable(queue.spec.deserved)
+    for name, amount in sorted(readable(guaranteed(queue)).items()):
+        if name not in (queue.spec.deserved or _NONE):
+            message = f"must be >= guarantee ({format_milli(amount)}), found none"
+            path = f"spec.deserved.{name}"
+            yield Excess(("deserved", name), amount, Q_GUAR_NO_DESERVED, path, message)
+        elif (limit := deserved.get(name, amount)) < amount:
+            path = f"spec.guarantee.resource.{name}"
+            message = (
+                "deserved must be >= guarantee, found "
+                f"deserved {format_milli(limit)} and guarantee {format_milli(amount)}"
+            )
+            yield Excess(("deserved", name), amount - limit, Q_GUAR_GT_DESERVED, path, message)
+    for name, amount in sorted(deserved.items()):
+        if (limit := capability.get(name, amount)) < amount:
+            path = f"spec.deserved.{name}"
+            message = f"must be <= capability ({format_milli(limit)}), found {format_milli(amount)}"
+            yield Excess(("capability", name), amount - limit, Q_DES_GT_CAP, path, message)
+
+
 Q_ROOT_FROZEN = Rule(
     "Q-ROOT-FROZEN",
     "capability, deserved and guarantee of the queue root do not change",
@@ -174,17 +166,13 @@ Q_ROOT_FROZEN = Rule(
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
     """Check that an update of root does not change its shares; another spelling is not a change."""
-    stored = _by_path(old)
-    for path, new in _by_path(queue).items():
-        before = stored[path]
-        if _exact(new) != _exact(before):
+    for path, of in AMOUNTS.items():
+        before, new = of(old), of(queue)
+        if (readable(before), _invalid(before)) != (readable(new), _invalid(new)):
             found = f"{shown(before or None)} → {shown(new or None)}"
             message = f"root queue's resource attributes must not change, found {found}"
             case.report(Q_ROOT_FROZEN, path, message)
 
 
-def _exact(amounts: Amounts) -> dict[str, object]:
-    """Quantities in milli-units; invalid ones are kept as they are."""
-    return {
-        name: value if (exact := milli(value)) is None else exact for name, value in amounts.items()
-    }
+def _invalid(amounts: Amounts) -> dict[str, object]:
+    return {name: value for name, value in amounts.items() if milli(value) is None}

@@ -5,7 +5,7 @@ compared with the nearest one above it. All quantities are exact milli-units. `r
 and resources that Volcano does not compare, have their own rules.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pumice.api import keys
 from pumice.api.quantities import format_milli
@@ -13,7 +13,7 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import readable
 from pumice.webhook.rules.queues.excess import Excess, listed
-from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.queues.tree import Tree
 from pumice.webhook.rules.rule import Rule, stricter
 
 Q_ROOT_LIMIT = stricter(
@@ -75,8 +75,7 @@ Q_CAP_BELOW_ZERO = stricter(
     compares=True,
 )
 
-Limits = Mapping[str, int]
-Named = tuple[int, str]
+_Named = tuple[int, str]
 """A capability and the queue that has it."""
 
 
@@ -86,28 +85,22 @@ def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
     if old is not None and (spec.capability, spec.parent) == (old.spec.capability, old.spec.parent):
         return
     tree = Tree(case.view, queue)
-    own = readable(queue.spec.capability)
-    above = [
-        (each.metadata.name, readable(each.spec.capability))
-        for each in tree.above()
-        if each.spec.capability
-    ]
-    limited = own.keys() | {name for _, limits in above for name in limits}
-    if not limited:
-        return
-    below = _below(tree, limited)
+    own = readable(spec.capability)
+    above = [(readable(each.spec.capability), each.metadata.name) for each in tree.climb()[0]]
+    limited = own.keys() | {name for limits, _ in above for name in limits}
+    below = _below(tree, frozenset(limited)) if limited else {}
     for name in sorted(limited):
-        yield from _over_those_above(name, own.get(name, 0), above, below.get(name, ()))
+        limits = [(found[name], whose) for found, whose in above if name in found]
+        yield from _over_those_above(name, own.get(name, 0), limits, below.get(name, ()))
     for name, amount in sorted(own.items()):
-        if name in below:
-            yield from _under_those_below(tree.name, name, amount, below[name])
+        yield from _under_those_below(tree.name, name, amount, below.get(name, ()))
 
 
-def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
+def _below(tree: Tree, limited: frozenset[str]) -> dict[str, list[_Named]]:
     """Capabilities of queues below, largest first: those with none in between."""
-    found: dict[str, list[Named]] = {}
+    found: dict[str, list[_Named]] = {}
     seen = {tree.name}
-    waiting = [(child, frozenset(limited)) for child in tree.children(tree.name)]
+    waiting = [(child, limited) for child in tree.children(tree.name)]
     while waiting:
         queue, free = waiting.pop()
         name = queue.metadata.name
@@ -126,9 +119,12 @@ def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
 
 
 def _over_those_above(
-    name: str, own: int, above: Sequence[tuple[str, Limits]], below: Sequence[Named]
+    name: str, own: int, above: Iterable[_Named], below: Sequence[_Named]
 ) -> Iterator[Excess]:
-    """Compare a resource of a queue, or of the queues below it if it has no limit, with the queues above."""
+    """Compare a resource of a queue, or of the queues below it if it has no limit, with the queues above.
+
+    A limit of 0 applies beside the nearest larger one, because Volcano ignores it.
+    """
     if own > 0:
         amount, path, usual = own, f"spec.capability.{name}", Q_CAP_GT_ANCESTOR
         found = f"{name} {format_milli(own)}"
@@ -137,33 +133,30 @@ def _over_those_above(
         found = f'{name} {format_milli(amount)} of queue "{largest}" below it'
     else:
         return
-    told_of_zero = False
-    for queue, limits in above:
-        limit = limits.get(name)
-        if limit is None or (limit <= 0 and told_of_zero):
-            continue
-        if amount > limit:
+    has_zero = False
+    for limit, queue in above:
+        if amount > limit and (limit > 0 or not has_zero):
             rule = ruled(usual if limit > 0 else Q_CAP_BELOW_ZERO, name, queue)
             message = f'{found} exceeds its ancestor\'s capability, {format_milli(limit)} in queue "{queue}"'
             yield Excess(("above", queue, name), amount - limit, rule, path, message)
         if limit > 0:
             return
-        told_of_zero = True
+        has_zero = True
 
 
-def _under_those_below(queue: str, name: str, own: int, below: Sequence[Named]) -> Iterator[Excess]:
+def _under_those_below(
+    queue: str, name: str, own: int, below: Sequence[_Named]
+) -> Iterator[Excess]:
     larger = [each for each in below if each[0] > own]
     if not larger:
         return
-    largest = larger[0][0]
-    if len(larger) == 1:
-        whose = f'queue "{larger[0][1]}"'
-    else:
-        names = listed(f'"{each}" ({format_milli(amount)})' for amount, each in larger)
-        whose = f"queues {names}"
+    largest, whose = larger[0]
+    names = f'queue "{whose}"'
+    if len(larger) > 1:
+        names = "queues " + listed(f'"{each}" ({format_milli(amount)})' for amount, each in larger)
     rule = ruled(Q_CAP_LT_DESC if own > 0 else Q_CAP_BELOW_ZERO, name, queue)
     message = (
         f"{name} {format_milli(own)} is smaller than its descendants' max capability, "
-        f"{format_milli(largest)} in {whose}"
+        f"{format_milli(largest)} in {names}"
     )
     yield Excess(("below", name), largest - own, rule, f"spec.capability.{name}", message)

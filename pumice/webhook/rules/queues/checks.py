@@ -1,6 +1,5 @@
 """Checks of Queues."""
 
-from collections.abc import Iterator
 from functools import partial
 
 from pumice.api import keys
@@ -45,22 +44,16 @@ def validate(case: Case, queue: Queue, old: Queue | None) -> None:
     """Check a Queue in any state."""
     if old is None:
         run(case, CHECKS, queue)
-        run(case, _limits(None), queue)
+    elif queue.metadata.deletion_timestamp or _judged(queue) == _judged(old):
         return
-    if queue.metadata.deletion_timestamp or _judged(queue) == _judged(old):
-        return
-    if queue.metadata.name == keys.ROOT_QUEUE and case.settings.enable_root_queue_protection:
-        run(case, ((amounts.Q_ROOT_FROZEN, partial(amounts.root_frozen, old=old)),), queue)
-    is_frozen = bool(case.errors)
-    judge_update(case, CHECKS, queue, old)
-    if not is_frozen and _limited(queue) != _limited(old):
-        run(case, _limits(old), queue)
-
-
-def _limits(old: Queue | None) -> Iterator[Check[Queue]]:
-    """The limits as checks, for an update of a stored queue or for a new one."""
-    for rule, find in LIMITS:
-        yield rule, partial(judge, find=find, old=old)
+    else:
+        if queue.metadata.name == keys.ROOT_QUEUE and case.settings.enable_root_queue_protection:
+            run(case, ((amounts.Q_ROOT_FROZEN, partial(amounts.root_frozen, old=old)),), queue)
+        is_frozen = bool(case.errors)
+        judge_update(case, CHECKS, queue, old)
+        if is_frozen or queue.spec == old.spec:
+            return
+    run(case, ((rule, partial(judge, find=find, old=old)) for rule, find in LIMITS), queue)
 
 
 def _judged(queue: Queue) -> tuple[object, ...]:
@@ -73,9 +66,3 @@ def _judged(queue: Queue) -> tuple[object, ...]:
         annotation(keys.HIERARCHY_WEIGHTS),
         annotation(keys.NODE_GROUP_LIMITS),
     )
-
-
-def _limited(queue: Queue) -> tuple[object, ...]:
-    """All fields on which limits depend."""
-    spec = queue.spec
-    return spec.parent, spec.capability, spec.deserved, spec.guarantee

@@ -8,8 +8,7 @@ from pumice.api import keys
 from pumice.api.queues import STATES, Queue, QueueStatus
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
-from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.queues.tree import allocated_pods
+from pumice.webhook.rules.queues.tree import Tree, allocated_pods
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 Q_STATE = Rule(
@@ -39,19 +38,14 @@ def state(case: Case, queue: Queue) -> None:
         message = f'queue state must be in ({", ".join(known)}), found "{found}"{hint}'
         case.report(Q_STATE, "status.state", message)
     elif found in _CLOSED:
-        _closing(case, queue)
-
-
-def _closing(case: Case, queue: Queue) -> None:
-    children = Tree(case.view, queue).children(queue.metadata.name)
-    open_ = sorted(each.metadata.name for each in children if each.status.state not in _CLOSED)
-    if open_:
-        below = counted(len(open_), "open queue")
-        message = (
-            f"{below} below it will be closed too and accept no new PodGroups until it opens again; "
-            f"running PodGroups continue: {listed(open_)}"
-        )
-        case.report(Q_CLOSE_CHILDREN, "status.state", message)
+        below = Tree(case.view, queue).children(queue.metadata.name)
+        open_ = sorted(each.metadata.name for each in below if each.status.state not in _CLOSED)
+        if open_:
+            message = (
+                f"{counted(len(open_), 'open queue')} below it will be closed too and accept no new PodGroups until it "
+                f"opens again; running PodGroups continue: {listed(open_)}"
+            )
+            case.report(Q_CLOSE_CHILDREN, "status.state", message)
 
 
 Q_DEL_DEFAULT = Rule(
@@ -132,21 +126,15 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
         )
         case.report(Q_DEL_CHILDREN, "", message)
     if pods := allocated_pods(queue):
-        refused = case.settings.enable_queue_allocated_pods_check
         held = f"{counted(pods, 'pod')} with resources"
-        if refused:
+        if case.settings.enable_queue_allocated_pods_check:
             message = f'queue "{name}" cannot be deleted because it has allocated Pods: {held}'
             case.report(Q_DEL_PODS, "", message)
         else:
             case.report(Q_DEL_RUNNING, "", f'queue "{name}" still has {held}')
-    _groups(case, name, queue)
-
-
-def _groups(case: Case, name: str, queue: Queue) -> None:
-    status = queue.status
+    status, here = queue.status, case.view.pod_groups_in(name)
     counters = (status.pending, status.running, status.inqueue, status.unknown)
     by_status = sum(max(0, counter) for counter in counters)
-    here = case.view.pod_groups_in(name)
     if groups := max(here, by_status):
         source = " by its status" if by_status > here else ""
         message = (

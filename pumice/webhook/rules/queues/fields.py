@@ -29,20 +29,19 @@ Q_DEQUEUE = Rule(
 )
 
 
-_LARGEST_WEIGHT = 65535
-_LARGEST_PRIORITY = 2**31 - 1
 _STRATEGIES = ("fifo", "traverse")
 
 
 def fields(case: Case, queue: Queue) -> None:
     """Check the simple fields."""
     spec = queue.spec
-    if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
-        message = f"must be between 1 and {_LARGEST_WEIGHT}, inclusive, found {spec.weight}"
-        case.report(Q_WEIGHT, "spec.weight", message)
-    if not 0 <= spec.priority <= _LARGEST_PRIORITY:
-        message = f"must be between 0 and {_LARGEST_PRIORITY}, inclusive, found {spec.priority}"
-        case.report(Q_PRIORITY, "spec.priority", message)
+    for rule, field, found, least, most in (
+        (Q_WEIGHT, "weight", spec.weight, 1, 65535),
+        (Q_PRIORITY, "priority", spec.priority, 0, 2**31 - 1),
+    ):
+        if found is not None and not least <= found <= most:
+            message = f"must be between {least} and {most}, inclusive, found {found}"
+            case.report(rule, f"spec.{field}", message)
     strategy = spec.dequeue_strategy
     if strategy and strategy not in _STRATEGIES:
         hint = case.did_you_mean(strategy, _STRATEGIES)

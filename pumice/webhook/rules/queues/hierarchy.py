@@ -59,11 +59,6 @@ _WEIGHTS = f"metadata.annotations[{keys.HIERARCHY_WEIGHTS}]"
 _ABOVE = f"weights in {keys.HIERARCHY_WEIGHTS} must be larger than 0"
 
 
-def rooted(path: str) -> bool:
-    """True if a path begins at the root."""
-    return path.split("/", 1)[0] == keys.ROOT_QUEUE
-
-
 def hierarchy(case: Case, queue: Queue) -> None:
     """Check the annotations of a queue that has one of the two."""
     path = queue.metadata.annotation(keys.HIERARCHY)
@@ -79,21 +74,16 @@ def hierarchy(case: Case, queue: Queue) -> None:
         case.report(Q_HIER_LEN, _WEIGHTS, message)
     if weights or len(steps) == 1:  # a single step without a weight has an invalid weight
         for weight in shares:
-            _weight(case, weight)
+            number = _number(weight)
+            if number is None:
+                case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'"{weight}" is invalid number; {_ABOVE}')
+            elif number <= 0:
+                case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'{_ABOVE}, found "{weight}"')
+            elif not math.isfinite(number):
+                message = f'must be finite numbers, found "{weight}"'
+                case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, message)
     if path:
         _place(case, queue, path)
-
-
-def _weight(case: Case, weight: str) -> None:
-    number = _number(weight)
-    if number is None:
-        message = f'"{weight}" is invalid number; {_ABOVE}'
-        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, message)
-    elif number <= 0:
-        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'{_ABOVE}, found "{weight}"')
-    elif not math.isfinite(number):
-        message = f'must be finite numbers, found "{weight}"'
-        case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, message)
 
 
 def _number(text: str) -> float | None:
@@ -111,21 +101,18 @@ def _number(text: str) -> float | None:
 
 def _place(case: Case, queue: Queue, path: str) -> None:
     """Check the position of a queue's path among those of other queues."""
-    name, inside = queue.metadata.name, f"{path}/"
-    found: list[tuple[str, str]] = []
-    for other in case.view.queues():
-        theirs = other.metadata.annotation(keys.HIERARCHY)
-        if not theirs or other.metadata.name == name:
-            continue
-        if theirs.startswith(inside) or path.startswith(f"{theirs}/"):
-            found.append((other.metadata.name, theirs))
-    for other_name, theirs in sorted(found):
-        if theirs.startswith(inside):
+    others = sorted(
+        (other.metadata.name, theirs)
+        for other in case.view.queues()
+        if (theirs := other.metadata.annotation(keys.HIERARCHY))
+        and other.metadata.name != queue.metadata.name
+    )
+    for name, theirs in others:
+        if theirs.startswith(f"{path}/"):
             message = (
                 "another queue is not allowed to be in the sub path of this one: "
-                f'"{other_name}" ({theirs}) is below "{path}"'
+                f'"{name}" ({theirs}) is below "{path}"'
             )
             case.report(Q_HIER_SUBPATH, _PATH, message)
-        else:
-            message = f'"{path}" is below queue "{other_name}" ({theirs})'
-            case.report(Q_HIER_BELOW, _PATH, message)
+        elif path.startswith(f"{theirs}/"):
+            case.report(Q_HIER_BELOW, _PATH, f'"{path}" is below queue "{name}" ({theirs})')

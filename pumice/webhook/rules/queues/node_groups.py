@@ -4,7 +4,7 @@ A group is a value of the node label `volcano.sh/nodegroup-name`. The existence 
 the cluster at any time. The limits are an annotation, a JSON object with one entry for each group.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from pumice.api import keys
 from pumice.api.json_words import kind_of
 from pumice.api.names import label_value_problem
-from pumice.api.queues import NodeGroupTerms, Queue
+from pumice.api.queues import NodeGroupTerms, Queue, QueueAffinity
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Q_RESOURCE
 from pumice.webhook.rules.resource_names import amount_problem, misspelt
@@ -59,34 +59,12 @@ def group_name_problem(name: str) -> str | None:
 
 def node_groups(case: Case, queue: Queue) -> None:
     """Check the lists of `spec.affinity`, each by itself and against each other."""
-    affinity = queue.spec.affinity
-    if affinity is None:
+    if queue.spec.affinity is None:
         return
-    wanted = affinity.node_group_affinity or _NO_TERMS
-    unwanted = affinity.node_group_anti_affinity or _NO_TERMS
+    wanted, unwanted = _terms(queue)
     for path, terms in ((_WANTED, wanted), (_UNWANTED, unwanted)):
         _names(case, f"{path}.{_REQUIRED}", terms.required)
         _names(case, f"{path}.{_PREFERRED}", terms.preferred)
-    if unwanted is not _NO_TERMS:
-        _contradictions(case, wanted, unwanted)
-
-
-_NO_TERMS = NodeGroupTerms()
-
-
-def _names(case: Case, path: str, groups: Sequence[str]) -> None:
-    first: dict[str, int] = {}
-    for index, group in enumerate(groups):
-        if problem := group_name_problem(group):
-            case.report(Q_GROUP_NAME, f"{path}[{index}]", problem)
-        elif group in first:
-            message = f'"{group}" is at position [{first[group]}] of the list already'
-            case.report(Q_GROUP_DUP, f"{path}[{index}]", message)
-        else:
-            first[group] = index
-
-
-def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms) -> None:
     required, preferred = set(wanted.required), set(wanted.preferred)
     forbidden = set(unwanted.required)
     never = f"is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it"
@@ -106,6 +84,27 @@ def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms
         elif group in preferred:
             message = f'"{group}" is in nodeGroupAffinity.{_PREFERRED} too; it is used last'
             case.report(Q_GROUP_PREFERENCE, path, message)
+
+
+def _terms(queue: Queue) -> tuple[NodeGroupTerms, NodeGroupTerms]:
+    """Affinity and anti-affinity of a queue to node groups."""
+    affinity = queue.spec.affinity or QueueAffinity()
+    return (
+        affinity.node_group_affinity or NodeGroupTerms(),
+        affinity.node_group_anti_affinity or NodeGroupTerms(),
+    )
+
+
+def _names(case: Case, path: str, groups: Sequence[str]) -> None:
+    first: dict[str, int] = {}
+    for index, group in enumerate(groups):
+        if problem := group_name_problem(group):
+            case.report(Q_GROUP_NAME, f"{path}[{index}]", problem)
+        elif group in first:
+            message = f'"{group}" is at position [{first[group]}] of the list already'
+            case.report(Q_GROUP_DUP, f"{path}[{index}]", message)
+        else:
+            first[group] = index
 
 
 Q_GROUP_LIMITS = stricter(
@@ -133,9 +132,8 @@ def node_group_limits(case: Case, queue: Queue) -> None:
     try:
         limits = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        case.report(
-            Q_GROUP_LIMITS, _PATH, f"must be JSON such as {_FORM}, and cannot be read: {error}"
-        )
+        message = f"must be JSON such as {_FORM}, and cannot be read: {error}"
+        case.report(Q_GROUP_LIMITS, _PATH, message)
         return
     if not isinstance(limits, dict):
         message = f"must be a JSON object such as {_FORM}, found {kind_of(limits)}"
@@ -150,7 +148,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
         case.report(Q_GROUP_LIMITS, _PATH, f"invalid name of a group: {problem}")
     elif why := _unused(queue, group):
         case.report(Q_GROUP_LIMITS_UNUSED, _PATH, f'group "{group}" is limited, but {why}')
-    if not isinstance(amounts, Mapping):
+    if not isinstance(amounts, dict):
         message = f'limits of group "{group}" must be an object such as {{"cpu": "3"}}, found {kind_of(amounts)}'
         case.report(Q_GROUP_LIMITS, _PATH, message)
         return
@@ -164,12 +162,8 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
 
 
 def _unused(queue: Queue, group: str) -> str:
-    """Why a queue never uses a group, by its own affinity; empty if it may use it."""
-    affinity = queue.spec.affinity
-    if affinity is None:  # then that of a queue above may count
-        return ""
-    wanted = affinity.node_group_affinity or NodeGroupTerms()
-    unwanted = affinity.node_group_anti_affinity or NodeGroupTerms()
+    """Why a queue never uses a group, by its own affinity; empty if it may use it, or if that of a queue above counts."""
+    wanted, unwanted = _terms(queue)
     if group in unwanted.required:
         return "it is in required anti-affinity, so it is never used"
     usable = (*wanted.required, *wanted.preferred, *unwanted.preferred)

@@ -5,17 +5,17 @@ limits only resources that it names. All quantities are exact milli-units.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.quantities import format_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.amounts import Amounts, guaranteed, milli, readable
+from pumice.webhook.rules.queues.amounts import AMOUNTS, Amounts, milli, readable
 from pumice.webhook.rules.queues.capability import ruled
 from pumice.webhook.rules.queues.excess import Excess, listed
-from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.queues.tree import Tree
 from pumice.webhook.rules.rule import Rule
 
 Q_SIB_GUAR = Rule(
@@ -48,126 +48,89 @@ Q_CHILD_DES = Rule(
 )
 
 
-def _deserved(queue: Queue) -> Amounts:
-    return queue.spec.deserved or _NONE
-
-
-def _capability(queue: Queue) -> Amounts:
-    return queue.spec.capability or _NONE
-
-
-_NONE: Amounts = {}
-
-
 class _Share(NamedTuple):
     """One kind of quantity that is summed.
 
     Attributes:
         noun: Its name in messages.
-        path: Its path.
         of: Returns a queue's quantities.
         siblings: The rule about it and its siblings'.
         children: The rule about it and those below.
-        of_root: Limits in root, the nearest first, with their paths.
+        paths: Paths of limits in root, the nearest first; in other queues only the first one counts.
     """
 
     noun: str
-    path: str
     of: Callable[[Queue], Amounts]
     siblings: Rule
     children: Rule
-    of_root: tuple[tuple[str, Callable[[Queue], Amounts]], ...]
+    paths: tuple[str, ...]
 
-    def over(self, total: int) -> str:
-        """First part of the message about a sum that is too large; the caller appends the limit."""
-        return (
-            f"sum of children's {self.noun}, {format_milli(total)}, "
-            f"exceeds parent's {self.noun} limit"
-        )
+    def limits(self, queue: Queue, names: Iterable[str]) -> dict[str, tuple[int, str]]:
+        """The shares of resources for all queues below a queue, and their paths."""
+        if queue.metadata.name != keys.ROOT_QUEUE:
+            found = self.of(queue)
+            return {name: (milli(found.get(name)) or 0, self.paths[0]) for name in sorted(names)}
+        return {
+            name: (limit, path)
+            for name in sorted(names)
+            for path in reversed(self.paths)
+            if (limit := milli(AMOUNTS[path](queue).get(name))) is not None
+        }
 
 
-_GUARANTEE_PATH, _DESERVED_PATH = "spec.guarantee.resource", "spec.deserved"
-_OF_ROOT = (
-    (_GUARANTEE_PATH, guaranteed),
-    (_DESERVED_PATH, _deserved),
-    ("spec.capability", _capability),
-)
+_PATHS = ("spec.guarantee.resource", "spec.deserved", "spec.capability")
 _SHARES = (
-    _Share("guarantee", _GUARANTEE_PATH, guaranteed, Q_SIB_GUAR, Q_CHILD_GUAR, _OF_ROOT),
-    _Share("deserved", _DESERVED_PATH, _deserved, Q_SIB_DES, Q_CHILD_DES, _OF_ROOT[1:]),
+    _Share("guarantee", AMOUNTS[_PATHS[0]], Q_SIB_GUAR, Q_CHILD_GUAR, _PATHS),
+    _Share("deserved", AMOUNTS[_PATHS[1]], Q_SIB_DES, Q_CHILD_DES, _PATHS[1:]),
 )
 
 
-def sums(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
+def sums(case: Case, queue: Queue, _: Queue | None) -> Iterator[Excess]:
     """Find sums above the share of the queue above, if this queue is involved."""
     tree = Tree(case.view, queue)
-    parent = tree.parent
-    stays = old is not None and (old.spec.parent or keys.ROOT_QUEUE) == (
-        queue.spec.parent or keys.ROOT_QUEUE
-    )
-    if parent is not None:
+    if (parent := tree.parent) is not None:
         for share in _SHARES:
-            yield from _among_siblings(tree, share, parent, old if stays else None)
-    children = tree.children(tree.name)
-    if children:
+            own = {name: each for name, each in readable(share.of(queue)).items() if each > 0}
+            if limits := share.limits(parent, own):
+                siblings = [
+                    each for each in tree.children(parent.metadata.name) if each is not queue
+                ]
+                yield from _sums(share, parent, limits, siblings, own)
+    if children := tree.children(tree.name):
         for share in _SHARES:
-            yield from _among_children(tree, share, children, old)
+            names = {name for each in children for name in share.of(each)}
+            yield from _sums(share, queue, share.limits(queue, names), children, {})
 
 
-def _among_siblings(
-    tree: Tree, share: _Share, parent: Queue, old: Queue | None
+def _sums(
+    share: _Share,
+    above: Queue,
+    limits: Mapping[str, tuple[int, str]],
+    others: Sequence[Queue],
+    own: Mapping[str, int],
 ) -> Iterator[Excess]:
-    before = readable(share.of(old)) if old is not None else {}
-    own = {
-        name: amount
-        for name, amount in readable(share.of(tree.queue)).items()
-        if amount > max(0, before.get(name, 0))
-    }
-    limits = {name: found[0] for name in own if (found := _limit(share, parent, name)) is not None}
-    if not limits:
-        return
-    above = parent.metadata.name
-    siblings = [each for each in tree.children(above) if each is not tree.queue]
-    theirs = [amounts for each in siblings if (amounts := share.of(each))]
-    for name, limit in sorted(limits.items()):
-        total = own[name] + _total(theirs, name)
+    """Find sums of other queues and of what the checked queue has itself; if it has none, they are below it."""
+    theirs = [amounts for each in others if (amounts := share.of(each))]
+    for name, (limit, path) in limits.items():
+        mine = own.get(name, 0)
+        total = mine + _total(theirs, name)
         if total <= limit:
             continue
-        message = f'{share.over(total)}, {format_milli(limit)} in queue "{above}"'
-        if total != own[name]:
-            message += f": {format_milli(own[name])} here, beside {_parts(share, siblings, name)}"
-        limiting = ("siblings", share.noun, above, name)
-        rule = ruled(share.siblings, name, above)
-        yield Excess(limiting, total - limit, rule, f"{share.path}.{name}", message)
-
-
-def _among_children(
-    tree: Tree, share: _Share, children: list[Queue], old: Queue | None
-) -> Iterator[Excess]:
-    theirs = [amounts for each in children if (amounts := share.of(each))]
-    for name in sorted({name for amounts in theirs for name in amounts}):
-        found = _limit(share, tree.queue, name)
-        before = _limit(share, old, name) if old is not None else None
-        if found is None or (before is not None and found[0] >= before[0]):
-            continue
-        limit, path = found
-        total = _total(theirs, name)
-        if total <= limit:
-            continue
-        message = f"{share.over(total)}, which is {format_milli(limit)} here: {_parts(share, children, name)}"
-        rule = ruled(share.children, name, tree.name)
-        yield Excess(("children", share.noun, name), total - limit, rule, f"{path}.{name}", message)
-
-
-def _limit(share: _Share, queue: Queue, name: str) -> tuple[int, str] | None:
-    """The share of a resource for all queues below a queue, and its path."""
-    if queue.metadata.name != keys.ROOT_QUEUE:
-        return milli(share.of(queue).get(name)) or 0, share.path
-    for path, of in share.of_root:
-        limit = milli(of(queue).get(name))
-        if limit is not None:
-            return limit, path
-    return None
+        parts = _parts(share, others, name)
+        message = (
+            f"sum of children's {share.noun}, {format_milli(total)}, "
+            f"exceeds parent's {share.noun} limit, "
+        )
+        if not own:
+            message += f"which is {format_milli(limit)} here: {parts}"
+        else:
+            path = share.paths[0]
+            message += f'{format_milli(limit)} in queue "{above.metadata.name}"'
+            if total != mine:
+                message += f": {format_milli(mine)} here, beside {parts}"
+        rule = ruled(share.siblings if own else share.children, name, above.metadata.name)
+        limiting = (share.noun, above.metadata.name, name)
+        yield Excess(limiting, total - limit, rule, f"{path}.{name}", message)
 
 
 def _total(found: Iterable[Amounts], name: str) -> int:

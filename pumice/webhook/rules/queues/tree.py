@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from pumice.api import keys
-from pumice.api.quantities import MILLI, parse_milli
+from pumice.api.kinds import QUEUE
+from pumice.api.quantities import MILLI
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.amounts import milli
 from pumice.webhook.rules.queues.excess import Excess, chained, counted
-from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.rule import Rule, stricter, warned
+from pumice.webhook.view import AdmissionView
 
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
@@ -78,12 +80,91 @@ Q_PARENT_CLOSED = warned(
 _PATH = "spec.parent"
 
 
+class Tree:
+    """The tree of queues after the change: the queues of a view, in which the checked queue replaces the stored one.
+
+    So a move is checked at its target, with all queues below; nothing is counted twice, and an outdated copy in the
+    view has no effect. Searches visit a queue once, so existing cycles end them.
+
+    Attributes:
+        queue: The checked queue.
+        name: Its name; empty if the API server will generate it.
+    """
+
+    __slots__ = ("_view", "name", "queue")
+
+    def __init__(self, view: AdmissionView, queue: Queue) -> None:
+        self.queue = queue
+        self.name = queue.metadata.name
+        self._view = view
+
+    @property
+    def parent(self) -> Queue | None:
+        """The queue above it; None above root, and if the parent is unknown or the queue itself."""
+        above = _parent(self.queue)
+        return None if above in ("", self.name) else self._view.queue(above)
+
+    def climb(self) -> tuple[list[Queue], str]:
+        """Queues above it, nearest first and root last, and the name at which the path ends.
+
+        That name is root, or empty above root, or an unknown queue, or a queue that the path has visited.
+        """
+        found: list[Queue] = []
+        seen = {self.name, ""}
+        name = _parent(self.queue)
+        while name not in seen:
+            seen.add(name)
+            queue = self._view.queue(name)
+            if queue is None:
+                break
+            found.append(queue)
+            name = _parent(queue)
+        return found, name
+
+    def way(self) -> list[str] | None:
+        """Names of the queues between it and root, nearest first; None if there is no path to root."""
+        above, end = self.climb()
+        names = [each.metadata.name for each in above if each.metadata.name != keys.ROOT_QUEUE]
+        return names if end in ("", keys.ROOT_QUEUE) else None
+
+    def is_in_circle(self) -> bool:
+        """True if the path to root has a cycle."""
+        above, end = self.climb()
+        return end != "" and end in (self.name, *(each.metadata.name for each in above))
+
+    def children(self, name: str) -> list[Queue]:
+        """The children of a queue; queues without a parent are children of root."""
+        if not name:
+            return []
+        known = list(self._view.children(name))
+        if name == keys.ROOT_QUEUE:
+            known += self._view.children("")
+        hidden = (self.name, name, keys.ROOT_QUEUE)
+        found = [each for each in known if each.metadata.name not in hidden]
+        if name != self.name and _parent(self.queue) == name:
+            found.append(self.queue)
+        return found
+
+    def height(self) -> int:
+        """Number of levels below it."""
+        level, height, seen = [self.name], -1, {self.name}
+        while level:
+            names = {child.metadata.name for each in level for child in self.children(each)}
+            level, height = sorted(names - seen), height + 1
+            seen |= names
+        return height
+
+
+def _parent(queue: Queue) -> str:
+    """Name of the queue above; always empty for root."""
+    if queue.metadata.name == keys.ROOT_QUEUE:
+        return ""
+    return queue.spec.parent or keys.ROOT_QUEUE
+
+
 def allocated_pods(queue: Queue) -> int:
     """Number of pods that hold resources of a queue, from its status; 0 if the status has no valid number."""
-    try:
-        return parse_milli((queue.status.allocated or {}).get("pods", 0)) // MILLI
-    except ValueError:
-        return 0
+    return (milli((queue.status.allocated or {}).get("pods")) or 0) // MILLI
 
 
 def place(case: Case, queue: Queue) -> None:
@@ -96,7 +177,7 @@ def place(case: Case, queue: Queue) -> None:
         case.report(Q_SELF_PARENT, _PATH, f'queue "{name}" cannot use itself as parent')
     elif parent not in ("", keys.ROOT_QUEUE):
         _way_up(case, queue)
-        _parent(case, name, parent)
+        _check_parent(case, name, parent)
 
 
 def _way_up(case: Case, queue: Queue) -> None:
@@ -128,7 +209,7 @@ def _leads_up_as_stored(case: Case, name: str) -> bool:
 
 def _missing(case: Case, name: str, above: list[str]) -> None:
     case.missing_queues.append(name)
-    if case.view.complete:
+    if case.view.knows(QUEUE):
         hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
         whose = f' of "{above[-1]}"' if above else ""
         message = f'failed to get parent queue{whose}: parent queue "{name}" not found{hint}'
@@ -148,7 +229,7 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
     if above is None or queue.metadata.name == keys.ROOT_QUEUE:
         return
     limit, own = case.settings.max_queue_depth, len(above) + 1
-    deepest = own + _height(tree)
+    deepest = own + tree.height()
     if deepest <= limit:
         return
     way = chained([keys.ROOT_QUEUE, *reversed(above), queue.metadata.name], "/")
@@ -163,22 +244,7 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
     yield Excess((), deepest - limit, rule, _PATH, message)
 
 
-def _height(tree: Tree) -> int:
-    level, height, seen = [tree.name], 0, {tree.name}
-    while level:
-        below = {
-            name
-            for each in level
-            for child in tree.children(each)
-            if (name := child.metadata.name) not in seen
-        }
-        seen |= below
-        level = sorted(below)
-        height += bool(below)
-    return height
-
-
-def _parent(case: Case, name: str, parent: str) -> None:
+def _check_parent(case: Case, name: str, parent: str) -> None:
     queue = case.view.queue(parent)
     if queue is None:
         return
@@ -187,8 +253,7 @@ def _parent(case: Case, name: str, parent: str) -> None:
             f'queue "{parent}" is {queue.status.state}, so the queues below it get no new resources'
         )
         case.report(Q_PARENT_CLOSED, _PATH, message)
-    has_others = any(each.metadata.name != name for each in case.view.children(parent))
-    if has_others:
+    if any(each.metadata.name != name for each in case.view.children(parent)):
         return
     if pods := allocated_pods(queue):
         running = counted(pods, "pod")

@@ -7,7 +7,7 @@ from typing import Any
 from pumice.api.json_words import quoted
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
-from pumice.webhook.rules.templates.shapes import refused, relative_path
+from pumice.webhook.rules.templates.shapes import refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.types import fits
 
@@ -39,9 +39,8 @@ _KINDS = {
     "docker/default": "RuntimeDefault",
     "unconfined": "Unconfined",
 }
-_COST = re.compile(r"0|-?[1-9][0-9]*|-0[0-9]*", re.ASCII)
-_COSTS = (-(2**31), 2**31 - 1)
-_local_path = relative_path(TPL_ANNOTATION_VALUE)
+_COST = re.compile(r"(-?)0*([0-9]{1,10})", re.ASCII)
+_local_path = TPL_ANNOTATION_VALUE.relative_path()
 
 
 def annotations(site: Site, found: Raw, spec: Raw) -> None:
@@ -65,10 +64,10 @@ def annotations(site: Site, found: Raw, spec: Raw) -> None:
 
 
 def _deletion_cost(site: Site, value: str) -> None:
-    low, high = _COSTS
-    digits = value.lstrip("-").lstrip("0")
-    # Check the length first: Python is slow for numbers with many digits.
-    if not _COST.fullmatch(value) or len(digits) > len(str(high)) or not low <= int(value) <= high:
+    low, high = -(2**31), 2**31 - 1
+    read = None if value.startswith("0") and value != "0" else _COST.fullmatch(value)
+    # Without leading zeros, since Python refuses to read thousands of digits.
+    if read is None or not low <= int(read[1] + read[2]) <= high:
         message = f"must be a 32bit integer ({low} to {high}), found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, _DELETION_COST)
 
@@ -102,8 +101,8 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
         known = ", ".join(_KINDS)
         message = f"must be a valid seccomp profile ({known} or {_LOCALHOST}PROFILE), found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, key)
-    of_pod = key == _SECCOMP_POD
-    owners = [spec] if of_pod else _named(spec, key.removeprefix(_SECCOMP_CONTAINER))
+    name = key.removeprefix(_SECCOMP_CONTAINER)
+    owners = [spec] if key == _SECCOMP_POD else _named(spec, name)
     fields = [owner.get("securityContext", {}).get("seccompProfile") for owner in owners]
     if not fields or None in fields:
         annotation(site, key, "securityContext.seccompProfile")
@@ -119,10 +118,8 @@ def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
         site.report(TPL_ANNOTATION_VALUE, f"there is no container {quoted(name)}", key)
     good = value in ("runtime/default", "unconfined") or value.startswith(_LOCALHOST)
     if value and not good:
-        message = (
-            f"invalid AppArmor profile name {quoted(value)}; write runtime/default, unconfined or "
-            f"{_LOCALHOST}PROFILE"
-        )
+        wanted = f"write runtime/default, unconfined or {_LOCALHOST}PROFILE"
+        message = f"invalid AppArmor profile name {quoted(value)}; {wanted}"
         site.report(TPL_ANNOTATION_VALUE, message, key)
     if site.pod.os == "windows":
         return
@@ -137,7 +134,6 @@ def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
 
 
 def _match(site: Site, key: str, value: str, field: Raw | None) -> None:
-    """Compare a profile in an annotation with that in a field."""
     kind = field.get("type", "") if field else ""
     if field and kind in ("Localhost", *_KINDS.values()) and not _agrees(value, field):
         message = f"profiles in annotation and field must match, found {quoted(value)} here and type {kind} in the field"

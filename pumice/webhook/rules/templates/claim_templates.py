@@ -5,7 +5,7 @@ from pumice.api.pod_types import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of, labels_of
-from pumice.webhook.rules.templates.shapes import NOT_SET, breaking, name, one_of, refused, required
+from pumice.webhook.rules.templates.shapes import NOT_SET, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
@@ -54,43 +54,37 @@ def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
 def _group(site: Site, group: str, field: str, source: Raw) -> None:
     kind = source.get("kind")
     if group:
-        if problem := dns_subdomain_problem(group):
-            site.report(TPL_CLAIM_TEMPLATE, problem, field)
+        _subdomain(site, group, field, source)
     elif kind and kind != "PersistentVolumeClaim":
         site.report(TPL_CLAIM_TEMPLATE, f"must be set for a {kind}, found none", field)
 
 
-_subdomain = name(TPL_CLAIM_TEMPLATE, dns_subdomain_problem, empty=True)
-_one_mode = breaking(
-    TPL_CLAIM_TEMPLATE,
+_subdomain = TPL_CLAIM_TEMPLATE.valid(dns_subdomain_problem, empty=True)
+_one_mode = TPL_CLAIM_TEMPLATE.breaking(
     "may not use ReadWriteOncePod with other access modes",
     lambda _, found, _o: "ReadWriteOncePod" in found and len({*found} & {*_ACCESS_MODES}) > 1,
 )
-_some_modes = required(
-    TPL_CLAIM_TEMPLATE, message="at least 1 access mode is required, found none", reason=None
+_some_modes = TPL_CLAIM_TEMPLATE.required(
+    message="at least 1 access mode is required, found none", reason=None
 )
 _DATA = "dataSource|dataSourceRef"
 _SPEC = compiled(
-    (
-        Row("accessModes", _some_modes, ()),
-        Row("accessModes[]", one_of(TPL_CLAIM_TEMPLATE, _ACCESS_MODES)),
-        Row("accessModes", _one_mode),
-        Row("resources", _storage, {}),
-        Row("storageClassName|volumeAttributesClassName", _subdomain),
-        Row("volumeMode", one_of(TPL_CLAIM_TEMPLATE, ("Block", "Filesystem"))),
-        Row("selector", LABEL_SELECTOR),
-        Row(f"{_DATA}.name|kind", required(TPL_CLAIM_TEMPLATE), ""),
-        Row(f"{_DATA}.apiGroup", _group, ""),
-        Row(f"{_DATA}.namespace", name(TPL_CLAIM_TEMPLATE, dns_label_problem, empty=True)),
-        Row("dataSource", _old_source),
-    )
+    Row("accessModes", _some_modes, ()),
+    Row("accessModes[]", TPL_CLAIM_TEMPLATE.one_of(*_ACCESS_MODES)),
+    Row("accessModes", _one_mode),
+    Row("resources", _storage, {}),
+    Row("storageClassName|volumeAttributesClassName", _subdomain),
+    Row("volumeMode", TPL_CLAIM_TEMPLATE.one_of("Block", "Filesystem")),
+    Row("selector", LABEL_SELECTOR),
+    Row(f"{_DATA}.name|kind", TPL_CLAIM_TEMPLATE.required(), ""),
+    Row(f"{_DATA}.apiGroup", _group, ""),
+    Row(f"{_DATA}.namespace", TPL_CLAIM_TEMPLATE.valid(dns_label_problem, empty=True)),
+    Row("dataSource", _old_source),
 )
 CLAIM = compiled(
-    (
-        Row("metadata", _metadata),
-        Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
-        Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
-        Row("spec", _SPEC, {}),
-    )
+    Row("metadata", _metadata),
+    Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
+    Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
+    Row("spec", _SPEC, {}),
 )
 """Checks a template of claims."""

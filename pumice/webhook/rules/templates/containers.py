@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from pumice.api.json_words import quoted
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     environment,
     lifetime,
@@ -14,11 +13,11 @@ from pumice.webhook.rules.templates import (
     security,
 )
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import breaking, one_of, refused
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
 
-TPL_CONTAINERS = Rule(
+TPL_CONTAINERS = FieldRule(
     "TPL-CONTAINERS",
     "a pod template has at least one container",
     "Kubernetes refuses a pod without containers.",
@@ -42,7 +41,7 @@ TPL_TERMINATION = refused(
     "containers: [{name: main, image: busybox, terminationMessagePolicy: Log}]",
     reason="FieldValueNotSupported",
 )
-TPL_INIT = Rule(
+TPL_INIT = FieldRule(
     "TPL-INIT",
     "init containers have no probes and no hooks, unless their restartPolicy is Always",
     "They run to completion; only a sidecar keeps running and can be probed.",
@@ -50,7 +49,7 @@ TPL_INIT = Rule(
     reason="FieldValueForbidden",
     compares=True,
 )
-TPL_EPHEMERAL = Rule(
+TPL_EPHEMERAL = FieldRule(
     "TPL-EPHEMERAL",
     "templates have no ephemeral containers",
     "They can only be added to a pod that runs.",
@@ -87,18 +86,18 @@ def containers(site: Site, spec: Raw) -> None:
     if not spec.get("containers"):
         site.report(TPL_CONTAINERS, "must have at least one container, found none", "containers")
     named: dict[str, str] = {}
-    for index, container in enumerate(spec.get("containers", ())):
-        _container(site.item("containers", index), container, _REGULAR, named)
-    for index, container in enumerate(spec.get("initContainers", ())):
-        check = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
-        _container(site.item("initContainers", index), container, check, named)
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field, ())):
+            check = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
+            check = _REGULAR if field == "containers" else check
+            at = Site(site.case, f"{site.path}.{field}[{index}]", site.pod)
+            _container(at, container, check, named)
     if spec.get("ephemeralContainers"):
         message = "ephemeral containers not allowed in pod template: they can only be added to a running pod"
         site.report(TPL_EPHEMERAL, message, "ephemeralContainers")
     if "resources" in spec and site.case.settings.pod_level_resources:
         pod_resources.pod_resources(site, spec)
-    if site.pod.windows_options:
-        security.host_processes(site, spec)
+    security.host_processes(site, spec)
 
 
 def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) -> None:
@@ -117,31 +116,34 @@ def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) 
     check(site, container, "", container)
 
 
-_only_for_sidecars = breaking(
-    TPL_INIT,
+_only_for_sidecars = TPL_INIT.breaking(
     "may not be set for init containers without restartPolicy=Always",
     lambda _, found, _o: list(found) != _YOUNG,
 )
 _COMMON: Iterable[Row] = (
     *environment.ROWS,
-    Row("imagePullPolicy", one_of(TPL_PULL_POLICY, _PULL_POLICIES, empty=True)),
-    Row("terminationMessagePolicy", one_of(TPL_TERMINATION, _TERMINATION_POLICIES, empty=True)),
+    Row("imagePullPolicy", TPL_PULL_POLICY.one_of(*_PULL_POLICIES, empty=True)),
+    Row("terminationMessagePolicy", TPL_TERMINATION.one_of(*_TERMINATION_POLICIES, empty=True)),
     *mounts.ROWS,
     *resources.ROWS,
     *security.CONTAINER_ROWS,
 )
 _REGULAR = compiled_by_field(
-    (*_COMMON, *lifetime.CONTAINER_ROWS, *lifetime.PROBE_ROWS, *network.CONTAINER_ROWS)
+    *_COMMON,
+    *lifetime.CONTAINER_ROWS,
+    *lifetime.PROBE_ROWS,
+    *network.CONTAINER_ROWS,
 )
 _SIDECAR = compiled_by_field(
-    (*_COMMON, *lifetime.INIT_ROWS, *lifetime.PROBE_ROWS, *network.INIT_ROWS)
+    *_COMMON,
+    *lifetime.INIT_ROWS,
+    *lifetime.PROBE_ROWS,
+    *network.INIT_ROWS,
 )
 _INIT = compiled_by_field(
-    (
-        *_COMMON,
-        *lifetime.INIT_ROWS,
-        *network.INIT_ROWS,
-        *resources.INIT_ROWS,
-        Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
-    )
+    *_COMMON,
+    *lifetime.INIT_ROWS,
+    *network.INIT_ROWS,
+    *resources.INIT_ROWS,
+    Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
 )

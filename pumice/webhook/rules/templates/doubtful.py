@@ -8,10 +8,10 @@ documents mark as deprecated.
 """
 
 from pumice.api.json_words import quoted
-from pumice.webhook.rules.rule import Rule, warned
+from pumice.webhook.rules.templates.shapes import FieldRule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
 
-TPL_FEATURE = Rule(
+TPL_FEATURE = FieldRule(
     "TPL-FEATURE",
     "a template needs no feature of Kubernetes that is off by default",
     "Kubernetes refuses the pod where the feature is off; where it is on, turn this rule off.",
@@ -72,9 +72,7 @@ def overlaps(site: Site, files: list[tuple[str, str]]) -> None:
     above, above_at = "", ""
     for path, at in sorted((f"{path.rstrip('/')}/", at) for path, at in files if path):
         if above and path.startswith(above):
-            message = (
-                f"{quoted(path[:-1])} is not free: {quoted(above[:-1])} is the file of {above_at}"
-            )
-            site.report(TPL_DOUBTFUL, message, at)
+            taken = f"{quoted(above[:-1])} is the file of {above_at}"
+            site.report(TPL_DOUBTFUL, f"{quoted(path[:-1])} is not free: {taken}", at)
         else:
             above, above_at = path, at

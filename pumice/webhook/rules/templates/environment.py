@@ -2,28 +2,12 @@
 
 import re
 from collections.abc import Collection
-from functools import partial
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    config_key_problem,
-    dns_label_problem,
-    dns_subdomain_problem,
-    env_name_problem,
-    qualified_name_problem,
-)
 from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import (
-    exactly_one,
-    excludes,
-    matching,
-    name,
-    refused,
-    required,
-    without_backsteps,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
@@ -58,15 +42,15 @@ _RESOURCES = tuple(
     for name in ("cpu", "memory", "ephemeral-storage")
 )
 _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-_DECIMAL = frozenset(10**exponent for exponent in range(0, 19, 3))
-_BINARY = frozenset(2**exponent for exponent in range(0, 61, 10))
+_DECIMAL = frozenset(MILLI * 10**exponent for exponent in range(0, 19, 3))
+_BINARY = frozenset(MILLI * 2**exponent for exponent in range(0, 61, 10))
 _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 
 def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
     """Check duplicate variables: a later one hides an earlier one, unless its value contains it."""
-    names = [each.get("name", "") for each in variables]
-    if len({*names}) == len(names) or any(map(env_name_problem, names)):
+    called = [each.get("name", "") for each in variables]
+    if len({*called}) == len(called) or any(map(names.env_name_problem, called)):
         return
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
@@ -79,49 +63,41 @@ def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
             site.report(TPL_DOUBTFUL, message, f"{field}[{index}]")
 
 
-def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
+def _file_volume_problem(site: Site, found: str, _: Raw) -> str | None:
     """Check the volume of a variable that is read from a file; an init container writes the file to an emptyDir."""
-    if not found:
-        return
     volumes = site.pod.volumes
-    if problem := dns_label_problem(found):
-        site.report(TPL_ENV_VALUE, problem, field)
-    elif (volume := volumes.get(found)) is None:
-        hint = site.case.did_you_mean(found, volumes)
-        site.report(TPL_ENV_VALUE, f"there is no volume {quoted(found)}{hint}", field)
-    elif "emptyDir" not in volume and any(each != "name" for each in volume):
-        # A volume without a source is an emptyDir, too.
-        message = f"must be a volume of type emptyDir, which {quoted(found)} is not"
-        site.report(TPL_ENV_VALUE, message, field)
+    if not found or (problem := names.dns_label_problem(found)):
+        return found and problem
+    if (volume := volumes.get(found)) is None:
+        return f"there is no volume {quoted(found)}{site.case.did_you_mean(found, volumes)}"
+    # A volume without a source is an emptyDir, too.
+    if "emptyDir" in volume or all(each == "name" for each in volume):
+        return None
+    return f"must be a volume of type emptyDir, which {quoted(found)} is not"
 
 
-def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
+def field_ref(rule: FieldRule, allowed: Collection[str]) -> Check:
     """The shape of a reference to a field of the pod, from the allowed fields."""
 
-    def path(site: Site, found: str, field: str, _: Raw) -> None:
+    def problem(site: Site, found: str, _: Raw) -> str | None:
         if not found or _ALIASES.get(found, found) in allowed:
-            return
+            return None
         match = _SUBSCRIPT.fullmatch(found)
         if match and match["map"] in _MAPS:
             # Kubernetes compares keys of annotations in lower case, here and nowhere else.
             key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
-            problem = qualified_name_problem(key)
-        else:
-            hint = site.case.did_you_mean(found, allowed)
-            problem = f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
-        if problem:
-            site.report(rule, problem, field)
+            return names.qualified_name_problem(key)
+        hint = site.case.did_you_mean(found, allowed)
+        return f"error converting fieldPath: {quoted(found)} is not a field that containers can read{hint}"
 
-    version = matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True)
-    rows = (
-        Row("apiVersion", version),
-        Row("fieldPath", required(rule), ""),
-        Row("fieldPath", path),
+    return compiled(
+        Row("apiVersion", rule.matching('must be "v1"', lambda found: found == "v1", empty=True)),
+        Row("fieldPath", rule.required(), ""),
+        Row("fieldPath", rule.judged(problem)),
     )
-    return compiled(rows)
 
 
-def resource_field_ref(rule: Rule) -> Check:
+def resource_field_ref(rule: FieldRule) -> Check:
     """The shape of a reference to a request or limit of a container."""
 
     def resource(site: Site, found: str, field: str, ref: Raw) -> None:
@@ -132,18 +108,17 @@ def resource_field_ref(rule: Rule) -> Check:
             hint = hint or f", known are {', '.join(_RESOURCES)}"
             site.report(rule, f"there is no {quoted(found)}{hint}", field)
 
-    return compiled((Row("resource", required(rule), ""), Row("resource", resource)))
+    return compiled(Row("resource", rule.required(), ""), Row("resource", resource))
 
 
-def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
+def _divisor(site: Site, rule: FieldRule, ref: Raw, field: str) -> None:
     written = str(ref.get("divisor", 0))
     milli = parse_milli(written)
-    units, part = divmod(milli, MILLI)
     if ref["resource"].endswith(".cpu"):
         good, wanted = milli in (1, MILLI), "1m and 1"
     else:
         known = _BINARY if written.endswith("i") else _DECIMAL
-        good, wanted = not part and units in known, "1 and 1 with a suffix such as k, M, Ki or Mi"
+        good, wanted = milli in known, "1 and 1 with a suffix such as k, M, Ki or Mi"
     # Kubernetes compares texts: it reads 1000m and 1.0 as 1, but not +1, 01 and 1e0.
     if milli and not (good and _USUAL.fullmatch(written) and is_whole_milli(written)):
         message = f"only divisor's values {wanted} are supported, found {written}"
@@ -152,28 +127,29 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
 
 _NO_SOURCE = "must specify one of: "
 _SEVERAL = "may not have more than one field specified at a time"
-_one_source = partial(exactly_one, neither=_NO_SOURCE, several=_SEVERAL)
 _KEY_REFS = "configMapKeyRef|secretKeyRef"
 _VALUE_FROM = compiled(
-    (
-        Row("", _one_source(TPL_ENV_VALUE, _SOURCES)),
-        Row("", excludes(TPL_ENV_VALUE, "value", "may not be specified when `value` is not empty")),
-        Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
-        Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
-        Row(f"{_KEY_REFS}.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""),
-        Row(f"{_KEY_REFS}.key", required(TPL_ENV_VALUE, config_key_problem), ""),
-        Row("fileKeyRef.key", required(TPL_ENV_VALUE, env_name_problem), ""),
-        Row("fileKeyRef.path|volumeName", required(TPL_ENV_VALUE), ""),
-        Row("fileKeyRef.path", without_backsteps(TPL_ENV_VALUE)),
-        Row("fileKeyRef.volumeName", _volume_of_file),
-    )
+    Row("", TPL_ENV_VALUE.exactly_one(_SOURCES, _NO_SOURCE, _SEVERAL)),
+    Row("", TPL_ENV_VALUE.excludes("value", "may not be specified when `value` is not empty")),
+    Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
+    Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
+    Row(f"{_KEY_REFS}.name", TPL_ENV_VALUE.required(names.dns_subdomain_problem), ""),
+    Row(f"{_KEY_REFS}.key", TPL_ENV_VALUE.required(names.config_key_problem), ""),
+    Row("fileKeyRef.key", TPL_ENV_VALUE.required(names.env_name_problem), ""),
+    Row("fileKeyRef.path|volumeName", TPL_ENV_VALUE.required(), ""),
+    Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
+    Row("fileKeyRef.volumeName", TPL_ENV_VALUE.judged(_file_volume_problem)),
 )
 ROWS = (
-    Row("env", compiled((Row("[].name", required(TPL_ENV, env_name_problem), ""),))),
+    Row("env", compiled(Row("[].name", TPL_ENV.required(names.env_name_problem), ""))),
     Row("env", _hidden),
     Row("env[].valueFrom", _VALUE_FROM),
-    Row("envFrom[]", _one_source(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
-    Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
-    Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
+    Row("envFrom[]", TPL_ENV_FROM.exactly_one(("configMapRef", "secretRef"), _NO_SOURCE, _SEVERAL)),
+    Row("envFrom[].prefix", TPL_ENV_FROM.valid(names.env_name_problem, empty=True)),
+    Row(
+        "envFrom[].configMapRef|secretRef.name",
+        TPL_ENV_FROM.required(names.dns_subdomain_problem),
+        "",
+    ),
 )
 """Fields of a container."""

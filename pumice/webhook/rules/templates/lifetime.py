@@ -1,25 +1,10 @@
 """Deadlines, restarts, probes and hooks of pods and containers, and preemption by pods."""
 
-from functools import partial
-
 from pumice.api.names import header_name_problem, port_name_problem
-from pumice.webhook.rules.rule import warned
 from pumice.webhook.rules.templates import resources
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
 from pumice.webhook.rules.templates.network import LARGEST_PORT
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    breaking,
-    exactly_one,
-    name,
-    needs,
-    one_of,
-    present,
-    refused,
-    remark,
-    required,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import refused, warned
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below, compiled
 
@@ -85,44 +70,41 @@ _NEVER = "Never must be the policy of the pod's PriorityClass; leave it to the c
 def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
     """Check `overhead`: it must come from a runtime class and be valid in one."""
     if not spec.get("runtimeClassName"):
-        message = "must not be set without runtimeClassName"
-        site.report(TPL_OVERHEAD, message, field)
+        site.report(TPL_OVERHEAD, "must not be set without runtimeClassName", field)
     limits = resources.amounts(site, found, field, resources.of_container)
     for rule, _, message in resources.conflicts(limits, {}):
         site.report(rule, message, field)
 
 
 _exit_codes = compiled(
-    (
-        Row("operator", one_of(TPL_RESTART_RULES, ("In", "NotIn")), ""),
-        Row("values", at_most(TPL_RESTART_RULES, 255)),
-    )
+    Row("operator", TPL_RESTART_RULES.one_of("In", "NotIn"), ""),
+    Row("values", TPL_RESTART_RULES.at_most(255)),
 )
 
 
 ROWS = (
-    Row("restartPolicy", one_of(TPL_RESTART_POLICY, ("Always", "OnFailure", "Never"), empty=True)),
-    Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, 2**31 - 1)),
-    Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACE_WORDS)),
-    Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
-    Row("preemptionPolicy", breaking(TPL_PRIORITY, _NEVER, lambda _, found, _o: found == "Never")),
-    Row("priority", within(TPL_PRIORITY, 0, 0, "must be left to the pod's PriorityClass")),
+    Row("restartPolicy", TPL_RESTART_POLICY.one_of("Always", "OnFailure", "Never", empty=True)),
+    Row("activeDeadlineSeconds", TPL_DEADLINE.within(1, 2**31 - 1)),
+    Row("terminationGracePeriodSeconds", TPL_DOUBTFUL.within(0, words=_GRACE_WORDS)),
+    Row("preemptionPolicy", TPL_PREEMPTION.one_of(*_PREEMPTION_POLICIES)),
+    Row("preemptionPolicy", TPL_PRIORITY.breaking(_NEVER, lambda _, found, _o: found == "Never")),
+    Row("priority", TPL_PRIORITY.within(0, 0, "must be left to the pod's PriorityClass")),
     Row("overhead", _overhead),
 )
 """Fields of a pod's spec."""
 
 _RULE_ROWS = (
-    Row("restartPolicy", one_of(TPL_RESTART, ("Always", "Never", "OnFailure"))),
-    Row("restartPolicyRules", at_most(TPL_RESTART_RULES, 20)),
-    Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _RESTARTS), ""),
-    Row("restartPolicyRules[].exitCodes", present(TPL_RESTART_RULES, _exit_codes), None),
+    Row("restartPolicy", TPL_RESTART.one_of("Always", "Never", "OnFailure")),
+    Row("restartPolicyRules", TPL_RESTART_RULES.at_most(20)),
+    Row("restartPolicyRules[].action", TPL_RESTART_RULES.one_of(*_RESTARTS), ""),
+    Row("restartPolicyRules[].exitCodes", TPL_RESTART_RULES.present(_exit_codes), None),
 )
-CONTAINER_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART_RULES, "restartPolicy")), *_RULE_ROWS)
+CONTAINER_ROWS = (Row("restartPolicyRules", TPL_RESTART_RULES.needs("restartPolicy")), *_RULE_ROWS)
 """Fields of a regular container."""
 
 _NO_POLICY = "must specify restartPolicy when restart rules are used"
 INIT_ROWS = (
-    Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy", _NO_POLICY)),
+    Row("restartPolicyRules", TPL_RESTART.needs("restartPolicy", _NO_POLICY)),
     *_RULE_ROWS,
 )
 """Fields of an init container; of these Volcano, too, checks `restartPolicy`."""
@@ -137,45 +119,45 @@ _RESTARTING = "livenessProbe|startupProbe"
 _HOOKS = "lifecycle.postStart|preStop"
 
 
-_port_name = name(TPL_HANDLER, port_name_problem)
-_port_number = within(TPL_HANDLER, 1, LARGEST_PORT)
+_port_name = TPL_HANDLER.valid(port_name_problem)
+_port_number = TPL_HANDLER.within(1, LARGEST_PORT)
 
 
 def _number_or_name(site: Site, port: int | str, field: str, owner: Raw) -> None:
     (_port_name if isinstance(port, str) else _port_number)(site, port, field, owner)
 
 
-def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
-    grace = site.pod.grace
-    if not 0 <= seconds <= grace:
-        message = f"must be between 0 and terminationGracePeriodSeconds ({grace}), found {seconds}"
-        site.report(TPL_HANDLER, message, field)
+def _sleep_problem(site: Site, seconds: int, _: Raw) -> str:
+    grace: int = site.pod.spec.get("terminationGracePeriodSeconds", 30)
+    most = grace if grace >= 0 else 1  # as Kubernetes reads it
+    if 0 <= seconds <= most:
+        return ""
+    return f"must be between 0 and terminationGracePeriodSeconds ({most}), found {seconds}"
 
 
 _SOCKET_HOOK = "is not supported, the hook fails; use exec or httpGet instead"
 _READINESS_GRACE = (
     "must not be set for readinessProbes: a container that is not ready is not stopped"
 )
-_NO_HANDLER, _HANDLERS = "must specify a handler type: ", "may not specify more than 1 handler type"
-_one_handler = partial(exactly_one, TPL_HANDLER, neither=_NO_HANDLER, several=_HANDLERS)
-_port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
+_HANDLERS = "must specify a handler type: ", "may not specify more than 1 handler type"
+_port = TPL_HANDLER.present(_number_or_name, "FieldValueRequired")
 _ACTIONS = (
-    Row("exec.command", required(TPL_HANDLER), ()),
+    Row("exec.command", TPL_HANDLER.required(), ()),
     Row("httpGet|tcpSocket.port", _port, None),
-    Row("httpGet.scheme", one_of(TPL_HANDLER, ("HTTP", "HTTPS"), empty=True)),
-    Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
+    Row("httpGet.scheme", TPL_HANDLER.one_of("HTTP", "HTTPS", empty=True)),
+    Row("httpGet.httpHeaders[].name", TPL_HANDLER.valid(header_name_problem), ""),
 )
 PROBE_ROWS = (
-    Row(_PROBES, _one_handler(_OF_PROBES, never=("sleep",))),
-    Row(_HOOKS, _one_handler(_OF_HOOKS, never=("grpc",))),
-    *below(_PROBES, _ACTIONS),
-    *below(_HOOKS, _ACTIONS),
+    Row(_PROBES, TPL_HANDLER.exactly_one(_OF_PROBES, *_HANDLERS, never=("sleep",))),
+    Row(_HOOKS, TPL_HANDLER.exactly_one(_OF_HOOKS, *_HANDLERS, never=("grpc",))),
+    *below(_PROBES, *_ACTIONS),
+    *below(_HOOKS, *_ACTIONS),
     Row(f"{_PROBES}.grpc.port", _port, None),
-    Row(f"{_HOOKS}.tcpSocket", remark(TPL_DEPRECATED, _SOCKET_HOOK)),
-    Row(f"{_HOOKS}.sleep.seconds", _sleep),
-    Row(f"{_PROBES}.{_COUNTS}", within(TPL_PROBE, 0)),
-    Row(f"{_RESTARTING}.successThreshold", within(TPL_PROBE, 0, 1, "must be 1")),
-    Row(f"{_RESTARTING}.{_GRACE}", within(TPL_PROBE, 1)),
-    Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),
+    Row(f"{_HOOKS}.tcpSocket", TPL_DEPRECATED.breaking(_SOCKET_HOOK)),
+    Row(f"{_HOOKS}.sleep.seconds", TPL_HANDLER.judged(_sleep_problem)),
+    Row(f"{_PROBES}.{_COUNTS}", TPL_PROBE.within(0)),
+    Row(f"{_RESTARTING}.successThreshold", TPL_PROBE.within(0, 1, "must be 1")),
+    Row(f"{_RESTARTING}.{_GRACE}", TPL_PROBE.within(1)),
+    Row(f"readinessProbe.{_GRACE}", TPL_PROBE.breaking(_READINESS_GRACE)),
 )
 """Fields of a container that keeps running."""

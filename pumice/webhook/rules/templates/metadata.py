@@ -7,16 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    dns_label_problem,
-    dns_subdomain_problem,
-    label_value_problem,
-    qualified_name_problem,
-)
-from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
-from pumice.webhook.rules.templates.shapes import Problem, name, one_of, refused
+from pumice.webhook.rules.templates.shapes import FieldRule, Problem, refused, stricter
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
@@ -41,7 +35,7 @@ TPL_SELECTOR = refused(
     "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
     "matchExpressions: [{key: app, operator: In}]",
 )
-TPL_LABEL_KEYS = Rule(
+TPL_LABEL_KEYS = FieldRule(
     "TPL-LABEL-KEYS",
     "matchLabelKeys and mismatchLabelKeys hold keys of labels, beside a selector, and none in both",
     "For every pod Kubernetes adds its own values of these labels to the selector.",
@@ -62,17 +56,17 @@ _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 _remembered = lru_cache(maxsize=4096)
 """Caches problems of texts that occur in every pod."""
 
-key_problem: Problem = _remembered(qualified_name_problem)
+key_problem: Problem = _remembered(names.qualified_name_problem)
 """Returns why a text is not a valid label key."""
 
-value_problem: Problem = _remembered(label_value_problem)
+value_problem: Problem = _remembered(names.label_value_problem)
 """Returns why a text is not a valid label value."""
 
-label_problem: Problem = _remembered(dns_label_problem)
+label_problem: Problem = _remembered(names.dns_label_problem)
 """Returns why a text is not a DNS label, such as the name of a volume."""
 
 
-def labels_of(rule: Rule) -> Check:
+def labels_of(rule: FieldRule) -> Check:
     """The shape of a map of labels."""
 
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
@@ -85,7 +79,7 @@ def labels_of(rule: Rule) -> Check:
     return check
 
 
-def annotations_of(rule: Rule) -> Check:
+def annotations_of(rule: FieldRule) -> Check:
     """The shape of annotations: keys and size are checked, values are free."""
 
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
@@ -99,12 +93,10 @@ def annotations_of(rule: Rule) -> Check:
     return check
 
 
-def _finalizer(site: Site, found: str, field: str, _: Raw) -> None:
-    if problem := key_problem(found):
-        site.report(TPL_FINALIZER, problem, field)
-    elif "/" not in found and found not in _BUILTIN_FINALIZERS:
-        message = f"must have a domain, as in example.com/cleanup, found {quoted(found)}"
-        site.report(TPL_FINALIZER, message, field)
+def _finalizer_problem(found: str) -> str | None:
+    if (problem := key_problem(found)) or "/" in found or found in _BUILTIN_FINALIZERS:
+        return problem
+    return f"must have a domain, as in example.com/cleanup, found {quoted(found)}"
 
 
 @_remembered
@@ -119,11 +111,9 @@ def _size(key: str, value: str) -> int:
 
 
 METADATA = compiled(
-    (
-        Row("labels", labels_of(TPL_LABEL)),
-        Row("annotations", annotations_of(TPL_ANNOTATION)),
-        Row("finalizers[]", _finalizer),
-    )
+    Row("labels", labels_of(TPL_LABEL)),
+    Row("annotations", annotations_of(TPL_ANNOTATION)),
+    Row("finalizers[]", TPL_FINALIZER.valid(_finalizer_problem)),
 )
 """Checks a template's metadata."""
 
@@ -134,56 +124,48 @@ _BOUNDS = ("Gt", "Lt")
 _NODE_NAME = "metadata.name"
 
 
-def label_keys(named: Rule) -> Check:
+def label_keys(named: FieldRule) -> Check:
     """The shape of objects with `matchLabelKeys`, `mismatchLabelKeys` and a selector.
 
     A key that the selector also names breaks the rule `named`. Kubernetes adds the pod's values of these labels to the
     selector.
     """
 
-    def check(site: Site, holder: Raw, field: str, _: Raw) -> None:
-        matching, others = holder.get("matchLabelKeys", ()), holder.get("mismatchLabelKeys", ())
-        for each, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", others)):
-            if keys and "labelSelector" not in holder:
-                message = "must not be specified when labelSelector is not set"
-                site.report(TPL_LABEL_KEYS, message, f"{field}.{each}")
-            for index, key in enumerate(keys):
-                if problem := key_problem(key):
-                    site.report(TPL_LABEL_KEYS, problem, f"{field}.{each}[{index}]")
-        if not matching:
-            return
-        selector, mismatching = holder.get("labelSelector", {}), frozenset(others)
+    def twice(site: Site, keys: list[str], field: str, holder: Raw) -> None:
+        selector = holder.get("labelSelector", {})
+        mismatching = frozenset(holder.get("mismatchLabelKeys", ()))
         expressions = (each.get("key", "") for each in selector.get("matchExpressions", ()))
         selected = [*selector.get("matchLabels", ()), *expressions]
-        added = [key for key in matching if key in site.pod.labels and "labelSelector" in holder]
+        added = [key for key in keys if key in site.pod.labels and "labelSelector" in holder]
         count = Counter((*selected, *added))
-        for index, key in enumerate(matching):
-            where = f"{field}.matchLabelKeys[{index}]"
+        for index, key in enumerate(keys):
+            message = f"{quoted(key)} exists in both matchLabelKeys and "
             if key in mismatching:
-                message = f"{quoted(key)} exists in both matchLabelKeys and mismatchLabelKeys"
-                site.report(TPL_LABEL_KEYS, message, where)
+                site.report(TPL_LABEL_KEYS, f"{message}mismatchLabelKeys", f"{field}[{index}]")
             elif count[key] > 1:
-                message = (
-                    f"{quoted(key)} exists in both matchLabelKeys and labelSelector, or here twice"
-                )
                 rule = named if key in selected else TPL_LABEL_KEYS_TWICE
-                site.report(rule, message, where)
+                site.report(rule, f"{message}labelSelector, or here twice", f"{field}[{index}]")
 
-    return check
+    without_selector = TPL_LABEL_KEYS.breaking(
+        "must not be specified when labelSelector is not set",
+        lambda _, keys, holder: keys and "labelSelector" not in holder,
+    )
+    each = compiled(
+        Row("matchLabelKeys|mismatchLabelKeys", without_selector),
+        Row("matchLabelKeys|mismatchLabelKeys[]", TPL_LABEL_KEYS.valid(key_problem)),
+    )
+    return compiled(Row("", each), Row("matchLabelKeys", twice))
 
 
-def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
-    """Check the number of values of an operator."""
-    operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
-    message = ""
+def _count_problem(_: Site, values: Sequence[str], requirement: Raw) -> str:
+    operator, count = requirement.get("operator", ""), len(values)
     if operator in _SETS and not count:
-        message = f"must be specified when `operator` is 'In' or 'NotIn', found none for {operator}"
-    elif operator in _PRESENCES and count:
-        message = f"must not be set for {operator}, found {count}"
-    elif operator in _BOUNDS and count != 1:
-        message = f"must be a single value for {operator}, found {count}"
-    if message:
-        site.report(TPL_SELECTOR, message, f"{field}.values")
+        return f"must be specified when `operator` is 'In' or 'NotIn', found none for {operator}"
+    if operator in _PRESENCES and count:
+        return f"must not be set for {operator}, found {count}"
+    if operator in _BOUNDS and count != 1:
+        return f"must be a single value for {operator}, found {count}"
+    return ""
 
 
 def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
@@ -192,41 +174,40 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
     if requirement.get("operator") in _SETS and len(values) != 1:
         message = f"must be a single value, found {len(values)}"
         site.report(TPL_SELECTOR, message, f"{field}.values")
-    if key != _NODE_NAME:
+    if key == _NODE_NAME:
+        _node_names(site, values, f"{field}.values", requirement)
+    else:
         message = f"{quoted(key)} is not a valid field selector key; the only one is {_NODE_NAME}"
         site.report(TPL_SELECTOR, message, f"{field}.key")
-        return
-    for index, value in enumerate(values):
-        if problem := dns_subdomain_problem(value):
-            site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
 
 
-def _operator(operators: Sequence[str]) -> Check:
-    return one_of(TPL_SELECTOR, operators, problem="not a valid selector operator")
+_node_names = compiled(Row("[]", TPL_SELECTOR.valid(names.dns_subdomain_problem)))
+_count = compiled(Row("values", TPL_SELECTOR.judged(_count_problem), ()))
 
 
-def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
+def _requirements(*operators: str, values: FieldRule = TPL_SELECTOR) -> tuple[Row, ...]:
+    known = TPL_SELECTOR.one_of(*operators, problem="not a valid selector operator")
     return (
         Row("matchExpressions[]", _count),
-        Row("matchExpressions[].operator", _operator(operators), ""),
-        Row("matchExpressions[].key", name(TPL_SELECTOR, key_problem), ""),
-        Row("matchExpressions[].values[]", name(values, value_problem)),
+        Row("matchExpressions[].operator", known, ""),
+        Row("matchExpressions[].key", TPL_SELECTOR.valid(key_problem), ""),
+        Row("matchExpressions[].values[]", values.valid(value_problem)),
     )
 
 
-def _node_term(values: Rule) -> Check:
+def _node_term(values: FieldRule) -> Check:
+    known = TPL_SELECTOR.one_of(*_SETS, problem="not a valid selector operator")
     return compiled(
-        (
-            *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
-            Row("matchExpressions[].key", node_label),
-            Row("matchFields[]", _field),
-            Row("matchFields[].operator", _operator(_SETS), ""),
-        )
+        *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
+        Row("matchExpressions[].key", node_label),
+        Row("matchFields[]", _field),
+        Row("matchFields[].operator", known, ""),
     )
 
 
 LABEL_SELECTOR = compiled(
-    (Row("matchLabels", labels_of(TPL_SELECTOR)), *_requirements(*_SETS, *_PRESENCES))
+    Row("matchLabels", labels_of(TPL_SELECTOR)),
+    *_requirements(*_SETS, *_PRESENCES),
 )
 """Checks a selector by labels."""
 

@@ -1,16 +1,7 @@
 """Mounts of volumes and block devices: their volumes exist, and their paths are unique."""
 
 from pumice.api.json_words import quoted
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import (
-    excludes,
-    one_of,
-    refused,
-    relative_path,
-    required,
-    unique,
-    without_backsteps,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
@@ -31,7 +22,7 @@ TPL_MOUNT_DUP = refused(
     "no two mounts or devices of a container are at the same path, and no volume is both",
     "volumeMounts: [{name: a, mountPath: /data}, {name: b, mountPath: /data}]",
 )
-TPL_MOUNT_MODE = Rule(
+TPL_MOUNT_MODE = FieldRule(
     "TPL-MOUNT-MODE",
     "mountPropagation and recursiveReadOnly are modes that the container may use",
     "Only privileged containers may propagate mounts to the node, and only a read-only mount can be recursively read-only.",
@@ -47,25 +38,22 @@ TPL_DEVICE = refused(
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 
-def _volume(site: Site, found: str, field: str, _: Raw) -> None:
-    if found and found not in site.pod.volumes:
-        hint = site.case.did_you_mean(found, site.pod.volumes)
-        message = f"the pod has no volume {quoted(found)}{hint}"
-        site.report(TPL_MOUNT_VOLUME, message, field)
+def _volume_problem(site: Site, found: str, _: Raw) -> str:
+    if not found or found in site.pod.volumes:
+        return ""
+    hint = site.case.did_you_mean(found, site.pod.volumes)
+    return f"the pod has no volume {quoted(found)}{hint}"
 
 
-def _claim(site: Site, found: str, field: str, _: Raw) -> None:
+def _source_problem(site: Site, found: str, _: Raw) -> str:
     volume = site.pod.volumes.get(found)
-    if volume is not None and "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
-        message = (
-            "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode; "
-            f"{quoted(found)} is another one"
-        )
-        site.report(TPL_DEVICE, message, field)
+    if volume is None or "persistentVolumeClaim" in volume or "ephemeral" in volume:
+        return ""
+    only = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+    return f"{only}; {quoted(found)} is another one"
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    """Check mount modes that conflict."""
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
@@ -99,27 +87,25 @@ def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -
 _ONE_SUB_PATH = "subPathExpr and subPath are mutually exclusive"
 _NO_VOLUME = "must name a volume, found none"
 _MOUNTS = compiled(
-    (
-        Row("[].name", required(TPL_MOUNT, message=_NO_VOLUME), ""),
-        Row("[].name", _volume),
-        Row("[].mountPath", required(TPL_MOUNT), ""),
-        Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
-        Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
-        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath", _ONE_SUB_PATH)),
-        Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
-        Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
-        Row("", _modes),
-    )
+    Row("[].name", TPL_MOUNT.required(message=_NO_VOLUME), ""),
+    Row("[].name", TPL_MOUNT_VOLUME.judged(_volume_problem)),
+    Row("[].mountPath", TPL_MOUNT.required(), ""),
+    Row("", TPL_MOUNT_DUP.unique("mountPath", words="is already the path of")),
+    Row("[].subPath|subPathExpr", TPL_MOUNT.relative_path()),
+    Row("[].subPathExpr", TPL_MOUNT.excludes("subPath", _ONE_SUB_PATH)),
+    Row("[].mountPropagation", TPL_MOUNT_MODE.one_of(*_PROPAGATIONS)),
+    Row("[].recursiveReadOnly", TPL_MOUNT_MODE.one_of("Disabled", "Enabled", "IfPossible")),
+    Row("", _modes),
 )
 ROWS = (
     Row("volumeMounts", _MOUNTS),
-    Row("volumeDevices[].name", required(TPL_DEVICE, message=_NO_VOLUME), ""),
-    Row("volumeDevices[].name", _volume),
-    Row("volumeDevices[].name", _claim),
-    Row("volumeDevices[].devicePath", required(TPL_DEVICE), ""),
-    Row("volumeDevices[].devicePath", without_backsteps(TPL_DEVICE)),
-    Row("volumeDevices", unique(TPL_MOUNT_DUP, "name", words="is already at")),
-    Row("volumeDevices", unique(TPL_MOUNT_DUP, "devicePath", words="is already at")),
+    Row("volumeDevices[].name", TPL_DEVICE.required(message=_NO_VOLUME), ""),
+    Row("volumeDevices[].name", TPL_MOUNT_VOLUME.judged(_volume_problem)),
+    Row("volumeDevices[].name", TPL_DEVICE.judged(_source_problem)),
+    Row("volumeDevices[].devicePath", TPL_DEVICE.required(), ""),
+    Row("volumeDevices[].devicePath", TPL_DEVICE.without_backsteps()),
+    Row("volumeDevices", TPL_MOUNT_DUP.unique("name", words="is already at")),
+    Row("volumeDevices", TPL_MOUNT_DUP.unique("devicePath", words="is already at")),
     Row("volumeDevices", _beside_mounts),
 )
 """Fields of a container."""

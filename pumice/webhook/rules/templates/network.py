@@ -3,37 +3,20 @@
 import re
 from ipaddress import IPv6Address, ip_address
 
+from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.api.names import (
-    SUBDOMAIN_LENGTH,
-    dns_label_problem,
-    dns_subdomain_problem,
-    port_name_problem,
-)
-from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    excludes,
-    matching,
-    name,
-    one_of,
-    present,
-    refused,
-    required,
-    unique,
-    within,
-)
-from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.shapes import FieldRule, refused, stricter
+from pumice.webhook.rules.templates.site import HostPort, Raw, Site
+from pumice.webhook.rules.templates.table import Row, compiled
 
-TPL_DNS_POLICY = Rule(
+TPL_DNS_POLICY = FieldRule(
     "TPL-DNS-POLICY",
     "dnsPolicy is ClusterFirst, ClusterFirstWithHostNet, Default or None, and None comes with nameservers",
     "Without a nameserver no name could be resolved.",
     "dnsPolicy: None",
 )
-TPL_DNS_CONFIG = Rule(
+TPL_DNS_CONFIG = FieldRule(
     "TPL-DNS-CONFIG",
     "dnsConfig has up to 3 addresses of servers, up to 32 domains of 2048 characters, and options with names",
     "These are the limits of the resolver in every container.",
@@ -44,7 +27,7 @@ TPL_HOSTNAME = refused(
     "hostname and subdomain are DNS labels; hostnameOverride is a domain of 64 characters at most",
     "hostname: worker.example.com",
 )
-TPL_HOST_ALIAS = Rule(
+TPL_HOST_ALIAS = FieldRule(
     "TPL-HOST-ALIAS",
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
@@ -61,7 +44,7 @@ TPL_PORT_DUP = refused(
     "ports: [{name: http, containerPort: 80}, {name: http, containerPort: 81}]",
     reason="FieldValueDuplicate",
 )
-TPL_HOST_PORT = Rule(
+TPL_HOST_PORT = FieldRule(
     "TPL-HOST-PORT",
     "in the network of the node, hostPort is containerPort",
     "The container shares the node's network, so both ports are the same.",
@@ -82,7 +65,7 @@ _SEARCH_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
 
 
-def address_problem(text: str) -> str | None:
+def _address_problem(text: str) -> str | None:
     """Explain why a string is not a valid IP address; None if it is."""
     try:
         found = ip_address(text)
@@ -96,73 +79,68 @@ def address_problem(text: str) -> str | None:
     return None
 
 
-def _address(rule: Rule) -> Check:
-    """An IP address; an unusual notation is a warning."""
-
-    def check(site: Site, found: str, field: str, _: Raw) -> None:
-        if problem := address_problem(found):
-            site.report(rule, problem, field)
-        elif (usual := str(ip_address(found))) != found:
-            message = f"is usually written {usual}, found {quoted(found)}"
-            site.report(TPL_DOUBTFUL, message, field)
-
-    return check
+def _notation_problem(address: str) -> str | None:
+    if _address_problem(address) or (usual := str(ip_address(address))) == address:
+        return None
+    return f"is usually written {usual}, found {quoted(address)}"
 
 
 def _dns_policy(site: Site, policy: str, _: str, spec: Raw) -> None:
-    """Check that policy None has servers."""
     if policy == "None" and not spec.get("dnsConfig", {}).get("nameservers"):
         missing = "at least one DNS nameserver" if "dnsConfig" in spec else "`dnsConfig`"
         message = f"must provide {missing} when `dnsPolicy` is None, found none"
         site.report(TPL_DNS_POLICY, message, "dnsConfig.nameservers")
 
 
-def _searches(site: Site, searches: list[str], field: str, _: Raw) -> None:
+def _length_problem(_: Site, searches: list[str], _owner: Raw) -> str:
     length = len(" ".join(searches))
-    if length > _LONGEST_SEARCHES:
-        message = f"must have at most {_LONGEST_SEARCHES} characters in all, found {length}"
-        site.report(TPL_DNS_CONFIG, message, field, "FieldValueTooLong")
+    wrong = f"must have at most {_LONGEST_SEARCHES} characters in all, found {length}"
+    return wrong if length > _LONGEST_SEARCHES else ""
 
 
 def _is_search(found: str) -> bool:
     domain = found.removesuffix(".")
-    return found == "." or (len(domain) <= SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain)))
+    return found == "." or (
+        len(domain) <= names.SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain))
+    )
 
 
 _DOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lowercase letters, digits, '-', '.' and in a search path '_', "
     "unless it is a single dot"
 )
+_usual_address = TPL_DOUBTFUL.valid(_notation_problem)
 _NO_FQDN = "may not be specified when setHostnameAsFQDN is true"
 ROWS = (
-    Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
-    Row("hostnameOverride", name(TPL_HOSTNAME, dns_subdomain_problem)),
-    Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
-    Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN", _NO_FQDN)),
-    Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
-    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", words="is already the address of")),
-    Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
-    Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
-    Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),
+    Row("hostname|subdomain", TPL_HOSTNAME.valid(names.dns_label_problem, empty=True)),
+    Row("hostnameOverride", TPL_HOSTNAME.valid(names.dns_subdomain_problem)),
+    Row("hostnameOverride", TPL_HOSTNAME.at_most(64, "FieldValueTooLong", " characters")),
+    Row("hostnameOverride", TPL_HOSTNAME.excludes("setHostnameAsFQDN", _NO_FQDN)),
+    Row("hostnameOverride", TPL_HOSTNAME.excludes("hostNetwork")),
+    Row("hostAliases", TPL_DOUBTFUL.unique("ip", words="is already the address of")),
+    Row("hostAliases[].ip", TPL_HOST_ALIAS.valid(_address_problem), ""),
+    Row("hostAliases[].ip", _usual_address),
+    Row("hostAliases[].hostnames[]", TPL_HOST_ALIAS.valid(names.dns_subdomain_problem)),
+    Row("dnsPolicy", TPL_DNS_POLICY.one_of(*_POLICIES, empty=True)),
     Row("dnsPolicy", _dns_policy),
-    Row("dnsConfig.nameservers", at_most(TPL_DNS_CONFIG, 3, "FieldValueTooMany", " nameservers")),
-    Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
-    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, 32, "FieldValueTooMany", " search paths")),
-    Row("dnsConfig.searches", _searches),
-    Row("dnsConfig.searches[]", matching(TPL_DNS_CONFIG, _DOMAIN, _is_search)),
-    Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
+    Row("dnsConfig.nameservers", TPL_DNS_CONFIG.at_most(3, "FieldValueTooMany", " nameservers")),
+    Row("dnsConfig.nameservers[]", TPL_DNS_CONFIG.valid(_address_problem)),
+    Row("dnsConfig.nameservers[]", _usual_address),
+    Row("dnsConfig.searches", TPL_DNS_CONFIG.at_most(32, "FieldValueTooMany", " search paths")),
+    Row("dnsConfig.searches", TPL_DNS_CONFIG.judged(_length_problem, "FieldValueTooLong")),
+    Row("dnsConfig.searches[]", TPL_DNS_CONFIG.matching(_DOMAIN, _is_search)),
+    Row("dnsConfig.options[].name", TPL_DNS_CONFIG.required(reason=None), ""),
 )
 """Fields of a pod's spec."""
 
 
 LARGEST_PORT = 65535
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
-_number = within(TPL_PORT, 1, LARGEST_PORT)
+_number = TPL_PORT.within(1, LARGEST_PORT)
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
-    """Check host ports of an init container. Init containers run one after the other, so each is checked by itself."""
-    _take(site, ports, {})
+    _take(site, ports, {})  # init containers run one after the other, so each is checked by itself
 
 
 def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]]) -> None:
@@ -194,10 +172,8 @@ def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
     for index, port in enumerate(ports):
         inside, outside = port.get("containerPort"), port.get("hostPort", 0)
         if inside is not None and outside not in (0, inside):
-            message = (
-                f"must match `containerPort` when `hostNetwork` is true ({inside}), found {outside}"
-            )
-            site.report(TPL_HOST_PORT, message, f"{field}[{index}].hostPort")
+            message = f"must match `containerPort` when `hostNetwork` is true ({inside}), found "
+            site.report(TPL_HOST_PORT, f"{message}{outside}", f"{field}[{index}].hostPort")
 
 
 def _clashes(site: Site, ports: list[Raw]) -> None:
@@ -205,47 +181,38 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
 
     Source: the warnings that a Kubernetes API server of version 1.36 gives for pods.
     """
-    pod = site.pod
     for index, port in enumerate(ports):
-        here = (site.path, index, port)
+        where = f"{site.path}.ports[{index}]"
         if port.get("hostIP") and not port.get("hostPort"):
             message = "has no effect without hostPort"
             site.report(TPL_DOUBTFUL, message, f"ports[{index}].hostIP")
-        number = port.get("containerPort")
-        if number:
-            first = pod.ports.setdefault((number, port.get("protocol") or "TCP"), here)
-            if first is not here and _clash(port, first[2]):
-                message = f"{number} is already the port of {_place(first)}"
+        if number := port.get("containerPort"):
+            key = (number, port.get("protocol") or "TCP")
+            first, other = site.pod.ports.setdefault(key, (where, port))
+            if first != where and _clash(port, other):
+                message = f"{number} is already the port of {first}"
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].containerPort")
-        called = port.get("name")
-        if called:
-            owner = pod.port_names.setdefault(called, here)
-            if owner[0] != site.path:
-                message = f"{quoted(called)} is already the name of {_place(owner)}, which the name refers to"
+        if called := port.get("name"):
+            first = site.pod.port_names.setdefault(called, where)
+            if first.rpartition(".")[0] != site.path:
+                owner = f"{first}, which the name refers to"
+                message = f"{quoted(called)} is already the name of {owner}"
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
-
-
-def _place(port: PodPort) -> str:
-    container, index, _ = port
-    return f"{container}.ports[{index}]"
 
 
 def _clash(port: Raw, other: Raw) -> bool:
     """True if two ports with the same number conflict without being refused."""
-    inside, outside = port.get("hostPort", 0), other.get("hostPort", 0)
-    if not inside or not outside:
-        return True
+    numbers = {port.get("hostPort", 0), other.get("hostPort", 0)}
     # With the same address, too, they are the same port of the node, which is refused.
-    return bool(inside == outside and bool(port.get("hostIP")) is not bool(other.get("hostIP")))
+    differ = bool(port.get("hostIP")) is not bool(other.get("hostIP"))
+    return 0 in numbers or (len(numbers) == 1 and differ)
 
 
 _PORTS = compiled(
-    (
-        Row("[].name", name(TPL_PORT, port_name_problem, empty=True)),
-        Row("[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
-        Row("[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
-        Row("", unique(TPL_PORT_DUP, "name")),
-    )
+    Row("[].name", TPL_PORT.valid(names.port_name_problem, empty=True)),
+    Row("[].containerPort", TPL_PORT.present(_number, "FieldValueRequired"), None),
+    Row("[].protocol", TPL_PORT.one_of(*_PROTOCOLS, empty=True)),
+    Row("", TPL_PORT_DUP.unique("name")),
 )
 CONTAINER_ROWS = (Row("ports", _PORTS), Row("ports", _in_network))
 """Fields of a regular container."""

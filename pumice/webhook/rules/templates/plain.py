@@ -33,11 +33,11 @@ def without_plain(template: Raw) -> Raw:
 
 
 def _without_plain(container: Raw) -> Raw:
-    rest = {**container}
-    for field, is_plain in _PLAIN.items():
-        if field in rest and is_plain(rest[field]):
-            del rest[field]
-    return rest
+    return {
+        field: value
+        for field, value in container.items()
+        if not (field in _PLAIN and _PLAIN[field](value))
+    }
 
 
 def _are_texts(found: Any) -> bool:
@@ -140,14 +140,14 @@ def is_simple(template: Raw) -> bool:
     except (ValueError, RecursionError):  # another field or type, or an amount that is no quantity
         return False
     spec = found.spec
+    names = (spec.service_account_name, spec.priority_class_name)
     return (
         in_order
         and _are_labels(found.metadata.labels)
         and _are_labels(spec.node_selector)
         and NODE_LABELS.keys().isdisjoint(spec.node_selector)
         and all(map(_is_tolerable, spec.tolerations))
-        and not (spec.service_account_name and dns_subdomain_problem(spec.service_account_name))
-        and not (spec.priority_class_name and dns_subdomain_problem(spec.priority_class_name))
+        and not any(each and dns_subdomain_problem(each) for each in names)
     )
 
 
@@ -168,20 +168,13 @@ def _are_containers(spec: _Spec) -> bool:
             each.image != each.image.strip()
             or len({mount.mount_path for mount in mounts}) != len(mounts)
             or not volumes.issuperset([mount.name for mount in mounts])
-            # Ports of several containers may clash.
-            or (each.ports and not (len(spec.containers) == 1 and _are_ports(each.ports)))
+            # Several ports may clash.
+            or (each.ports and (len(spec.containers) > 1 or len(each.ports) > 1))
+            or any(port.name and port_name_problem(port.name) for port in each.ports)
             or not are_plain(tuple(amounts.limits.items()), tuple(amounts.requests.items()))
         ):
             return False
     return 0 < len(called) == len(spec.containers) and not any(map(label_problem, called))
-
-
-def _are_ports(ports: list[_Port]) -> bool:
-    """True if all ports have unique numbers, and unique names or none."""
-    names = [each.name for each in ports if each.name]
-    return len({each.container_port for each in ports}) == len(ports) and not (
-        len({*names}) != len(names) or any(map(port_name_problem, names))
-    )
 
 
 def _are_labels(found: Mapping[str, str]) -> bool:

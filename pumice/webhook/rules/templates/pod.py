@@ -8,6 +8,7 @@ Source: what a Kubernetes API server of version 1.36 accepts.
 
 import re
 
+from pumice.api import keys
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import (
     annotations,
@@ -56,16 +57,18 @@ RULES: tuple[Rule, ...] = tuple(dict.fromkeys(reversed(_NAMED)))[::-1]
 """Every rule about pod templates. A rule that several files have is listed with the last one, which defines it."""
 
 _SPEC = compiled_by_field(
-    (
-        *lifetime.ROWS,
-        *scheduling.ROWS,
-        *resources.SPEC_ROWS,
-        *network.ROWS,
-        *security.ROWS,
-    )
+    *lifetime.ROWS,
+    *scheduling.ROWS,
+    *resources.SPEC_ROWS,
+    *network.ROWS,
+    *security.ROWS,
 )
 """Checks the fields of a pod's spec, except for volumes and containers."""
 
+_LABELS = frozenset(
+    {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
+)
+"""Keys of the labels that every pod of a Job gets."""
 _COMPARING = frozenset(rule.code for rule in RULES if rule.compares)
 _OF_ITS_OWN = re.compile(
     r"(\.spec|\.metadata|\.(initC|c)ontainers\[\d+\])(\.\w+(\[\d+\])?)?$"
@@ -103,7 +106,7 @@ def _may_differ(path: str) -> str:
 def _judge(site: Site, template: Raw) -> None:
     """Check a template; all its fields have the right types."""
     meta, spec = template.get("metadata", {}), template.get("spec", {})
-    pod = CheckedPod(spec, meta.get("labels", ()))
+    pod = CheckedPod(spec, _LABELS.union(meta.get("labels", ())))
     at_spec = Site(site.case, f"{site.path}.spec", pod)
     if meta:
         metadata.METADATA(site, meta, "metadata", template)

@@ -10,18 +10,11 @@ from collections.abc import Iterator
 
 from pumice.api.quantities import format_milli
 from pumice.webhook.rules.resource_names import HUGE_PAGES, is_shared, pod_resource_problem
-from pumice.webhook.rules.rule import Rule, stricter
-from pumice.webhook.rules.templates.resources import (
-    Amounts,
-    Problem,
-    conflicts,
-    judge_by,
-    milli,
-    requirements,
-)
+from pumice.webhook.rules.templates import resources
+from pumice.webhook.rules.templates.shapes import FieldRule, stricter
 from pumice.webhook.rules.templates.site import Raw, Site
 
-TPL_POD_RESOURCES = Rule(
+TPL_POD_RESOURCES = FieldRule(
     "TPL-POD-RESOURCES",
     "the resources of a pod as a whole are at least those of its containers",
     "The containers together would exceed the pod.",
@@ -34,7 +27,7 @@ TPL_POD_RESOURCES_FILLED = stricter(
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {limits: {cpu: 2}}}]}",
 )
 
-_judge = judge_by(pod_resource_problem)
+_judge = resources.judge_by(pod_resource_problem)
 
 
 def pod_resources(site: Site, spec: Raw) -> None:
@@ -46,7 +39,7 @@ def pod_resources(site: Site, spec: Raw) -> None:
     if "claims" in found:
         message = "claims may not be set for Resources at pod-level; set them on containers"
         site.report(TPL_POD_RESOURCES, message, "resources.claims")
-    limits, requests = requirements(site, found, "resources", _judge)
+    limits, requests = resources.requirements(site, found, "resources", _judge)
     if not limits and not requests:
         return
     filled = list(_problems(spec, limits, requests, fill=True))
@@ -59,7 +52,9 @@ def pod_resources(site: Site, spec: Raw) -> None:
             site.report(kept, message, field)
 
 
-def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> Iterator[Problem]:
+def _problems(
+    spec: Raw, limits: resources.Amounts, requests: resources.Amounts, *, fill: bool
+) -> Iterator[resources.Problem]:
     """Problems of quantities, as written or after defaults."""
     asked, limited = _together(spec, "requests", fill=fill), _together(spec, "limits")
     pages = {name: each for name, each in limited.items() if name.startswith(HUGE_PAGES)}
@@ -68,7 +63,7 @@ def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> I
         if limits:
             of_containers = {name: each for name, each in asked.items() if is_shared(name)}
             requests = _of_pod(limits) | _of_pod(of_containers) | requests
-    for rule, field, message in conflicts(limits, requests):
+    for rule, field, message in resources.conflicts(limits, requests):
         yield rule, f"resources.{field}" if field else "resources", message
     for which, of_pod, together, words in (
         ("requests", requests, asked, "aggregate container requests"),
@@ -76,8 +71,8 @@ def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> I
     ):
         for name, amount in together.items():
             if amount > of_pod.get(name, amount):
-                whole = format_milli(of_pod[name])
-                message = f"must be greater than or equal to {words} ({format_milli(amount)}), found {whole}"
+                least, whole = format_milli(amount), format_milli(of_pod[name])
+                message = f"must be greater than or equal to {words} ({least}), found {whole}"
                 yield TPL_POD_RESOURCES, f"resources.{which}.{name}", message
     for index, container in enumerate(spec.get("containers", ())):
         for name, amount in _amounts(container, "limits").items():
@@ -87,37 +82,34 @@ def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> I
                 yield TPL_POD_RESOURCES, f"containers[{index}].resources.limits.{name}", message
 
 
-def _of_pod(amounts: Amounts) -> Amounts:
+def _of_pod(amounts: resources.Amounts) -> resources.Amounts:
     """Quantities of resources that a pod as a whole may have."""
     return {name: each for name, each in amounts.items() if not pod_resource_problem(name, False)}
 
 
-def _together(spec: Raw, which: str, *, fill: bool = False) -> Amounts:
+def _together(spec: Raw, which: str, *, fill: bool = False) -> resources.Amounts:
     """The maximum of what the containers use at a time.
 
     Regular containers and sidecars run concurrently; an init container runs only with the sidecars before it.
     """
-    total: Counter[str] = Counter()
+    running: Counter[str] = Counter()
     sidecars: Counter[str] = Counter()
-    starting: list[Amounts] = []
+    steps = [running]
     for container in spec.get("containers", ()):
-        total.update(_amounts(container, which, fill=fill))
+        running.update(_amounts(container, which, fill=fill))
     for container in spec.get("initContainers", ()):
-        amounts = Counter(_amounts(container, which, fill=fill))
+        amounts = _amounts(container, which, fill=fill)
         if container.get("restartPolicy") == "Always":
-            total.update(amounts)
+            running.update(amounts)
             sidecars.update(amounts)
         else:
-            amounts.update(sidecars)
-            starting.append(amounts)
-    names = dict.fromkeys(name for each in (total, *starting) for name in each)
-    return {name: max(each[name] for each in (total, *starting) if name in each) for name in names}
+            steps.append(Counter(amounts))
+            steps[-1].update(sidecars)
+    names = dict.fromkeys(name for step in steps for name in step)
+    return {name: max(step[name] for step in steps if name in step) for name in names}
 
 
-def _amounts(container: Raw, which: str, *, fill: bool = False) -> Amounts:
+def _amounts(container: Raw, which: str, *, fill: bool = False) -> resources.Amounts:
     found = container.get("resources", {})
-    written = found.get(which, {})
-    return {
-        name: milli(value)
-        for name, value in (found.get("limits", {}) | written if fill else written).items()
-    }
+    written = (found.get("limits", {}) if fill else {}) | found.get(which, {})
+    return {name: resources.milli(value) for name, value in written.items()}

@@ -6,20 +6,10 @@ sources silently, and pods lack their files.
 
 from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
 from pumice.webhook.rules.templates.environment import field_ref, resource_field_ref
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
-from pumice.webhook.rules.templates.shapes import (
-    excludes,
-    matching,
-    one_of,
-    one_of_two,
-    refused,
-    relative_path,
-    required,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
@@ -33,13 +23,13 @@ TPL_VOLUME_FIELD = refused(
     "a file about the pod holds one field of it, or one resource of a container",
     "downwardAPI: {items: [{path: name, fieldRef: {fieldPath: spec.nodeName}}]}",
 )
-TPL_PROJECTION = Rule(
+TPL_PROJECTION = FieldRule(
     "TPL-PROJECTION",
     "each source of a projected volume is one thing and complete, and no two of them write the same file",
     "One file would hide the other.",
     "projected: {sources: [{secret: {name: a}, configMap: {name: b}}]}",
 )
-TPL_CERTIFICATES = Rule(
+TPL_CERTIFICATES = FieldRule(
     "TPL-CERTIFICATES",
     "projected trust bundles and pod certificates name a signer, a key type and a file that can be",
     "Where the cluster has these features on, Kubernetes refuses the pod otherwise.",
@@ -59,10 +49,8 @@ _POD_FIELDS = tuple(
 
 
 def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
-    """Check that no two files have the same path."""
-    overlaps(
-        site, [(item.get("path", ""), f"{field}[{index}].path") for index, item in enumerate(items)]
-    )
+    paths = [item.get("path", "") for item in items]
+    overlaps(site, [(path, f"{field}[{index}].path") for index, path in enumerate(paths)])
 
 
 def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
@@ -82,10 +70,8 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
                 site.report(TPL_PROJECTION, message, f"{where}.{kind}")
             for path in paths:
                 if (first := written.setdefault(path, where)) != where:
-                    message = (
-                        f"conflicting duplicate paths: {quoted(path)} is already written by {first}"
-                    )
-                    site.report(TPL_PROJECTION, message, where)
+                    message = f"conflicting duplicate paths: {quoted(path)} is already written by "
+                    site.report(TPL_PROJECTION, f"{message}{first}", where)
         if "serviceAccountToken" in each:
             tokens.append((each["serviceAccountToken"].get("path", ""), where))
         elif not each:
@@ -102,11 +88,10 @@ def _files(kind: str, source: Raw) -> list[str]:
     return [item.get("path", "") for item in source.get("items", ())]
 
 
-def _bundle_name(site: Site, name: str, field: str, _: Raw) -> None:
-    """Check the name of a trust bundle; the part before a colon is its signer."""
+def _bundle_name_problem(name: str) -> str | None:
+    """Say why a trust bundle cannot have a name; the part before a colon is its signer."""
     signed, colon, rest = name.rpartition(":")
-    if problem := dns_subdomain_problem(name if colon and not signed else rest):
-        site.report(TPL_CERTIFICATES, problem, field)
+    return dns_subdomain_problem(name if colon and not signed else rest)
 
 
 def _is_signer(name: str) -> bool:
@@ -122,84 +107,74 @@ def _is_signer(name: str) -> bool:
     )
 
 
-def _some_file(site: Site, source: Raw, field: str, _: Raw) -> None:
-    if not any(source.get(name) for name in _CERTIFICATE_FILES):
-        site.report(TPL_CERTIFICATES, f"must have {either(_CERTIFICATE_FILES)}, found none", field)
-
-
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
 
 
-def _seconds(site: Site, seconds: int, field: str, _: Raw) -> None:
-    """Check the validity period of a token."""
+def _seconds_problem(_: Site, seconds: int, _owner: Raw) -> str:
     if seconds < _SHORTEST_TOKEN:
-        message = (
+        return (
             f"may not specify a duration less than 10 minutes ({_SHORTEST_TOKEN}), found {seconds}"
         )
-        site.report(TPL_PROJECTION, message, field)
-    elif seconds > _LONGEST_TOKEN:
-        message = f"must be less than or equal to {_LONGEST_TOKEN}, found {seconds}"
-        site.report(TPL_PROJECTION, message, field)
+    wrong = f"must be less than or equal to {_LONGEST_TOKEN}, found {seconds}"
+    return wrong if seconds > _LONGEST_TOKEN else ""
 
 
-_mode = within(
-    TPL_VOLUME_FILE,
+_mode = TPL_VOLUME_FILE.within(
     0,
     0o777,
     "must be a number between 0 and 0777 (octal), both inclusive (511 in decimal)",
 )
-_required = required(TPL_VOLUME_FILE)
-_signer = matching(TPL_CERTIFICATES, "must be a signer such as example.com/signer", _is_signer)
-_own_names = matching(
-    TPL_VOLUME_FILE,
+_required = TPL_VOLUME_FILE.required()
+_signer = TPL_CERTIFICATES.matching("must be a signer such as example.com/signer", _is_signer)
+_some_file = TPL_CERTIFICATES.breaking(
+    f"must have {either(_CERTIFICATE_FILES)}, found none",
+    lambda _, source, _o: not any(source.get(name) for name in _CERTIFICATE_FILES),
+)
+_own_names = TPL_VOLUME_FILE.matching(
     'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is reported as a step upwards
     lambda path: not path.startswith("..") or ".." in path.split("/"),
 )
 _NO_REF = "one of fieldRef and resourceFieldRef is required"
-_one_ref = one_of_two(
-    TPL_VOLUME_FIELD, "fieldRef", "resourceFieldRef", neither=_NO_REF, empty=False
-)
+_one_ref = TPL_VOLUME_FIELD.one_of_two("fieldRef", "resourceFieldRef", neither=_NO_REF, empty=False)
 _NO_NAME = "either name or signerName must be specified"
-_one_name = one_of_two(TPL_CERTIFICATES, "name", "signerName", neither=_NO_NAME, empty=False)
+_one_name = TPL_CERTIFICATES.one_of_two("name", "signerName", neither=_NO_NAME, empty=False)
 _91_DAYS = 91 * 24 * 3600
-_PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
-_FILE = (Row("path", _required, ""), *below("path", _PATH))
-_FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
+_PATH = (Row("", TPL_VOLUME_FILE.relative_path()), Row("", _own_names))
+_FILE = (Row("path", _required, ""), *below("path", *_PATH))
+_FILES = (*below("items[]", *_FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
     *_FILES,
     Row("items[]", _one_ref),
     Row("items[].fieldRef", field_ref(TPL_VOLUME_FIELD, _POD_FIELDS)),
     Row("items[].resourceFieldRef", resource_field_ref(TPL_VOLUME_FIELD)),
-    Row("items[].resourceFieldRef.containerName", required(TPL_VOLUME_FIELD), ""),
+    Row("items[].resourceFieldRef.containerName", TPL_VOLUME_FIELD.required(), ""),
 )
 _SOURCES = "projected.sources[]"
 ROWS = (
     Row("configMap|secret|downwardAPI|projected.defaultMode", _mode),
     Row("configMap|secret|downwardAPI.items", _apart),
-    *below("configMap|secret", _CONFIG),
-    *below("downwardAPI", _DOWNWARD),
+    *below("configMap|secret", *_CONFIG),
+    *below("downwardAPI", *_DOWNWARD),
     Row("projected", _projected),
     *below(
         _SOURCES,
-        (
-            Row("configMap|secret.name", required(TPL_PROJECTION), ""),
-            *below("configMap|secret", _CONFIG),
-            *below("downwardAPI", _DOWNWARD),
-            *below("serviceAccountToken|clusterTrustBundle", _FILE),
-            Row("serviceAccountToken.expirationSeconds", _seconds),
-            Row("clusterTrustBundle", _one_name),
-            Row("clusterTrustBundle.name", _bundle_name),
-            Row("clusterTrustBundle.signerName", _signer),
-            Row("clusterTrustBundle.labelSelector", excludes(TPL_CERTIFICATES, "name")),
-            Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
-            Row("podCertificate", _some_file),
-            Row("podCertificate.maxExpirationSeconds", within(TPL_CERTIFICATES, 3600, _91_DAYS)),
-            *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
-            Row("podCertificate.signerName", _signer, ""),
-            Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),
-            Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
-        ),
+        Row("configMap|secret.name", TPL_PROJECTION.required(), ""),
+        *below("configMap|secret", *_CONFIG),
+        *below("downwardAPI", *_DOWNWARD),
+        *below("serviceAccountToken|clusterTrustBundle", *_FILE),
+        Row("serviceAccountToken.expirationSeconds", TPL_PROJECTION.judged(_seconds_problem)),
+        Row("clusterTrustBundle", _one_name),
+        Row("clusterTrustBundle.name", TPL_CERTIFICATES.valid(_bundle_name_problem)),
+        Row("clusterTrustBundle.signerName", _signer),
+        Row("clusterTrustBundle.labelSelector", TPL_CERTIFICATES.excludes("name")),
+        Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
+        Row("podCertificate", _some_file),
+        Row("podCertificate.maxExpirationSeconds", TPL_CERTIFICATES.within(3600, _91_DAYS)),
+        *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", *_PATH),
+        Row("podCertificate.signerName", _signer, ""),
+        Row("podCertificate.keyType", TPL_CERTIFICATES.one_of(*_KEY_TYPES), ""),
+        Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
     ),
 )
 """Fields of a volume."""

@@ -21,22 +21,12 @@ from pumice.webhook.rules.resource_names import (
     is_vendors,
     page_size,
 )
-from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
-    breaking,
-    name,
-    one_of,
-    one_of_two,
-    refused,
-    required,
-    unique,
-)
+from pumice.webhook.rules.templates.shapes import NOT_SET, FieldRule, refused, warned
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-TPL_RESOURCE = Rule(
+TPL_RESOURCE = FieldRule(
     "TPL-RESOURCE",
     "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
     "No node has any other resource, so the pod would never be created.",
@@ -53,13 +43,13 @@ TPL_QUANTITY = refused(
     "quantities are valid, 0 or more, and integers for counted resources",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
 )
-TPL_LIMIT = Rule(
+TPL_LIMIT = FieldRule(
     "TPL-LIMIT",
     "requests are at most the limits",
     "The request could never be granted.",
     "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
 )
-TPL_LIMIT_EQUAL = Rule(
+TPL_LIMIT_EQUAL = FieldRule(
     "TPL-LIMIT-EQUAL",
     "for huge pages and extended resources the request is the limit",
     "They cannot be overcommitted, so a container gets exactly what it requests.",
@@ -116,16 +106,16 @@ _MOST_BINARY = _MOST_COUNTED * MILLI
 Amounts = dict[str, int]
 """Quantities in milli-units by name of the resource."""
 
-Written = tuple[tuple[str, str | float], ...]
-"""Quantities as in the manifest, by name of the resource."""
-
-Problem = tuple[Rule, str, str]
+Problem = tuple[FieldRule, str, str]
 """The broken rule, the field, and the problem."""
 
-Judge = Callable[[str, object, bool], tuple[int, tuple[tuple[Rule, str], ...]]]
+Broken = tuple[FieldRule, str]
+"""The broken rule, and the problem."""
+
+Judge = Callable[[str, object, bool], tuple[int, tuple[Broken, ...]]]
 """Checks a resource by its name and quantity, with or without a hint at the intended name.
 
-Returns the quantity in milli-units, and the problems of quantity and name.
+Returns the quantity in milli-units, and the problems of name and quantity.
 """
 
 
@@ -133,62 +123,46 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
     """A check that refuses invalid names. It has a cache: most quantities of a Job, and of similar Jobs, are equal."""
 
     @lru_cache(maxsize=4096)
-    def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[tuple[Rule, str], ...]]:
+    def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[Broken, ...]]:
         amount, problems = milli(value), []
         if problem := name_problem(name, hinted):
             problems.append((TPL_RESOURCE, problem))
         elif "/" in name and (meant := hint(name, hinted)):
             problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{meant}'))
-        size = page_size(name) if name.startswith(HUGE_PAGES) else 0
-        if amount < 0:
-            problems.append((TPL_QUANTITY, f"must be greater than or equal to 0, found {value}"))
-        elif amount % MILLI and is_integer(name):
-            problems.append((TPL_QUANTITY, f"must be an integer, found {value}"))
-        elif amount % MILLI and name in ("memory", "ephemeral-storage"):
-            problem = "is a fractional number of bytes; m is for thousandths, M and Mi for millions"
-            problems.append((TPL_DOUBTFUL, f"{value} {problem}"))
-        elif amount > _MOST_COUNTED and is_integer(name):
-            problem = f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
-            problems.append((TPL_QUANTITY, problem))
-        elif size and -(-amount // MILLI) % size:
-            page = format_milli(size * MILLI)
-            problems.append(
-                (
-                    TPL_HUGEPAGES,
-                    f"{value} is not positive integer multiple of {page}, the size of a page",
-                )
-            )
-        elif (doubt := _unit_problem(name, value, amount)) is not None:
-            problems.append(doubt)
+        if broken := _broken_by(name, value, amount):
+            problems.append(broken)
         return amount, tuple(problems)
 
     return judge
 
 
-def _unit_problem(name: str, value: object, amount: int) -> tuple[Rule, str] | None:
-    """The rule that an amount breaks and what is wrong; None if nothing is.
-
-    Args:
-        name: The resource.
-        value: The amount as the manifest has it.
-        amount: The same in milli-units.
-    """
-    text = str(value)
-    if name == "cpu":
-        if amount <= _MOST_CORES:
-            return None
-        matched = _CPU.fullmatch(text)
-        why = ", since M means millions" if text.endswith("M") else ""
-        hint = f' (did you mean "{matched[1]}m"?)' if matched else ""
-        return TPL_CPU_UNIT, f"{text} is {amount // MILLI} cores{why}{hint}"
-    if name not in ("memory", "ephemeral-storage") or not 0 < amount < _LEAST_BYTES:
-        return None
-    if not _WHOLE.fullmatch(text):
-        return None
-    number = int(text)
-    unit = "Gi" if number <= _MOST_GIBIBYTES else "Mi"
-    bytes_ = "byte" if number == 1 else "bytes"
-    return TPL_MEMORY_UNIT, f'{text} is {number} {bytes_} (did you mean "{number}{unit}"?)'
+def _broken_by(name: str, value: object, amount: int) -> Broken | None:
+    """The rule that a quantity breaks, also given in milli-units."""
+    if amount < 0:
+        return TPL_QUANTITY, f"must be greater than or equal to 0, found {value}"
+    if is_integer(name):
+        if amount % MILLI:
+            return TPL_QUANTITY, f"must be an integer, found {value}"
+        if amount > _MOST_COUNTED:
+            return TPL_QUANTITY, f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
+    if name in ("memory", "ephemeral-storage"):
+        if amount % MILLI:
+            problem = "is a fractional number of bytes; m is for thousandths, M and Mi for millions"
+            return TPL_DOUBTFUL, f"{value} {problem}"
+        if 0 < amount < _LEAST_BYTES and _WHOLE.fullmatch(str(value)):
+            unit = "Gi" if amount <= _MOST_GIBIBYTES * MILLI else "Mi"
+            read = "1 byte" if amount == MILLI else f"{amount // MILLI} bytes"
+            return TPL_MEMORY_UNIT, f'{value} is {read} (did you mean "{amount // MILLI}{unit}"?)'
+    if name == "cpu" and amount > _MOST_CORES:
+        matched = _CPU.fullmatch(str(value))
+        why = ", since M means millions" if str(value).endswith("M") else ""
+        meant = f' (did you mean "{matched[1]}m"?)' if matched else ""
+        return TPL_CPU_UNIT, f"{value} is {amount // MILLI} cores{why}{meant}"
+    size = page_size(name) if name.startswith(HUGE_PAGES) else 0
+    if size and -(-amount // MILLI) % size:
+        multiple = f"positive integer multiple of {format_milli(size * MILLI)}, the size of a page"
+        return TPL_HUGEPAGES, f"{value} is not {multiple}"
+    return None
 
 
 of_container = judge_by(container_resource_problem)
@@ -222,16 +196,14 @@ def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
         if asked == limit or (shared and (limit is None or asked < limit)):
             continue
         rule = TPL_LIMIT if shared else TPL_LIMIT_EQUAL
+        requested = format_milli(asked)
         if limit is None:
-            message = (
-                "Limit must be set for non overcommitable resources: found none, expected what is requested "
-                f"({format_milli(asked)})"
-            )
-            yield rule, f"limits.{resource}", message
+            message = "Limit must be set for non overcommitable resources: found none, expected what is requested"
+            yield rule, f"limits.{resource}", f"{message} ({requested})"
         else:
             relation = "less than or equal to" if shared else "equal to"
-            message = f"must be {relation} {resource} limit of {format_milli(limit)}, found {format_milli(asked)}"
-            yield rule, f"requests.{resource}", message
+            most = f"{resource} limit of {format_milli(limit)}"
+            yield rule, f"requests.{resource}", f"must be {relation} {most}, found {requested}"
     names = (*limits, *requests)
     has_others = "cpu" in names or "memory" in names
     if not has_others and any(each.startswith(HUGE_PAGES) for each in names):
@@ -247,7 +219,7 @@ def requirements(
 
 
 @lru_cache(maxsize=1024)
-def are_plain(limits: Written, requests: Written) -> bool:
+def are_plain(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
     """True if limits and requests of a container have no problems and all resource names are known.
 
     Raises:
@@ -283,33 +255,37 @@ def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
             site.report(TPL_CLAIM, message, where, "FieldValueDuplicate")
         parts.add(part)
         if called not in known:
-            hint = site.case.did_you_mean(called, known)
-            message = (
-                f"must be one of the names in pod.spec.resourceClaims, found {quoted(called)}{hint}"
-            )
+            found = f"{quoted(called)}{site.case.did_you_mean(called, known)}"
+            message = f"must be one of the names in pod.spec.resourceClaims, found {found}"
             site.report(TPL_CLAIM, message, where, "FieldValueNotFound")
 
 
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
-_restart = breaking(
-    TPL_RESIZE,
-    "must be 'NotRequired' when pod `restartPolicy` is 'Never'",
-    lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy == "Never",
+
+
+def _not_restarted(message: str, *, never: bool) -> Check:
+    """A resize policy that restarts no container, if the pod is never restarted, or is."""
+    return TPL_RESIZE.breaking(
+        message,
+        lambda site, found, _: (
+            found == "RestartContainer" and (site.pod.spec.get("restartPolicy") == "Never") is never
+        ),
+    )
+
+
+_restart = _not_restarted("must be 'NotRequired' when pod `restartPolicy` is 'Never'", never=True)
+_restart_of_init = _not_restarted(
+    "must be NotRequired for an init container without restartPolicy Always", never=False
 )
-_restart_of_init = breaking(
-    TPL_RESIZE,
-    "must be NotRequired for an init container without restartPolicy Always",
-    lambda site, found, _: found == "RestartContainer" and site.pod.restart_policy != "Never",
-)
-_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at")
+_one_policy = TPL_RESIZE.unique("resourceName", words="has a policy already at")
 ROWS = (
     Row("resources", _resources),
-    Row("resources.claims[].request", name(TPL_CLAIM, dns_label_problem, empty=True)),
+    Row("resources.claims[].request", TPL_CLAIM.valid(dns_label_problem, empty=True)),
     Row("resources.claims", _claims),
     Row("resizePolicy", _one_policy),
-    Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
-    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, ("cpu", "memory"), empty=True)),
-    Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),
+    Row("resizePolicy[].resourceName|restartPolicy", TPL_RESIZE.required(), ""),
+    Row("resizePolicy[].resourceName", TPL_RESIZE.one_of("cpu", "memory", empty=True)),
+    Row("resizePolicy[].restartPolicy", TPL_RESIZE.one_of(*_RESIZE_POLICIES, empty=True)),
     Row("resizePolicy[].restartPolicy", _restart),
 )
 """Fields of a container."""
@@ -318,18 +294,15 @@ INIT_ROWS = (Row("resizePolicy[].restartPolicy", _restart_of_init),)
 """Further fields of an init container that runs to completion."""
 
 _SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
-_one_source = one_of_two(
-    TPL_POD_CLAIM,
+_one_source = TPL_POD_CLAIM.one_of_two(
     *_SOURCES,
     both="at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
     empty=False,
 )
 _claim = compiled(
-    (
-        Row("name", required(TPL_POD_CLAIM, dns_label_problem, reason=None), ""),
-        Row("", _one_source),
-        Row("|".join(_SOURCES), name(TPL_POD_CLAIM, dns_subdomain_problem)),
-    )
+    Row("name", TPL_POD_CLAIM.required(dns_label_problem, reason=None), ""),
+    Row("", _one_source),
+    Row("|".join(_SOURCES), TPL_POD_CLAIM.valid(dns_subdomain_problem)),
 )
-SPEC_ROWS = (Row("resourceClaims", unique(TPL_POD_CLAIM, "name", then=_claim)),)
+SPEC_ROWS = (Row("resourceClaims", TPL_POD_CLAIM.unique("name", then=_claim)),)
 """Fields of a pod's spec."""

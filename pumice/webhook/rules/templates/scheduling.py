@@ -7,36 +7,14 @@ import re
 
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates import metadata
 from pumice.webhook.rules.templates.doubtful import (
-    NODE_LABELS,
     TPL_DEPRECATED,
     TPL_DOUBTFUL,
     TPL_FEATURE,
     node_label,
 )
-from pumice.webhook.rules.templates.metadata import (
-    LABEL_SELECTOR,
-    NODE_PREFERENCE,
-    NODE_TERM,
-    TPL_LABEL_KEYS,
-    TPL_LABEL_KEYS_TWICE,
-    key_problem,
-    label_keys,
-    labels_of,
-    value_problem,
-)
-from pumice.webhook.rules.templates.shapes import (
-    excludes,
-    name,
-    one_of,
-    only_with,
-    present,
-    refused,
-    required,
-    unique,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below, compiled
 
@@ -71,7 +49,7 @@ TPL_TOLERATION = refused(
     "a toleration has the operator Equal or Exists; without a key it has Exists, and with Exists no value",
     "tolerations: [{key: gpu, operator: Exists, value: a100}]",
 )
-TPL_TOLERATION_EFFECT = Rule(
+TPL_TOLERATION_EFFECT = FieldRule(
     "TPL-TOLERATION-EFFECT",
     "a toleration has an effect that exists; with tolerationSeconds that is NoExecute",
     "Only NoExecute evicts pods, so only it can be delayed.",
@@ -90,13 +68,13 @@ TPL_GATE_NODE = refused(
     later=True,
     compares=True,
 )
-TPL_REFERENCE = Rule(
+TPL_REFERENCE = FieldRule(
     "TPL-REFERENCE",
     "names of service accounts, nodes, priority classes and runtime classes are object names",
     "Kubernetes has no objects with other names.",
     "serviceAccountName: Job_Runner",
 )
-TPL_SCHEDULING_GROUP = Rule(
+TPL_SCHEDULING_GROUP = FieldRule(
     "TPL-SCHEDULING-GROUP",
     "schedulingGroup names a PodGroup of Kubernetes",
     "Where the cluster has the feature GenericWorkload on, Kubernetes refuses the pod otherwise.",
@@ -110,13 +88,12 @@ _COMPARISONS = ("Gt", "Lt")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-_operator = one_of(TPL_TOLERATION, _OPERATORS)
+_operator = TPL_TOLERATION.one_of(*_OPERATORS)
 
 
 def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
     for key in found:
-        if key in NODE_LABELS:
-            node_label(site, key, f"{field}.{key}", found)
+        node_label(site, key, f"{field}.{key}", found)
 
 
 def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
@@ -132,7 +109,7 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
     """Check key, operator and value, which belong together."""
     key, value = toleration.get("key", ""), toleration.get("value", "")
     operator = toleration.get("operator") or "Equal"
-    if key and (problem := key_problem(key)):
+    if key and (problem := metadata.key_problem(key)):
         site.report(TPL_TOLERATION, problem, f"{field}.key")
     if operator in _COMPARISONS:
         message = f"{operator} needs the feature TaintTolerationComparisonOperators"
@@ -146,7 +123,7 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
         if value:
             message = f"value must be empty when `operator` is 'Exists', found {quoted(value)}"
             site.report(TPL_TOLERATION, message, f"{field}.value")
-    elif problem := value_problem(value):
+    elif problem := metadata.value_problem(value):
         site.report(TPL_TOLERATION, problem, f"{field}.value")
     if not key and operator in (*_COMPARISONS, "Equal"):
         message = f"operator must be Exists when `key` is empty, found {operator}"
@@ -154,12 +131,10 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
 
 
 def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) -> None:
-    effect = toleration.get("effect", "")
-    if effect != "NoExecute":
-        message = (
-            f"effect must be 'NoExecute' when `tolerationSeconds` is set, found {quoted(effect)}"
-        )
-        site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
+    if (effect := toleration.get("effect", "")) != "NoExecute":
+        message = "effect must be 'NoExecute' when `tolerationSeconds` is set, found "
+        where = field.replace("tolerationSeconds", "effect")
+        site.report(TPL_TOLERATION_EFFECT, f"{message}{quoted(effect)}", where)
 
 
 def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
@@ -174,69 +149,67 @@ def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
 _NO_SELECTOR = "is not set, so it selects no pods; {} selects all pods"
 _EMPTY = "can not be empty, found none"
 _NODE = f"{_EMPTY}; kubernetes.io/hostname is the key for single nodes"
-_selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
-_pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
-_reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
-_topology_key = required(TPL_AFFINITY_TERM, key_problem, message=_NODE, reason=None)
-_secret = required(TPL_DOUBTFUL, message="must name a Secret, found none", reason=None)
+_selector = TPL_DOUBTFUL.present(metadata.LABEL_SELECTOR, message=_NO_SELECTOR)
+_pod_group = TPL_SCHEDULING_GROUP.valid(dns_subdomain_problem)
+_reference = TPL_REFERENCE.valid(dns_subdomain_problem, empty=True)
+_topology_key = TPL_AFFINITY_TERM.required(metadata.key_problem, message=_NODE, reason=None)
+_secret = TPL_DOUBTFUL.required(message="must name a Secret, found none", reason=None)
 _TERM = compiled(
-    (
-        Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
-        Row("labelSelector", _selector, None),
-        Row("namespaceSelector", LABEL_SELECTOR),
-        Row("namespaces[]", name(TPL_AFFINITY_TERM, dns_label_problem)),
-        Row("topologyKey", _topology_key, ""),
-        Row("topologyKey", node_label),
-    )
+    Row("", metadata.label_keys(metadata.TPL_LABEL_KEYS_TWICE)),
+    Row("labelSelector", _selector, None),
+    Row("namespaceSelector", metadata.LABEL_SELECTOR),
+    Row("namespaces[]", TPL_AFFINITY_TERM.valid(dns_label_problem)),
+    Row("topologyKey", _topology_key, ""),
+    Row("topologyKey", node_label),
 )
 _TERMS = "affinity.podAffinity|podAntiAffinity"
 _NODE_TERMS = f"affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-_weight = within(TPL_AFFINITY, 1, 100, "must be in the range 1-100")
-_some_terms = required(
-    TPL_AFFINITY, message="must have at least one node selector term, found none", reason=None
+_weight = TPL_AFFINITY.within(1, 100, "must be in the range 1-100")
+_some_terms = TPL_AFFINITY.required(
+    message="must have at least one node selector term, found none", reason=None
 )
-_positive = within(TPL_SPREAD, 1, words="must be greater than zero")
+_positive = TPL_SPREAD.within(1, words="must be greater than zero")
 _ONLY_HARD = "can only use minDomains if whenUnsatisfiable=DoNotSchedule"
 _SPREAD = (
     # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses keys that they name.
-    Row("", label_keys(TPL_LABEL_KEYS)),
+    Row("", metadata.label_keys(metadata.TPL_LABEL_KEYS)),
     Row("labelSelector", _selector, None),
     Row("maxSkew", _positive, 0),
-    Row("topologyKey", required(TPL_SPREAD, message=_EMPTY, reason=None), ""),
+    Row("topologyKey", TPL_SPREAD.required(message=_EMPTY, reason=None), ""),
     Row("topologyKey", node_label),
-    Row("whenUnsatisfiable", one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")), ""),
+    Row("whenUnsatisfiable", TPL_SPREAD.one_of("DoNotSchedule", "ScheduleAnyway"), ""),
     Row("minDomains", _positive),
-    Row("minDomains", only_with(TPL_SPREAD, "whenUnsatisfiable", "DoNotSchedule", _ONLY_HARD)),
-    Row("nodeAffinityPolicy|nodeTaintsPolicy", one_of(TPL_SPREAD, ("Honor", "Ignore"))),
+    Row("minDomains", TPL_SPREAD.only_with("whenUnsatisfiable", "DoNotSchedule", _ONLY_HARD)),
+    Row("nodeAffinityPolicy|nodeTaintsPolicy", TPL_SPREAD.one_of("Honor", "Ignore")),
 )
 
 ROWS = (
-    Row("nodeSelector", labels_of(TPL_NODE_SELECTOR)),
+    Row("nodeSelector", metadata.labels_of(TPL_NODE_SELECTOR)),
     Row("nodeSelector", _node_selector),
     Row(_NODE_TERMS, _some_terms, ()),
-    Row(f"{_NODE_TERMS}[]", NODE_TERM),
+    Row(f"{_NODE_TERMS}[]", metadata.NODE_TERM),
     Row(f"affinity.nodeAffinity.{_PREFERRED}[].weight", _weight, 0),
-    Row(f"affinity.nodeAffinity.{_PREFERRED}[].preference", NODE_PREFERENCE),
+    Row(f"affinity.nodeAffinity.{_PREFERRED}[].preference", metadata.NODE_PREFERENCE),
     Row(f"{_TERMS}.{_REQUIRED}[]", _TERM),
     Row(f"{_TERMS}.{_PREFERRED}[].weight", _weight, 0),
     Row(f"{_TERMS}.{_PREFERRED}[].podAffinityTerm", _TERM, {}),
     Row("topologySpreadConstraints", _spread_twice),
-    *below("topologySpreadConstraints[]", _SPREAD),
+    *below("topologySpreadConstraints[]", *_SPREAD),
     Row("tolerations[]", _toleration),
-    Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
+    Row("tolerations[].effect", TPL_TOLERATION_EFFECT.one_of(*_EFFECTS, empty=True)),
     Row("tolerations[].tolerationSeconds", _toleration_seconds),
-    Row("schedulingGates[].name", name(TPL_GATE, key_problem), ""),
-    Row("schedulingGates", unique(TPL_GATE, "name")),
-    Row("nodeName", excludes(TPL_GATE_NODE, "schedulingGates")),
-    Row("readinessGates[].conditionType", name(TPL_GATE, key_problem), ""),
+    Row("schedulingGates[].name", TPL_GATE.valid(metadata.key_problem), ""),
+    Row("schedulingGates", TPL_GATE.unique("name")),
+    Row("nodeName", TPL_GATE_NODE.excludes("schedulingGates")),
+    Row("readinessGates[].conditionType", TPL_GATE.valid(metadata.key_problem), ""),
     Row("serviceAccountName|nodeName|priorityClassName", _reference),
     Row("serviceAccount", _service_account),
-    Row("runtimeClassName", name(TPL_REFERENCE, dns_subdomain_problem)),
-    Row("schedulingGroup.podGroupName", present(TPL_SCHEDULING_GROUP, _pod_group), None),
-    Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
+    Row("runtimeClassName", TPL_REFERENCE.valid(dns_subdomain_problem)),
+    Row("schedulingGroup.podGroupName", TPL_SCHEDULING_GROUP.present(_pod_group), None),
+    Row("imagePullSecrets", TPL_DOUBTFUL.unique("name")),
     Row("imagePullSecrets[].name", _secret, ""),
 )
 """Fields of a pod's spec."""
 
-SCHEDULING = compiled(ROWS)
+SCHEDULING = compiled(*ROWS)
 """Checks these fields for other objects that have them."""

@@ -4,23 +4,8 @@ import re
 
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    breaking,
-    excludes,
-    matching,
-    name,
-    not_for,
-    one_of,
-    only_with,
-    refused,
-    relative_path,
-    required,
-    unique,
-    within,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
@@ -45,14 +30,14 @@ TPL_WINDOWS = refused(
     "windowsOptions name a valid Windows user and valid credentials",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
 )
-TPL_HOST_PROCESS = Rule(
+TPL_HOST_PROCESS = FieldRule(
     "TPL-HOST-PROCESS",
     "either all containers are processes of the host or none, and only in the host's network",
     "Windows cannot mix them in a pod.",
     "securityContext: {windowsOptions: {hostProcess: true}}",
     compares=True,
 )
-TPL_HOST_USERS = Rule(
+TPL_HOST_USERS = FieldRule(
     "TPL-HOST-USERS",
     "with users of its own, a pod does not share the processes or the IPC of its node",
     "Files and processes of the node would have no owner in the pod.",
@@ -64,13 +49,13 @@ TPL_POD_SECURITY = refused(
     "users and groups of a pod are from 0 to 2147483647, and its policies exist",
     "securityContext: {fsGroup: -1}",
 )
-TPL_SYSCTL = Rule(
+TPL_SYSCTL = FieldRule(
     "TPL-SYSCTL",
     "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
     "The pod would change its node.",
     "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
 )
-TPL_SHARE_PROCESSES = Rule(
+TPL_SHARE_PROCESSES = FieldRule(
     "TPL-SHARE-PROCESSES",
     "containers share their processes with each other or with the node, not both",
     "A container is in one process namespace only.",
@@ -124,10 +109,6 @@ def _user_problem(name: str) -> str | None:
     return f"runAsUserName cannot be {quoted(name)}: {problem}"
 
 
-def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
-    site.pod.windows_options = True
-
-
 def host_processes(site: Site, spec: Raw) -> None:
     """Check that containers agree on being Windows HostProcess containers."""
     whole = _host_process(spec)
@@ -135,22 +116,17 @@ def host_processes(site: Site, spec: Raw) -> None:
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field, ())):
             own = _host_process(container)
-            if whole is not None and own is not None and own is not whole:
-                message = (
-                    f"pod hostProcess value must be identical if both are specified: {str(whole).lower()} for the "
-                    f"pod, found {str(own).lower()}"
-                )
+            if whole is not None and own not in (None, whole):
+                message = "pod hostProcess value must be identical if both are specified: "
+                message += f"{str(whole).lower()} for the pod, found {str(own).lower()}"
                 where = f"{field}[{index}].securityContext.windowsOptions.hostProcess"
                 site.report(TPL_HOST_PROCESS, message, where)
             flags.append(bool(whole if own is None else own))
     if not any(flags):
         return
     if not all(flags):
-        message = (
-            "all containers must be HostProcess containers, or none of them; "
-            f"found {sum(flags)} of {len(flags)}"
-        )
-        site.report(TPL_HOST_PROCESS, message)
+        message = "all containers must be HostProcess containers, or none of them; found "
+        site.report(TPL_HOST_PROCESS, f"{message}{sum(flags)} of {len(flags)}")
     if not site.pod.host_network:
         message = "hostNetwork must be true if pod contains any hostProcess containers"
         site.report(TPL_HOST_PROCESS, message, "hostNetwork")
@@ -161,7 +137,7 @@ def _host_process(owner: Raw) -> bool | None:
     return found
 
 
-def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
+def _namespace_problem(site: Site, found: str, _: Raw) -> str:
     """Check that a sysctl belongs to a namespace that the pod does not share with its node."""
     separator = re.search("[./]", found)
     # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
@@ -169,9 +145,10 @@ def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
     plain = plain.partition("*")[0]
     is_ipc = plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue.")
     shared = "hostNetwork" if plain.startswith("net.") else "hostIPC" if is_ipc else ""
-    if site.pod.spec.get(shared):
-        message = f"{quoted(found)} may not be specified when '{shared}' is true: it would change the node"
-        site.report(TPL_SYSCTL, message, field)
+    wrong = (
+        f"{quoted(found)} may not be specified when '{shared}' is true: it would change the node"
+    )
+    return wrong if site.pod.spec.get(shared) else ""
 
 
 def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
@@ -189,32 +166,23 @@ def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
             site.report(TPL_SECURITY, message, where)
 
 
-def _host_users(site: Site, found: bool, field: str, _: Raw) -> None:
-    """Check that a pod which shares a namespace of the node also shares its users."""
-    if not found or site.pod.host_users:
-        return
-    if field == "hostNetwork":
-        message = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
-        site.report(TPL_FEATURE, message, field)
-    else:
-        site.report(TPL_HOST_USERS, "must not be true when `hostUsers` is false", field)
-
-
 def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
     if profile.get("type") == "Localhost" and "localhostProfile" not in profile:
         message = "must be set when type is Localhost, found none"
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
 
 
+def _lacks_users_of_node(site: Site, found: bool, _: Raw) -> bool:
+    return found and not site.pod.host_users
+
+
 _PROFILES = "seccompProfile|appArmorProfile"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
-_trimmed = matching(
-    TPL_PROFILE,
+_trimmed = TPL_PROFILE.matching(
     "must have no white space around it",
     lambda found: found and found == found.strip(),
 )
-_sysctl = matching(
-    TPL_SYSCTL,
+_sysctl = TPL_SYSCTL.matching(
     f"must have at most {_LONGEST_SYSCTL} characters and match regex {_SYSCTL.pattern}, as net.core.somaxconn does",
     lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
 )
@@ -222,69 +190,65 @@ _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
 _NO_CREDENTIALS = "gmsaCredentialSpec cannot be an empty string"
 _SHARED = (
     Row(_PROFILES, _localhost),
-    Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
-    Row(f"{_PROFILES}.type", one_of(TPL_PROFILE, _TYPES, empty=True)),
-    Row(f"{_PROFILES}.localhostProfile", only_with(TPL_PROFILE, "type", "Localhost")),
-    Row("seccompProfile.localhostProfile", relative_path(TPL_PROFILE)),
+    Row(f"{_PROFILES}.type", TPL_PROFILE.required(), ""),
+    Row(f"{_PROFILES}.type", TPL_PROFILE.one_of(*_TYPES, empty=True)),
+    Row(f"{_PROFILES}.localhostProfile", TPL_PROFILE.only_with("type", "Localhost")),
+    Row("seccompProfile.localhostProfile", TPL_PROFILE.relative_path()),
     Row("appArmorProfile.localhostProfile", _trimmed),
-    Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
-    Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(_CREDENTIALS, required(TPL_WINDOWS, message=_NO_CREDENTIALS, reason=None)),
-    Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
-    Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
+    Row("appArmorProfile.localhostProfile", TPL_PROFILE.at_most(4095, unit=" characters")),
+    Row(f"{_CREDENTIALS}Name", TPL_WINDOWS.valid(dns_subdomain_problem)),
+    Row(_CREDENTIALS, TPL_WINDOWS.required(message=_NO_CREDENTIALS, reason=None)),
+    Row(_CREDENTIALS, TPL_WINDOWS.at_most(64 * 1024, unit=" characters")),
+    Row("windowsOptions.runAsUserName", TPL_WINDOWS.valid(_user_problem)),
 )
 CONTAINER_ROWS = below(
     _CONTEXT,
-    (
-        Row("", _container_context),
-        Row("windowsOptions", _windows_options),
-        Row("windowsOptions", not_for(TPL_SECURITY_OS, "linux", what="windows options")),
-        Row(
-            "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
-            "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
-            not_for(TPL_SECURITY_OS, "windows"),
-        ),
-        Row("runAsUser|runAsGroup", within(TPL_SECURITY, 0, _LARGEST_ID)),
-        Row("procMount", one_of(TPL_SECURITY, ("Default", "Unmasked"))),
-        *_SHARED,
+    Row("", _container_context),
+    Row("windowsOptions", TPL_SECURITY_OS.not_for("linux", what="windows options")),
+    Row(
+        "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
+        "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
+        TPL_SECURITY_OS.not_for("windows"),
     ),
+    Row("runAsUser|runAsGroup", TPL_SECURITY.within(0, _LARGEST_ID)),
+    Row("procMount", TPL_SECURITY.one_of("Default", "Unmasked")),
+    *_SHARED,
 )
 """Fields of a container."""
 
-_mount_option = breaking(
-    TPL_FEATURE,
-    "MountOption needs the feature SELinuxMount",
-    lambda _, found, _o: found == "MountOption",
+_mount_option = TPL_FEATURE.breaking(
+    "MountOption needs the feature SELinuxMount", lambda _, found, _o: found == "MountOption"
 )
+_NO_HOST_USERS = "must not be true when `hostUsers` is false"
+_OTHER_USERS = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
 _BOTH_PROCESSES = "ShareProcessNamespace and HostPID cannot both be enabled"
-_id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
+_id = TPL_POD_SECURITY.within(0, _LARGEST_ID)
 ROWS = (
     *below(
         _CONTEXT,
-        (
-            Row("windowsOptions", not_for(TPL_OS, "linux", what="windows options")),
-            Row(
-                "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
-                "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
-                not_for(TPL_OS, "windows"),
-            ),
-            Row("sysctls", not_for(TPL_OS, "windows", empty=True)),
-            Row("fsGroup|runAsGroup|runAsUser", _id),
-            Row("supplementalGroups[]", _id),
-            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, ("Always", "OnRootMismatch"))),
-            Row("seLinuxChangePolicy", one_of(TPL_POD_SECURITY, ("MountOption", "Recursive"))),
-            Row("seLinuxChangePolicy", _mount_option),
-            Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
-            *_SHARED,
-            Row("sysctls", unique(TPL_SYSCTL, "name")),
-            Row("sysctls[].name", _sysctl, ""),
-            Row("sysctls[].name", _namespace),
+        Row("windowsOptions", TPL_OS.not_for("linux", what="windows options")),
+        Row(
+            "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
+            "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
+            TPL_OS.not_for("windows"),
         ),
+        Row("sysctls", TPL_OS.not_for("windows", empty=True)),
+        Row("fsGroup|runAsGroup|runAsUser", _id),
+        Row("supplementalGroups[]", _id),
+        Row("fsGroupChangePolicy", TPL_POD_SECURITY.one_of("Always", "OnRootMismatch")),
+        Row("seLinuxChangePolicy", TPL_POD_SECURITY.one_of("MountOption", "Recursive")),
+        Row("seLinuxChangePolicy", _mount_option),
+        Row("supplementalGroupsPolicy", TPL_POD_SECURITY.one_of("Merge", "Strict")),
+        *_SHARED,
+        Row("sysctls", TPL_SYSCTL.unique("name")),
+        Row("sysctls[].name", _sysctl, ""),
+        Row("sysctls[].name", TPL_SYSCTL.judged(_namespace_problem)),
     ),
-    Row("os.name", one_of(TPL_OS, ("linux", "windows")), ""),
-    Row("hostUsers|shareProcessNamespace", not_for(TPL_OS, "windows")),
-    Row("hostPID|hostIPC", not_for(TPL_OS, "windows", empty=True)),
-    Row("hostPID|hostIPC|hostNetwork", _host_users),
-    Row("shareProcessNamespace", excludes(TPL_SHARE_PROCESSES, "hostPID", _BOTH_PROCESSES)),
+    Row("os.name", TPL_OS.one_of("linux", "windows"), ""),
+    Row("hostUsers|shareProcessNamespace", TPL_OS.not_for("windows")),
+    Row("hostPID|hostIPC", TPL_OS.not_for("windows", empty=True)),
+    Row("hostPID|hostIPC", TPL_HOST_USERS.breaking(_NO_HOST_USERS, _lacks_users_of_node)),
+    Row("hostNetwork", TPL_FEATURE.breaking(_OTHER_USERS, _lacks_users_of_node)),
+    Row("shareProcessNamespace", TPL_SHARE_PROCESSES.excludes("hostPID", _BOTH_PROCESSES)),
 )
 """Fields of a pod's spec."""

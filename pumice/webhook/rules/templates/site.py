@@ -4,13 +4,12 @@ Checks see templates as raw JSON in which every known field has the right type a
 reported the others and removed them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from pumice.api import keys
 from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -19,75 +18,40 @@ Raw = dict[str, Any]
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""
-PodPort = tuple[str, int, Raw]
-"""A port of a container: the path of the container, the position there, and the port.
-
-It contains no `Site`: a pod and its positions must not refer to each other, so that a review leaves no reference
-cycles."""
-_GRACE = 30
-"""Default grace period of Kubernetes in seconds."""
-_LEAST_GRACE = 1
-"""Grace period that Kubernetes uses instead of a negative one."""
-_OF_THE_CONTROLLER = frozenset(
-    {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
-)
-"""Keys of the labels that every pod of a Job gets."""
 
 
 class CheckedPod:
     """The pod of which a check validates a part.
 
+    It refers to no `Site`, so that a review leaves no reference cycles.
+
     Attributes:
         spec: Its spec.
+        labels: Keys of the labels that the pod will have.
+        os: Operating system that the pod names, or an empty string.
         host_network: Whether the pod is in the network of its node.
-        windows_options: Whether a security context seen so far has options of Windows.
-        host_ports: Ports on the node that regular containers have taken so far: who took each, and
-            whether only because the pod is in its node's network.
-        ports: Ports that regular containers have listened on so far, with the first that did.
-        port_names: Names of ports of regular containers so far, with the first that had each.
+        host_users: Whether users in its containers are users of the node.
+        host_ports: Ports on the node that regular containers have taken so far: the path of the port that took each,
+            and whether only because the pod is in its node's network.
+        ports: Numbers and protocols of ports of regular containers so far, with path and port of the first of each.
+        port_names: Names of these ports, with the path of the first of each.
     """
 
-    def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
-        """Read a pod; `labels` are the keys of the template's labels, or None if the pod does not belong to a Job."""
+    def __init__(self, spec: Raw, labels: Collection[str] = ()) -> None:
         self.spec = spec
+        self.labels = labels
+        self.os: str = spec.get("os", {}).get("name", "")
         self.host_network: bool = spec.get("hostNetwork", False)
-        self.windows_options = "windowsOptions" in spec.get("securityContext", ())
+        self.host_users: bool = spec.get("hostUsers", True)
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
-        self.ports: dict[tuple[int, str], PodPort] = {}
-        self.port_names: dict[str, PodPort] = {}
-        self._labels = labels
+        self.ports: dict[tuple[int, str], tuple[str, Raw]] = {}
+        self.port_names: dict[str, str] = {}
 
     @cached_property
     def volumes(self) -> Mapping[str, Raw]:
         """Declared volumes by name."""
         found = reversed(self.spec.get("volumes", ()))
         return {volume.get("name", ""): volume for volume in found}
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """Keys of the labels that the pod will have."""
-        return frozenset() if self._labels is None else _OF_THE_CONTROLLER.union(self._labels)
-
-    @property
-    def host_users(self) -> bool:
-        """True if users in its containers are users of the node."""
-        return bool(self.spec.get("hostUsers", True))
-
-    @property
-    def restart_policy(self) -> str:
-        """The pod's."""
-        return self.spec.get("restartPolicy") or "Always"
-
-    @property
-    def grace(self) -> int:
-        """Its grace period in seconds."""
-        found: int = self.spec.get("terminationGracePeriodSeconds", _GRACE)
-        return found if found >= 0 else _LEAST_GRACE
-
-    @property
-    def os(self) -> str:
-        """Operating system that the pod names, or an empty string."""
-        return str(self.spec.get("os", {}).get("name", ""))
 
 
 _NO_POD = CheckedPod({})
@@ -106,10 +70,6 @@ class Site(msgspec.Struct, frozen=True):
     case: Case
     path: str
     pod: CheckedPod = _NO_POD
-
-    def item(self, name: str, index: int) -> "Site":
-        """The position of an item of a list member."""
-        return Site(self.case, f"{self.path}.{name}[{index}]", self.pod)
 
     def report(
         self, rule: Rule, message: str, field: str = "", reason: Reason | None = None

@@ -32,12 +32,12 @@ class Row(NamedTuple):
     absent: Any = _UNJUDGED
 
 
-def below(path: str, rows: Iterable[Row]) -> tuple[Row, ...]:
+def below(path: str, *rows: Row) -> tuple[Row, ...]:
     """The rows of a table, for use in the table of a parent that has the object at this path."""
     return tuple(row._replace(path=f"{path}.{row.path}" if row.path else path) for row in rows)
 
 
-def compiled(rows: Iterable[Row]) -> Check:
+def compiled(*rows: Row) -> Check:
     """Compile a table about an object to one check.
 
     All members are checked at the position of the first row about a member; list items likewise.
@@ -67,7 +67,7 @@ def _members(rows: Iterable[Row]) -> Check:
     for name, inner in _by_name(rows).items():
         absent = [row for row in inner if not row.path and row.absent is not _UNJUDGED]
         default = absent[-1].absent if absent else _UNJUDGED
-        checks.append((name, compiled(inner), _all([row.check for row in absent]), default))
+        checks.append((name, compiled(*inner), _all([row.check for row in absent]), default))
 
     def members(site: Site, found: Any, field: str, _: Raw) -> None:
         for name, check, absent, default in checks:
@@ -81,7 +81,8 @@ def _members(rows: Iterable[Row]) -> Check:
 
 def _items(rows: Iterable[Row]) -> Check:
     """One check of the items of a list."""
-    check = compiled(row._replace(path=row.path[len(_ITEMS) :].removeprefix(".")) for row in rows)
+    inner = [row._replace(path=row.path.removeprefix(_ITEMS).removeprefix(".")) for row in rows]
+    check = compiled(*inner)
 
     def items(site: Site, found: Any, field: str, _: Raw) -> None:
         for index, each in enumerate(found):
@@ -102,12 +103,12 @@ def _by_name(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def compiled_by_field(rows: Iterable[Row]) -> Check:
+def compiled_by_field(*rows: Row) -> Check:
     """One check of an object with many fields, most of which are absent; its rows do not check absent fields.
 
     It checks the present fields in their order.
     """
-    check_of = {name: compiled(inner) for name, inner in _by_name(rows).items()}.get
+    check_of = {name: compiled(*inner) for name, inner in _by_name(rows).items()}.get
 
     def members(site: Site, found: Any, _field: str, _: Raw) -> None:
         for name in found:

@@ -22,11 +22,11 @@ import msgspec
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
-from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
+from pumice.webhook.rules.templates.shapes import FieldRule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
 
-TPL_TYPE = Rule(
+TPL_TYPE = FieldRule(
     "TPL-TYPE",
     "fields of a pod template have the type that Kubernetes gives them",
     "The API server cannot decode a pod with a string in place of an integer, or a list in place of an object.",
@@ -48,6 +48,7 @@ _SPELLING = 4000
 """Work of comparing a field with those of its type, for the budget of suggestions."""
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
 """Empty values of types; for all others it is an empty object."""
+_COLLECTIONS: dict[str, Any] = {"[]": list, "{}": dict}
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _LEAP_YEAR = "2000"
@@ -57,11 +58,22 @@ _INTS = {
 
 
 class _Quantity:
-    """Type of quantities, which msgspec does not have."""
+    """A quantity, for msgspec, which has no such type."""
+
+    def __init__(self, found: object) -> None:
+        if type(found) not in (str, int, float):
+            raise ValueError
+        parse_milli(found)
 
 
 class _Time:
-    """Type of times; msgspec's own type accepts more forms than Kubernetes."""
+    """A time; msgspec's own type accepts more forms than Kubernetes."""
+
+    def __init__(self, found: object) -> None:
+        if type(found) is not str or not _TIME.fullmatch(found):
+            raise ValueError
+        # Python knows no year 0, Kubernetes does; it was a leap year.
+        datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
 
 
 _TYPES: dict[str, Any] = {
@@ -83,7 +95,7 @@ def fits(found: object, notation: str = ROOT) -> bool:
         notation: The type, in the notation of `pod_types`.
     """
     try:
-        msgspec.convert(found, _type_of(notation), dec_hook=_read)
+        msgspec.convert(found, _type_of(notation), dec_hook=lambda kind, read: kind(read))
     except (msgspec.ValidationError, RecursionError):
         return False
     return True
@@ -91,7 +103,6 @@ def fits(found: object, notation: str = ROOT) -> bool:
 
 @cache
 def _type_of(notation: str) -> Any:
-    """The msgspec type for a notation of the table."""
     if notation in _TYPES:
         return _TYPES[notation]
     if notation.startswith("[]"):
@@ -111,28 +122,6 @@ def _type_of(notation: str) -> Any:
     )
 
 
-def _read(kind: type, found: Any) -> Any:
-    """Read values of types that msgspec does not have.
-
-    Raises:
-        TypeError: It is a list or an object.
-        ValueError: The value is invalid; the message is not shown.
-    """
-    if kind is _Quantity:
-        if type(found) not in (str, int, float):
-            raise ValueError
-        parse_milli(found)
-        return _A_QUANTITY
-    if type(found) is not str or not _TIME.fullmatch(found):
-        raise ValueError
-    # Python knows no year 0, Kubernetes does; it was a leap year.
-    datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
-    return _A_TIME
-
-
-_A_QUANTITY, _A_TIME = _Quantity(), _Time()
-
-
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
     """Report wrong types and misspelt fields of a template for which `fits` is false.
 
@@ -145,67 +134,52 @@ def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
 
 
 class _TypeReader:
-    """Reads an invalid template, with paths and a copy."""
-
     def __init__(self, site: Site) -> None:
         self._site = site
         self.unreadable: list[str] = []
 
     def value(self, path: str, found: Any, notation: str) -> Any:
         """The value as the API server reads it; None if it cannot."""
-        if notation.startswith("[]"):
-            return self._list(path, found, notation[2:])
-        if notation.startswith("{}"):
-            return self._map(path, found, notation[2:])
-        if notation in pod_types():
+        is_object = notation in pod_types()
+        expected: Any = dict if is_object else _COLLECTIONS.get(notation[:2])
+        if expected is None:
+            return found if fits(found, notation) else self._wrong(path, found, notation)
+        if type(found) is not expected:
+            return self._wrong(path, found, "array" if expected is list else "object")
+        if is_object:
             return self._object(path, found, notation)
-        if fits(found, notation):
-            return found
-        return self._wrong(path, found, notation)
+        inner = notation[2:]
+        empty = _EMPTY.get(inner, {})
+        if expected is dict:
+            read = {
+                key: empty if value is None else self.value(f"{path}.{key}", value, inner)
+                for key, value in found.items()
+            }
+            return {key: value for key, value in read.items() if value is not None}
+        items = [
+            value if value is None else self.value(f"{path}[{index}]", value, inner)
+            for index, value in enumerate(found)
+        ]
+        # An unreadable item stays as an empty value, so that the later items keep their indexes.
+        return [empty if value is None else value for value in items]
 
     def _object(self, path: str, found: Any, name: str) -> Any:
-        if type(found) is not dict:
-            return self._wrong(path, found, "object")
-        fields = pod_types()[name]
+        fields, case = pod_types()[name], self._site.case
         result: Raw = {}
         for field, value in found.items():
             notation = fields.get(field)
             if notation is None:
-                if close := self._close(field, name):
-                    message = f'there is no field "{field}" (did you mean "{close}"?)'
-                    self._site.case.report(TPL_UNKNOWN, f"{path}.{field}", message)
+                if not case.suggestions.spent:
+                    case.suggestions.charge(_SPELLING)
+                    if close := _close(field, name):
+                        message = f'there is no field "{field}" (did you mean "{close}"?)'
+                        case.report(TPL_UNKNOWN, f"{path}.{field}", message)
                 result[field] = value
             elif value is not None:
                 readable = self.value(f"{path}.{field}", value, notation)
                 if readable is not None:
                     result[field] = readable
         return result
-
-    def _list(self, path: str, found: Any, notation: str) -> Any:
-        if type(found) is not list:
-            return self._wrong(path, found, "array")
-        return [
-            readable
-            if (readable := self._inner(f"{path}[{index}]", value, notation)) is not None
-            # Keep an item here, so that the later items keep their indexes.
-            else _EMPTY.get(notation, {})
-            for index, value in enumerate(found)
-        ]
-
-    def _map(self, path: str, found: Any, notation: str) -> Any:
-        if type(found) is not dict:
-            return self._wrong(path, found, "object")
-        read = {key: self._inner(f"{path}.{key}", value, notation) for key, value in found.items()}
-        return {key: value for key, value in read.items() if value is not None}
-
-    def _inner(self, path: str, found: Any, notation: str) -> Any:
-        return _EMPTY.get(notation, {}) if found is None else self.value(path, found, notation)
-
-    def _close(self, field: str, name: str) -> str:
-        if self._site.case.suggestions.spent:
-            return ""
-        self._site.case.suggestions.charge(_SPELLING)
-        return _close(field, name)
 
     def _wrong(self, path: str, found: Any, expected: str) -> None:
         self.unreadable.append(path)
@@ -215,7 +189,6 @@ class _TypeReader:
 
 
 def _problem(found: Any, expected: str) -> str:
-    """The message about a value of a wrong type: what is wrong and what is expected."""
     if expected in _RANGES and type(found) is int:
         low, high = _RANGES[expected]
         return f"must be between {low} and {high}, found {found}"

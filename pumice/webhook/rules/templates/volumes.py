@@ -9,42 +9,26 @@ import re
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import claim_templates, projections
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import (
-    at_most,
-    matching,
-    name,
-    needs,
-    one_of,
-    one_of_two,
-    present,
-    refused,
-    relative_path,
-    remark,
-    required,
-    unique,
-    within,
-    without_backsteps,
-)
+from pumice.webhook.rules.templates.shapes import FieldRule, refused
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
     "a volume has a DNS label for a name",
     "volumes: [{name: My_Data, emptyDir: {}}]",
 )
-TPL_VOLUME_DUP = Rule(
+TPL_VOLUME_DUP = FieldRule(
     "TPL-VOLUME-DUP",
     "no two volumes of a pod have the same name",
     "Kubernetes could not tell which of them to mount.",
     "volumes: [{name: data, emptyDir: {}}, {name: data, emptyDir: {}}]",
     reason="FieldValueDuplicate",
 )
-TPL_VOLUME_SOURCES = Rule(
+TPL_VOLUME_SOURCES = FieldRule(
     "TPL-VOLUME-SOURCES",
     "a volume has one source",
     "Kubernetes could not tell which of them to use.",
@@ -75,42 +59,29 @@ _TARGETS = {
 }
 _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
-_CLONE = "is deprecated; use an init container that clones into an emptyDir"
-_CSI = "is deprecated; use the CSI driver "
-_GONE = "was removed from Kubernetes, so no node can mount it; use a CSI driver"
-_REPLACED = {
-    "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
-    "azureDisk": f"{_CSI}disk.csi.azure.com",
-    "azureFile": f"{_CSI}file.csi.azure.com",
-    "cephfs": _GONE,
-    "cinder": f"{_CSI}cinder.csi.openstack.org",
-    "flexVolume": "is deprecated; use a CSI driver",
-    "flocker": _GONE,
-    "gcePersistentDisk": f"{_CSI}pd.csi.storage.gke.io",
-    "gitRepo": _CLONE,
-    "glusterfs": _GONE,
-    "photonPersistentDisk": _GONE,
-    "portworxVolume": f"{_CSI}pxd.portworx.com",
-    "quobyte": _GONE,
-    "rbd": _GONE,
-    "scaleIO": _GONE,
-    "storageos": _GONE,
-    "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
+_REMOVED = "cephfs|flocker|glusterfs|photonPersistentDisk|quobyte|rbd|scaleIO|storageos"
+_GONE = "was removed from Kubernetes, so no node can mount it; use a CSI driver instead"
+_CLONE = "is deprecated; use an init container that clones into an emptyDir instead"
+_DRIVERS = {
+    "awsElasticBlockStore": "ebs.csi.aws.com",
+    "azureDisk": "disk.csi.azure.com",
+    "azureFile": "file.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "gcePersistentDisk": "pd.csi.storage.gke.io",
+    "portworxVolume": "pxd.portworx.com",
+    "vsphereVolume": "csi.vsphere.vmware.com",
 }
-"""Deprecated or removed sources of volumes, with their replacements."""
+"""Drivers that replace deprecated sources of volumes."""
 
 
-def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:
+def _replaced_by(driver: str) -> Check:
+    return TPL_DEPRECATED.breaking(f"is deprecated; use the CSI driver {driver} instead")
+
+
+def _sources_problem(_: Site, volume: Raw, _owner: Raw) -> str:
     sources = [source for source in volume if source in _SOURCES]
-    if len(sources) > 1:
-        message = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
-        site.report(TPL_VOLUME_SOURCES, message, field)
-
-
-def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
-    if parse_milli(limit) < 0:
-        message = f"must be greater than or equal to 0, found {limit}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
+    wrong = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
+    return wrong if len(sources) > 1 else ""
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
@@ -126,39 +97,44 @@ def _is_target(name: str) -> bool:
     return pattern is not None and pattern.search(name) is not None and "\n" not in name
 
 
-def _lun(site: Site, lun: int, field: str, source: Raw) -> None:
-    if source.get("targetWWNs"):
-        _byte(site, lun, field, source)
-
-
 def _options(site: Site, options: Raw, field: str, _: Raw) -> None:
     for key in options:
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
             site.report(TPL_VOLUME_SOURCE, "domains of Kubernetes are reserved", f"{field}.{key}")
 
 
-def _disk_uri(site: Site, uri: str, field: str, source: Raw) -> None:
+def _disk_uri_problem(_: Site, uri: str, source: Raw) -> str:
     kind = source.get("kind", "Shared")
     start = "/subscriptions/" if kind == "Managed" else "https://"
-    if uri and not uri.startswith(start):
-        message = f"must start with {start} for a disk of kind {kind}, found {quoted(uri)}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
+    wrong = f"must start with {start} for a disk of kind {kind}, found {quoted(uri)}"
+    return wrong if uri and not uri.startswith(start) else ""
 
 
-_need = required(TPL_VOLUME_SOURCE, reason=None)
-_byte = within(TPL_VOLUME_SOURCE, 0, 255)
-_driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
-_absolute = matching(
-    TPL_VOLUME_SOURCE, "must be an absolute path", lambda path: path.startswith("/"), empty=True
+_need = TPL_VOLUME_SOURCE.required(reason=None)
+_byte = TPL_VOLUME_SOURCE.within(0, 255)
+_lun = TPL_VOLUME_SOURCE.judged(
+    lambda _, lun, source: (
+        source.get("targetWWNs")
+        and not 0 <= lun <= 255
+        and f"must be between 0 and 255, inclusive, found {lun}"
+    )
 )
-_label = name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True)
-_registry = matching(
-    TPL_VOLUME_SOURCE,
+_not_negative = TPL_VOLUME_SOURCE.judged(
+    lambda _, limit, _o: (
+        parse_milli(limit) < 0 and f"must be greater than or equal to 0, found {limit}"
+    )
+)
+_driver = TPL_VOLUME_SOURCE.valid(lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
+_absolute = TPL_VOLUME_SOURCE.matching(
+    "must be an absolute path", lambda path: path.startswith("/"), empty=True
+)
+_label = TPL_VOLUME_SOURCE.valid(dns_label_problem, empty=True)
+_registry = TPL_VOLUME_SOURCE.matching(
     "must be HOST:PORT, or several with commas between them",
     lambda found: all(map(_HOST_PORT.fullmatch, found.split(","))),
     empty=True,
 )
-_dataset = matching(TPL_VOLUME_SOURCE, 'must not contain "/"', lambda found: "/" not in found)
+_dataset = TPL_VOLUME_SOURCE.matching('must not contain "/"', lambda found: "/" not in found)
 _TARGET = "must be valid format starting with iqn, eui, or naa"
 _NO_IMAGE = "must name an image, found none"
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -187,50 +163,51 @@ _NEEDS = (
 )
 _SOURCE_ROWS = (
     *projections.ROWS,
-    Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
+    Row("storageos.volumeName", TPL_VOLUME_SOURCE.required(), ""),
     Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _absolute),
-    Row("emptyDir.sizeLimit", _size_limit),
-    Row("hostPath.path", required(TPL_VOLUME_SOURCE), ""),
-    Row("hostPath.path", without_backsteps(TPL_VOLUME_SOURCE)),
-    Row("hostPath.type", one_of(TPL_VOLUME_SOURCE, _HOST_PATHS)),
-    Row("image.reference", required(TPL_VOLUME_IMAGE, message=_NO_IMAGE, reason=None), ""),
-    Row("image.pullPolicy", one_of(TPL_VOLUME_SOURCE, _PULL_POLICIES, empty=True)),
-    Row("csi.driver", required(TPL_VOLUME_SOURCE), ""),
-    Row("csi.driver", at_most(TPL_VOLUME_SOURCE, 63, "FieldValueTooLong", " characters")),
+    Row("emptyDir.sizeLimit", _not_negative),
+    Row("hostPath.path", TPL_VOLUME_SOURCE.required(), ""),
+    Row("hostPath.path", TPL_VOLUME_SOURCE.without_backsteps()),
+    Row("hostPath.type", TPL_VOLUME_SOURCE.one_of(*_HOST_PATHS)),
+    Row("image.reference", TPL_VOLUME_IMAGE.required(message=_NO_IMAGE, reason=None), ""),
+    Row("image.pullPolicy", TPL_VOLUME_SOURCE.one_of(*_PULL_POLICIES, empty=True)),
+    Row("csi.driver", TPL_VOLUME_SOURCE.required(), ""),
+    Row("csi.driver", TPL_VOLUME_SOURCE.at_most(63, "FieldValueTooLong", " characters")),
     Row("csi.driver", _driver),
-    Row("csi.nodePublishSecretRef.name", required(TPL_VOLUME_SOURCE, dns_subdomain_problem), ""),
-    Row("ephemeral.volumeClaimTemplate", present(TPL_VOLUME_SOURCE, claim_templates.CLAIM), None),
-    *(Row(path, remark(TPL_DEPRECATED, f"{way} instead")) for path, way in _REPLACED.items()),
+    Row("csi.nodePublishSecretRef.name", TPL_VOLUME_SOURCE.required(dns_subdomain_problem), ""),
+    Row("ephemeral.volumeClaimTemplate", TPL_VOLUME_SOURCE.present(claim_templates.CLAIM), None),
+    Row(_REMOVED, TPL_DEPRECATED.breaking(_GONE)),
+    Row("flexVolume", TPL_DEPRECATED.breaking("is deprecated; use a CSI driver instead")),
+    Row("gitRepo", TPL_DEPRECATED.breaking(_CLONE)),
+    *(Row(source, _replaced_by(driver)) for source, driver in _DRIVERS.items()),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
-    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, ("None", "ReadOnly", "ReadWrite"))),
-    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, ("Dedicated", "Managed", "Shared"))),
-    Row("azureDisk.diskURI", _disk_uri),
-    Row("fc", one_of_two(TPL_VOLUME_SOURCE, "targetWWNs", "wwids")),
-    Row("fc.targetWWNs", needs(TPL_VOLUME_SOURCE, "lun")),
+    Row("azureDisk.cachingMode", TPL_VOLUME_SOURCE.one_of("None", "ReadOnly", "ReadWrite")),
+    Row("azureDisk.kind", TPL_VOLUME_SOURCE.one_of("Dedicated", "Managed", "Shared")),
+    Row("azureDisk.diskURI", TPL_VOLUME_SOURCE.judged(_disk_uri_problem)),
+    Row("fc", TPL_VOLUME_SOURCE.one_of_two("targetWWNs", "wwids")),
+    Row("fc.targetWWNs", TPL_VOLUME_SOURCE.needs("lun")),
     Row("fc.lun", _lun),
     Row("flexVolume.options", _options),
-    Row("flocker", one_of_two(TPL_VOLUME_SOURCE, "datasetName", "datasetUUID")),
+    Row("flocker", TPL_VOLUME_SOURCE.one_of_two("datasetName", "datasetUUID")),
     Row("flocker.datasetName", _dataset),
-    Row("gitRepo.directory", relative_path(TPL_VOLUME_SOURCE)),
+    Row("gitRepo.directory", TPL_VOLUME_SOURCE.relative_path()),
     Row("iscsi", _initiator),
-    Row("iscsi.iqn", matching(TPL_VOLUME_SOURCE, _TARGET, _is_target, empty=True)),
-    Row("iscsi.initiatorName", matching(TPL_VOLUME_SOURCE, _TARGET, _is_target)),
+    Row("iscsi.iqn", TPL_VOLUME_SOURCE.matching(_TARGET, _is_target, empty=True)),
+    Row("iscsi.initiatorName", TPL_VOLUME_SOURCE.matching(_TARGET, _is_target)),
     Row("iscsi.lun", _byte),
-    Row("iscsi.chapAuthDiscovery|chapAuthSession", needs(TPL_VOLUME_SOURCE, "secretRef")),
+    Row("iscsi.chapAuthDiscovery|chapAuthSession", TPL_VOLUME_SOURCE.needs("secretRef")),
     Row("quobyte.registry", _registry),
-    Row("quobyte.tenant", at_most(TPL_VOLUME_SOURCE, 64, unit=" characters")),
+    Row("quobyte.tenant", TPL_VOLUME_SOURCE.at_most(64, unit=" characters")),
 )
 _SOURCES = frozenset(
     source for row in _SOURCE_ROWS for source in row.path.partition(".")[0].split("|")
 )
 _VOLUME = compiled(
-    (
-        Row("name", required(TPL_VOLUME, label_problem, reason=None), ""),
-        *_SOURCE_ROWS,
-        Row("", _one_source),
-    )
+    Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
+    *_SOURCE_ROWS,
+    Row("", TPL_VOLUME_SOURCES.judged(_sources_problem)),
 )
-VOLUMES = unique(TPL_VOLUME_DUP, "name", then=_VOLUME)
+VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
 """Checks `volumes` of a pod's spec."""

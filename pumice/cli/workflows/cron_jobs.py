@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import plain
 from pumice.cli.files.manifests import Manifest, Raw
-from pumice.cli.flows import admitted
 from pumice.cli.output import note
+from pumice.cli.workflows.job_flows import admitted
 
 if TYPE_CHECKING:
     from pumice.cli.files.checking import ManifestChecker
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
 
-__all__ = ["account", "next_of", "next_runs", "standing"]
+__all__ = ["explanation", "next_of", "next_runs", "standing"]
 
 
 def next_runs(cron_job: Raw, now: float) -> str:
@@ -82,7 +82,7 @@ def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
     return f"{name} waits for {following}", False
 
 
-async def account(
+async def explanation(
     client: "Client", cron_job: Raw, now: float
 ) -> "tuple[ReadableCluster, dict[str, Any]]":
     """A CronJob: why it does not run, its next runs, and its Jobs.
@@ -91,7 +91,7 @@ async def account(
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import CRON_JOB, EVENT, JOB
-    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.explanations import events_about
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.cronjobs import forecast, phase

@@ -1,11 +1,11 @@
-"""Several files behind one `--state`."""
+"""Arguments as users write them: several files behind one `--state`."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from pumice.cli.spreading import spread
+from pumice.cli.arguments import spread
 from tests.kit.builders import node, pod, pod_group
 from tests.unit.cli.conftest import Pumice
 

@@ -8,7 +8,7 @@ import pytest
 from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.live.story import sentence, standing
+from pumice.cli.live.job_sentence import current_condition, sentence
 from tests.kit.builders import job, pod, pod_group, task
 
 
@@ -76,8 +76,8 @@ def test_sentence(found: Job, group: PodGroup | None, made: list[Pod], words: st
 def test_the_newest_condition_counts() -> None:
     later = UNSCHEDULABLE | {"type": "Scheduled", "lastTransitionTime": "2026-01-01T00:00:01Z"}
     past = UNSCHEDULABLE | {"status": "False", "lastTransitionTime": "2026-01-01T00:00:02Z"}
-    found = standing(a_group("Inqueue", UNSCHEDULABLE, later, past))
+    found = current_condition(a_group("Inqueue", UNSCHEDULABLE, later, past))
     assert found is not None
     assert found.type == "Scheduled"
-    assert standing(None) is None
-    assert standing(a_group("Inqueue", past)) is None
+    assert current_condition(None) is None
+    assert current_condition(a_group("Inqueue", past)) is None

@@ -15,8 +15,8 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
+from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.story import is_waiting, sentence, standing
 from pumice.plugins.native.places import number_in
 from pumice.scheduler import Config
 from pumice.scheduler.advice import advise
@@ -28,10 +28,10 @@ _NOT_STARTED = ("", "Pending", "Inqueue")
 _SCHEDULER = ("volcano",)
 _NEXT = "it fits now; the next scheduling cycle places it"
 
-Account = dict[str, Any]
+Explanation = dict[str, Any]
 
 
-def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Account:
+def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Explanation:
     """A Job: its state, its gang, its pods and its events."""
     namespace, name = job.metadata.namespace, job.metadata.name
     group = seen.group(namespace, pod_group_name(name, job.metadata.uid))
@@ -57,7 +57,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Accou
     }
 
 
-def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Account:
+def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Explanation:
     """A pod: its node, or why it has none; its gang."""
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
     name = _group_of(pod)
@@ -94,7 +94,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Accou
     }
 
 
-def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Account:
+def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Explanation:
     """A queue: its state, its resources, and its waiting gangs in order."""
     name = queue.metadata.name
     simulation, error = _simulated(seen, config, now, before=True)
@@ -135,16 +135,16 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
     }
 
 
-def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Account]:
+def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Explanation]:
     """Waiting gangs by namespace and name; those of all namespaces if the user asked for all."""
     simulation, _ = _simulated(seen, config, now)
     return _waiting(seen, simulation)
 
 
-def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[str, Account]:
+def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[str, Explanation]:
     """Waiting gangs by `namespace/name`, each with its position in its queue.
 
-    An account has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None if the user may not
+    An explanation has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None if the user may not
     read the objects that determine the order.
     """
     simulation, _ = _simulated(seen, config, now, before=True)
@@ -163,7 +163,7 @@ def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[
     return gangs
 
 
-def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Account]:
+def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Explanation]:
     """Waiting gangs, given a simulation after a cycle."""
     pending = simulation.pending if simulation else {}
     found = []
@@ -176,7 +176,7 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Accou
         ):
             continue
         reason = pending.get(key)
-        condition = standing(group)
+        condition = current_condition(group)
         said = condition.message if condition and condition.type != "Scheduled" else ""
         if reason is not None:
             why = reason.summary
@@ -198,7 +198,7 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Accou
 
 def _gang(
     group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster, config: Config, now: float
-) -> Account:
+) -> Explanation:
     """Counts of a gang that has pods without a node."""
     waits = any(not pod.spec.node_name for pod in pods)
     if group is None or not (waits or group.status.phase in _NOT_STARTED) or not seen.sees_cluster:
@@ -221,7 +221,7 @@ def _gang(
     }
 
 
-def _no_numbers() -> Account:
+def _no_numbers() -> Explanation:
     return {
         "summary": "",
         "numbers": {},
@@ -257,7 +257,7 @@ def _group_of(pod: Pod) -> str:
     return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)
 
 
-def _podgroup(group: PodGroup | None) -> Account | None:
+def _podgroup(group: PodGroup | None) -> Explanation | None:
     if group is None:
         return None
     return {
@@ -269,7 +269,7 @@ def _podgroup(group: PodGroup | None) -> Account | None:
     }
 
 
-def _pod(pod: Pod) -> Account:
+def _pod(pod: Pod) -> Explanation:
     conditions = pod.status.conditions or ()
     said = next(
         (each for each in conditions if each.type == "PodScheduled" and each.status == "False"),
@@ -291,7 +291,7 @@ def _position(pod: Pod) -> tuple[str, int, str]:
     return task, number_in(index) or 0, pod.metadata.name
 
 
-def events_about(events: Sequence[Account], uids: set[str]) -> list[Account]:
+def events_about(events: Sequence[Explanation], uids: set[str]) -> list[Explanation]:
     """Events about objects, oldest first."""
     told = []
     for event in events:

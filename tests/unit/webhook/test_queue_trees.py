@@ -10,7 +10,7 @@ from pumice.api.queues import Queue, QueueSpec
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.checks import validate
-from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.queues.tree import Tree
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 
@@ -50,7 +50,7 @@ VIEW = Snapshot([made("root"), made("a"), made("b", "a"), made("c", "b"), made("
 
 def test_a_queue_that_moves_is_where_it_goes() -> None:
     tree = Tree(VIEW, made("b", "d"))
-    assert names(tree.above()) == ["d", "root"]
+    assert names(tree.climb()[0]) == ["d", "root"]
     assert tree.way() == ["d"]
     assert names(tree.children("a")) == []
     assert names(tree.children("d")) == ["b"]
@@ -69,7 +69,7 @@ def test_below_root_are_those_that_name_it_and_those_that_name_none() -> None:
 
 def test_nothing_is_above_root_whatever_it_says() -> None:
     tree = Tree(VIEW, made("root", "a"))
-    assert tree.above() == []
+    assert tree.climb() == ([], "")
     assert tree.parent is None
     assert "root" not in names(tree.children("a"))
 

@@ -1,130 +1,27 @@
-"""HyperNodes by labels: the cases, and what holds whatever Nodes come and go."""
+"""HyperNodes by labels: the cases, and what holds for every change of Nodes."""
 
 import copy
 from dataclasses import replace
-from typing import Any
 
-import msgspec
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.hypernodes import HyperNode
-from pumice.controller.hypernodes import OFF, Discovery, NodeCounter, plan_discovery
-from pumice.controller.hypernodes.reading import read
+from pumice.controller.hypernodes import OFF, Discovery
 from pumice.controller.hypernodes.settings import TopologyType
-from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, UpdateObject
+from pumice.controller.plan import RecordEvent
 from tests.kit.tables import table
-
-Raw = dict[str, Any]
-Nodes = dict[str, dict[str, str]]
-
-RACK, CLUSTER = "net/rack", "net/cluster"
-SOURCE = "volcano.sh/network-topology-source"
-DISCOVERY = Discovery(
-    enabled=True, types=(TopologyType("topologyA", (RACK, CLUSTER)),), complete=True
+from tests.unit.controller.hypernodes.fake_cluster import (
+    CLUSTER,
+    RACK,
+    SOURCE,
+    FakeCluster,
+    Nodes,
+    Raw,
+    changed,
+    fixture_nodes,
+    members,
 )
-
-
-def fixture_nodes() -> Nodes:
-    return {f"n{index}": {RACK: f"r{index // 2}", CLUSTER: f"c{index // 4}"} for index in range(8)}
-
-
-class FakeCluster:
-    """HyperNodes as an API server keeps them."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, Raw] = {}
-        self.made = 0
-
-    def add(self, manifest: Raw) -> None:
-        self.made += 1
-        stored = copy.deepcopy(manifest)
-        stored["metadata"]["uid"] = f"u{self.made}"
-        assert self.objects.setdefault(stored["metadata"]["name"], stored) is stored
-
-    def carry_out(self, plan: Plan) -> list[int]:
-        """How many were created, updated and deleted."""
-        writes = [0, 0, 0]
-        for step in plan.steps:
-            match step:
-                case CreateObject():
-                    self.add(step.manifest)
-                    writes[0] += 1
-                case UpdateObject():
-                    stored = self.objects[step.name]
-                    assert stored["metadata"]["uid"] == step.patch["metadata"]["uid"]
-                    stored["metadata"].setdefault("labels", {}).update(
-                        step.patch["metadata"].get("labels", {})
-                    )
-                    stored["spec"] |= step.patch.get("spec", {})
-                    writes[1] += 1
-                case DeleteObject():
-                    assert self.objects.pop(step.name)["metadata"]["uid"] == step.uid
-                    writes[2] += 1
-        return writes
-
-    def sync(self, nodes: Nodes, discovery: Discovery = DISCOVERY) -> Plan:
-        plan = plan_discovery(discovery, nodes, self.objects.values())
-        self.writes = self.carry_out(plan)
-        return plan
-
-    @property
-    def discovered(self) -> dict[str, Raw]:
-        return {
-            name: each
-            for name, each in self.objects.items()
-            if each["metadata"].get("labels", {}).get(SOURCE) == "label"
-        }
-
-    def paths(self) -> dict[str, str]:
-        """Where each discovered HyperNode is: `cluster`, or `cluster/rack`."""
-        values = {
-            name: next(value for key, value in each["metadata"]["labels"].items() if key != SOURCE)
-            for name, each in self.discovered.items()
-        }
-        above = {
-            member: values[name]
-            for name, each in self.discovered.items()
-            if each["spec"]["tier"] == 2
-            for member in members(each)
-        }
-        return {
-            name: f"{above[name]}/{value}" if name in above else value
-            for name, value in values.items()
-        }
-
-    def tree(self) -> dict[str, list[str]]:
-        """Members by path, HyperNodes by their path."""
-        paths = self.paths()
-        return {
-            path: sorted(paths.get(each, each) for each in members(self.objects[name]))
-            for name, path in paths.items()
-        }
-
-    def named(self, value: str) -> Raw:
-        [found] = [
-            each
-            for each in self.discovered.values()
-            if each["metadata"]["labels"].get(RACK) == value
-        ]
-        return found
-
-
-def members(hyper_node: Raw) -> list[str]:
-    return [each["selector"]["exactMatch"]["name"] for each in hyper_node["spec"]["members"]]
-
-
-def changed(nodes: Nodes, labels: dict[str, dict[str, str | None]]) -> Nodes:
-    found = {name: dict(each) for name, each in nodes.items()}
-    for name, changes in labels.items():
-        for key, value in changes.items():
-            if value is None:
-                found[name].pop(key, None)
-            else:
-                found[name][key] = value
-    return found
 
 
 def expected(then: dict[str, list[str] | None]) -> dict[str, list[str]]:
@@ -227,72 +124,6 @@ def _assert_whole(name: str, found: Raw) -> None:
     assert {each["type"] for each in found["spec"]["members"]} == {kind}
     assert members(found) == sorted(set(members(found)))
     assert {SOURCE, key} <= found["metadata"]["labels"].keys()
-
-
-@pytest.mark.parametrize("case", table("hypernodes/configuration"), ids=lambda case: case["id"])
-def test_what_is_read(case: Raw) -> None:
-    before = read(_text(case["before"])) if "before" in case else OFF
-    found = read(_text(case["text"]), before)
-    enabled = case.get("enabled", True)
-    assert found.enabled is enabled
-    assert {each.name: list(each.keys) for each in found.types} == case.get("types", {})
-    assert list(found.problems) == case.get("problems", [])
-    assert list(found.not_built) == case.get("not_built", [])
-    assert found.complete is case.get("complete", enabled)
-    assert found.keep_when_empty is case.get("keep_when_empty", False)
-    assert found.delete_when_disabled is case.get("delete_when_disabled", False)
-    if "prefix" in case:
-        assert found.types[0].prefix(1) == case["prefix"]
-    assert read(_text(case["text"]), found) == found
-    _assert_reported(found)
-
-
-def _assert_reported(found: Discovery) -> None:
-    """Problems are events, and nothing is deleted for a type that is not known."""
-    cluster = FakeCluster()
-    cluster.sync(fixture_nodes())
-    before = set(cluster.objects)
-    plan = cluster.sync({}, found)
-    goes = found.delete_when_disabled or (found.complete and not found.keep_when_empty)
-    assert (set(cluster.objects) == before) is not goes
-    events = [(step.reason, step.message) for step in plan.steps if isinstance(step, RecordEvent)]
-    assert [text for reason, text in events if reason == "DiscoverySourceNotBuilt"] == list(
-        found.not_built
-    )
-    told = [text for reason, text in events if reason == "InvalidDiscovery"]
-    assert all(each in told[0] for each in found.problems)
-    assert len(told) == bool(found.problems)
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else yaml.safe_dump(value)
-
-
-@pytest.mark.parametrize("case", table("hypernodes/node-counts"), ids=lambda case: case["id"])
-def test_how_many_nodes_there_are(case: Raw) -> None:
-    nodes: Nodes = {f"n{index}": {"rack": "r1"} if index in (2, 3) else {} for index in range(8)}
-    nodes |= {name: {} for name in case.get("nodes", ())}
-    hyper_nodes = {
-        name: msgspec.convert(
-            {"metadata": {"name": name}, "spec": {"members": [_member(each) for each in found]}},
-            HyperNode,
-        )
-        for name, found in case["members"].items()
-    }
-    counter = NodeCounter()
-    later = nodes.pop("n1")
-    counter.count(hyper_nodes, nodes | {"n1x": {}})
-    assert counter.count(hyper_nodes, nodes | {"n1": later}) == case["counts"]
-    assert NodeCounter().count(hyper_nodes, nodes | {"n1": later}) == case["counts"]
-
-
-def _member(each: Raw) -> Raw:
-    selector = {
-        "exactMatch": {"name": each["exact"]} if "exact" in each else None,
-        "regexMatch": {"pattern": each["regex"]} if "regex" in each else None,
-        "labelMatch": {"matchLabels": each["labels"]} if "labels" in each else None,
-    }
-    return {"type": each.get("of", "Node"), "selector": selector}
 
 
 def test_a_name_that_another_object_has_is_not_taken() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.controller.jobflows import FlowEntry, Flows
 
-__all__ = ["account", "admitted", "doubts", "jobs_of"]
+__all__ = ["admitted", "doubts", "explanation", "jobs_of"]
 
 _NOT_YET = "its Job is not created yet; is `pumice controller` running?"
 
@@ -103,14 +103,14 @@ def _why(entry: "FlowEntry", flows: "Flows") -> str:
     return f"{number} {told}" if entry.wait else f"{number}: {told}" if told else number
 
 
-async def account(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, dict[str, Any]]":
+async def explanation(client: "Client", job_flow: Raw) -> "tuple[ReadableCluster, dict[str, Any]]":
     """Each flow with its Job, or what it waits for; computed from what the user may read.
 
     Raises:
         Forbidden: The user may not read Jobs.
     """
     from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
-    from pumice.cli.live.accounts import events_about
+    from pumice.cli.live.explanations import events_about
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.jobflows import read

@@ -10,10 +10,10 @@ from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
 
-__all__ = ["is_waiting", "places", "sentence", "standing", "wait_reason"]
+__all__ = ["current_condition", "is_waiting", "places", "sentence", "wait_reason"]
 
 
-def standing(group: PodGroup | None) -> PodGroupCondition | None:
+def current_condition(group: PodGroup | None) -> PodGroupCondition | None:
     """The newest condition of a PodGroup with status True."""
     conditions = (group.status.conditions if group else None) or []
     holding = [each for each in conditions if each.status == "True"]
@@ -54,7 +54,7 @@ def wait_reason(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
     """The most specific reason: the controller's, else the scheduler's, else the missing object."""
     if job.status.state.message:
         return job.status.state.message
-    condition = standing(group)
+    condition = current_condition(group)
     if condition is not None and condition.type != "Scheduled" and condition.message:
         return condition.message
     if not job.status.state.phase:

@@ -1,0 +1,145 @@
+"""Arguments that the option parser does not take as users write them.
+
+`--state A B C` names several files after one option. `--flag=true` and `--flag=false` are how Go programs, and so
+Volcano's and Kubernetes' manifests, write boolean flags. For commands and options of kubectl and vcctl, the error message
+names what does the same here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pumice.cli.exits import UserError
+
+__all__ = ["instead_of", "spread", "without_values"]
+
+_STATE = "--state"
+_ALWAYS = frozenset({"simulate", "webhook"})
+"""Verbs without arguments of their own."""
+_AFTER_THE_REST = frozenset({"lint", "render", "review"})
+"""Verbs with files or a path of their own; only arguments before `--state` are surely these."""
+_VALUED = frozenset({_STATE, "--admission-conf", "--set", "-o", "--output"})
+
+_VALUES = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+"""What Go's strconv.ParseBool reads."""
+
+_CREATE = "`kubectl create -f FILE`"
+_EXPLAIN_QUEUE = "`pumice explain queue/NAME`"
+_CLOSE_OR_OPEN = "`pumice queue close NAME` or `pumice queue open NAME`"
+_LIST = "`pumice job list` or `pumice queue list`"
+_FILES = "files without an option: `pumice lint FILE…`"
+_BEHIND = "it behind the command, as in `pumice job list --context NAME`"
+
+_INSTEAD = {
+    ("", "help"): "`pumice --help`, or `pumice COMMAND --help`",
+    ("", "version"): "`pumice --version`",
+    ("", "get"): _LIST,
+    ("", "list"): _LIST,
+    ("", "describe"): "`pumice explain KIND/NAME`",
+    ("", "apply"): "`kubectl apply -f FILE`",
+    ("", "create"): _CREATE,
+    ("", "delete"): "`kubectl delete KIND NAME`",
+    ("job", "run"): _CREATE,
+    ("job", "create"): _CREATE,
+    ("job", "delete"): "`kubectl delete vcjob NAME`",
+    ("job", "view"): "`pumice job get NAME`",
+    ("job", "describe"): "`pumice explain job/NAME`",
+    ("queue", "create"): _CREATE,
+    ("queue", "delete"): "`kubectl delete queue NAME`",
+    ("queue", "get"): _EXPLAIN_QUEUE,
+    ("queue", "view"): _EXPLAIN_QUEUE,
+    ("queue", "describe"): _EXPLAIN_QUEUE,
+    ("queue", "operate"): _CLOSE_OR_OPEN,
+    **{("", each): _BEHIND for each in ("--context", "--kubeconfig", "--namespace", "-n", "-A")},
+    ("queue list", "-A"): "`pumice queue list`, since queues are in no namespace",
+    ("job get", "-w"): "`pumice explain job/NAME --watch`",
+    ("job get", "--watch"): "`pumice explain job/NAME --watch`",
+    **{
+        (f"job {verb}", option): f"`pumice job list -o name -l LABELS | xargs pumice job {verb}`"
+        for verb in ("suspend", "resume")
+        for option in ("-l", "--selector", "--all")
+    },
+    ("simulate", "--nodes"): "Node objects in a file of --state",
+    ("lint", "-f"): _FILES,
+    ("lint", "--filename"): _FILES,
+    ("render", "-f"): _FILES.replace("lint", "render"),
+    ("render", "--filename"): _FILES.replace("lint", "render"),
+}
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with the option repeated before every file that follows it.
+
+    Where a verb takes files of its own, `lint --state queues.yaml job.yaml` still lints `job.yaml`, while
+    `lint job.yaml --state queues.yaml nodes.yaml` names two files of state.
+    """
+    verb = arguments[0] if arguments else ""
+    if verb not in _ALWAYS | _AFTER_THE_REST:
+        return list(arguments)
+    found: list[str] = [verb]
+    may_spread = verb in _ALWAYS
+    spreading = False
+    before = verb
+    for each in arguments[1:]:
+        if before in _VALUED:
+            spreading = before == _STATE
+        elif each.startswith("-") and each != "-":
+            spreading = each.startswith(f"{_STATE}=")
+        elif spreading and may_spread:
+            found.append(_STATE)
+        else:
+            may_spread, spreading = True, False
+        found.append(each)
+        before = each if before not in _VALUED else ""
+    return found
+
+
+def without_values(parameters: Sequence[Any], arguments: Sequence[str]) -> list[str]:
+    """Arguments in which each boolean flag with a value is written without it.
+
+    `--wait=true` becomes `--wait`, and `--leader-elect=false` becomes `--no-leader-elect`. A flag without a negative
+    form is removed by `=false`, with those before it, since the last one counts.
+
+    Args:
+        parameters: Those of the command, as its parser has them.
+        arguments: Those of the user.
+
+    Raises:
+        UserError: The value is not a boolean.
+    """
+    flags = {
+        name: (each, is_on)
+        for each in parameters
+        if getattr(each, "is_flag", False)
+        for names, is_on in ((each.opts, True), (each.secondary_opts, False))
+        for name in names
+    }
+    found: list[str] = []
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            return [*found, *arguments[position:]]
+        name, equals, value = argument.partition("=")
+        if not equals or not name.startswith("--") or name not in flags:
+            found.append(argument)
+            continue
+        if value not in _VALUES:
+            raise UserError(f"{name}: invalid boolean value {value!r}, expected true or false")
+        flag, is_on = flags[name]
+        names = flag.opts if _VALUES[value] is is_on else flag.secondary_opts
+        if names:
+            found.append(names[-1])
+        else:
+            found = [each for each in found if each not in flag.opts]
+    return found
+
+
+def instead_of(command: str, word: str) -> str:
+    """What to use instead of a command or option that does not exist; empty if nothing is known.
+
+    Args:
+        command: The command without the program, for example `queue`; empty for the program itself.
+        word: The command below it, or the option.
+    """
+    return _INSTEAD.get((command, word), "")
