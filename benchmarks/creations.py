@@ -8,7 +8,7 @@ in another order each time.
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -129,22 +129,31 @@ async def follow(client: Client, namespace: str, number: int) -> asyncio.Task[fl
     """
     last = range(max(1, number - UNDER_WAY), number)
     selector = f"{keys.TASK_INDEX} in ({','.join(map(str, (0, *last)))})"
-    version = (await client.list(POD, namespace))["metadata"]["resourceVersion"]
-    events = client.watch(POD, namespace, resource_version=version, label_selector=selector)
+    listed: str = (await client.list(POD, namespace))["metadata"]["resourceVersion"]
+
+    async def added() -> AsyncGenerator[str, None]:
+        """Indexes of new pods. The API server may end a watch at any time; it is renewed then."""
+        version = listed
+        while True:
+            watch = client.watch(POD, namespace, resource_version=version, label_selector=selector)
+            async with aclosing(watch):
+                async for event, raw in watch:
+                    meta = msgspec.json.decode(raw)["metadata"]
+                    version = meta["resourceVersion"]
+                    if event == "ADDED":
+                        yield meta["labels"][keys.TASK_INDEX]
 
     async def seconds() -> float:
         start, remaining = 0.0, len(last)
-        async with asyncio.timeout(LIMIT_SECONDS), aclosing(events):
-            async for event, raw in events:
-                if event != "ADDED":
-                    continue
-                if msgspec.json.decode(raw)["metadata"]["labels"][keys.TASK_INDEX] == "0":
+        async with asyncio.timeout(LIMIT_SECONDS), aclosing(added()) as indexes:
+            async for index in indexes:
+                if index == "0":
                     start = time.monotonic()
                 else:
                     remaining -= 1
                 if start and not remaining:
-                    return time.monotonic() - start
-        raise AssertionError(f"{remaining} pods of {namespace} were not created")
+                    break
+        return time.monotonic() - start
 
     return asyncio.create_task(seconds())
 
