@@ -2,37 +2,39 @@
 
 import asyncio
 import re
+import statistics
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-import msgspec
-
 from benchmarks.counters import Counters, count
-from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, JOB, POD, POD_GROUP
+from benchmarks.creations import (
+    LIMIT_SECONDS,
+    Turn,
+    admit,
+    follow,
+    loop,
+    owner_in,
+    together,
+    turn,
+)
+from benchmarks.manifests import job, pod
+from pumice.api.kinds import JOB, POD
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.installation import Installation
+from tests.support.installation import NAMESPACE, RELEASE, Installation
 
-__all__ = ["Round", "Runs"]
-
-AT_ONCE = 64
-"""Requests under way at once, in the bare loop and when Jobs are submitted."""
-
-UNDER_WAY = 128
-"""Last pods of a Job that are waited for; more than the requests that the controller has under way."""
+__all__ = ["JOB_TURN", "LOOP", "LOOP_AS_CONTROLLER", "ONE_JOB", "Round", "Runs"]
 
 CALM_SECONDS = 6.0
 """A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
 
-TURNS = 2
-"""How often in a round the loop and the controller create pods in turns, while no scheduler runs."""
+JOB_TURN, LOOP, LOOP_AS_CONTROLLER = "job", "loop", "loop as controller"
+"""What creates pods in turns, while no scheduler runs: the controller, an administrator, a user with the controller's rights."""
 
-LIMIT_SECONDS = 300.0
 _BOUND = re.compile(r'^pumice_scheduler_binds_total\{result="bound"\} (\S+)$', re.M)
 
 ONE_JOB = 20
@@ -48,8 +50,7 @@ class Round:
         ours: Pods a second from the submission of the first Job until the last pod is bound.
         bare_creation: Pods a second that a loop of creates alone achieves, while no component runs.
         creation: Pods a second that the controller creates for one Job that does not fit, while all components run.
-        bare_creation_beside: What the loop achieves, while the webhook and the controller run, and no scheduler.
-        creation_beside: What the controller achieves then.
+        turns: The loops and the controller in turns, while the webhook and the controller run, and no scheduler.
         cpu: Processor seconds for 1,000 pods, by process.
         bare_cpu: Those of the API server in the bare loop.
         writes: Writes a pod besides its creation and its binding, by resource, verb and code.
@@ -62,8 +63,7 @@ class Round:
     ours: float = 0.0
     bare_creation: float = 0.0
     creation: float = 0.0
-    bare_creation_beside: float = 0.0
-    creation_beside: float = 0.0
+    turns: list[Turn] = field(default_factory=list)
     cpu: dict[str, float] = field(default_factory=dict)
     bare_cpu: float = 0.0
     writes: dict[str, float] = field(default_factory=dict)
@@ -81,10 +81,9 @@ class Round:
         """Our creations a second by those of the bare loop."""
         return self.creation / self.bare_creation
 
-    @property
-    def creation_beside_ratio(self) -> float:
-        """Creations a second by those of the bare loop, while the same processes run beside both."""
-        return self.creation_beside / self.bare_creation_beside
+    def beside_rate(self, by: str) -> float:
+        """Pods a second in all turns of one kind."""
+        return statistics.harmonic_mean([each.rate for each in self.turns if each.by == by])
 
     @property
     def beside(self) -> float:
@@ -131,7 +130,11 @@ class Runs:
     async def bare(self, nodes: int) -> None:
         """The loops, while no component runs."""
         client, pods = self._client, range(self._pods)
-        self._found.bare_creation = self._pods / await self._loop("created")
+        async with self._namespace("created"):
+            owner = await owner_in(client, "created")
+            self._found.bare_creation = self._pods / await loop(
+                client, "created", self._pods, owner
+            )
 
         async def place(number: int) -> None:
             await client.create(POD, pod(number), "bare")
@@ -186,58 +189,45 @@ class Runs:
     async def creation(self) -> None:
         """One Job of as many pods that no node suits, so that nothing else is under way."""
         async with self._namespace("huge"):
-            seconds = await self._follow("huge")
+            seconds = await follow(self._client, "huge", self._pods)
             await self._client.create(JOB, job("huge", self._pods, fits=False), "huge")
             self._found.creation = self._pods / await seconds
 
-    async def creation_without_scheduler(self) -> None:
-        """The controller and a loop create the same pods in turns, with the same processes beside both.
+    async def creation_without_scheduler(self, turns: int) -> None:
+        """The controller and two loops create the same pods in turns, with the same processes beside all.
 
         The scheduler is stopped for good.
+
+        Args:
+            turns: How often each of them.
         """
         assert self._installation is not None
         await asyncio.to_thread(self._installation.stop, "scheduler")
-        loop = controller = 0.0
-        for turn in range(TURNS):
-            await asyncio.sleep(CALM_SECONDS)
-            async with self._namespace(name := f"alone-{turn}"):
-                seconds = await self._follow(name)
-                await self._client.create(JOB, job("huge", self._pods, fits=False), name)
-                await self._admit(name)
-                controller += await seconds
-                model = await self._client.get(POD, "huge-worker-0", name)
-            await asyncio.sleep(CALM_SECONDS)
-            loop += await self._loop(f"loop-{turn}", model)
-        self._found.bare_creation_beside = TURNS * self._pods / loop
-        self._found.creation_beside = TURNS * self._pods / controller
+        account = await asyncio.to_thread(self._plane.token, f"{RELEASE}-controller", NAMESPACE)
+        order = [JOB_TURN, LOOP, LOOP_AS_CONTROLLER]
+        model: Object = {}
+        async with Client.connect(self._plane.kubeconfig_for_token(account)) as controller:
+            for number in range(turns):
+                for by in order:
+                    await asyncio.sleep(CALM_SECONDS)
+                    async with self._namespace(name := f"{by.replace(' ', '-')}-{number}"):
+                        if by == JOB_TURN:
+                            seconds = self._one_huge_job(name)
+                        else:
+                            user = self._client if by == LOOP else controller
+                            owner = await owner_in(self._client, name)
+                            seconds = loop(user, name, self._pods, owner, model)
+                        self._found.turns.append(await turn(by, self._client, self._pods, seconds))
+                        if by == JOB_TURN:
+                            model = await self._client.get(POD, "huge-worker-0", name)
+                order = [*order[1:], order[0]]
 
-    async def _loop(self, namespace: str, model: Object | None = None) -> float:
-        """Seconds that a loop of creates takes.
-
-        Args:
-            namespace: Where the pods are created.
-            model: A pod like which they are, but for their owner; otherwise they are plain ones.
-        """
-        async with self._namespace(namespace):
-            owner = await self._client.create(
-                CONFIG_MAP, {"metadata": {"name": "owner"}}, namespace
-            )
-            pods = [
-                like(model, number, owner) if model else pod(number) for number in range(self._pods)
-            ]
-            start = time.monotonic()
-            await together(self._client.create(POD, each, namespace) for each in pods)
-            return time.monotonic() - start
-
-    async def _admit(self, namespace: str) -> None:
-        """Let the namespace's one gang have its pods, as the scheduler does."""
-        patch = {"status": {"phase": "Inqueue"}}
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while True:
-                for group in (await self._client.list(POD_GROUP, namespace))["items"]:
-                    await self._client.patch(POD_GROUP, group["metadata"]["name"], namespace, patch)
-                    return
-                await asyncio.sleep(0.05)
+    async def _one_huge_job(self, namespace: str) -> float:
+        """Seconds from the first pod of a Job to its last."""
+        seconds = await follow(self._client, namespace, self._pods)
+        await self._client.create(JOB, job("huge", self._pods, fits=False), namespace)
+        await admit(self._client, namespace)
+        return await seconds
 
     async def _bound(self, pods: int) -> None:
         """Wait until the scheduler has bound so many pods in all, as it counts them."""
@@ -249,39 +239,6 @@ class Runs:
                 if bound is not None and float(bound[1]) >= pods:
                     return
                 await asyncio.sleep(0.1)
-
-    async def _follow(self, namespace: str) -> asyncio.Task[float]:
-        """Measure how long the controller creates pods of the one Job that is about to be submitted.
-
-        A watch shows the first pod and the last ones; pods are created in the order of their indexes. Counting pods by lists
-        would take the API server's time, and would see the last pod late: a list waits until the API server's
-        cache is up to date.
-
-        Returns:
-            Seconds from the first pod to the last.
-        """
-        last = range(max(1, self._pods - UNDER_WAY), self._pods)
-        selector = f"{keys.TASK_INDEX} in ({','.join(map(str, (0, *last)))})"
-        version = (await self._client.list(POD, namespace))["metadata"]["resourceVersion"]
-        events = self._client.watch(
-            POD, namespace, resource_version=version, label_selector=selector
-        )
-
-        async def seconds() -> float:
-            start, remaining = 0.0, len(last)
-            async with asyncio.timeout(LIMIT_SECONDS), aclosing(events):
-                async for event, raw in events:
-                    if event != "ADDED":
-                        continue
-                    if msgspec.json.decode(raw)["metadata"]["labels"][keys.TASK_INDEX] == "0":
-                        start = time.monotonic()
-                    else:
-                        remaining -= 1
-                    if start and not remaining:
-                        return time.monotonic() - start
-            raise AssertionError(f"{remaining} pods of {namespace} were not created")
-
-        return asyncio.create_task(seconds())
 
     async def _first(self, namespace: str) -> None:
         """Submit a Job of one pod; it is refused until the API server reaches the webhook and the queues exist."""
@@ -333,72 +290,3 @@ def besides(used: Counters, pods: int) -> Counter[str]:
         del found[sort]
     found["PATCH pods/status"] = used.pod_statuses
     return +found
-
-
-async def together(requests: Iterable[Awaitable[object]]) -> None:
-    """Carry requests out, many at once."""
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(request: Awaitable[object]) -> None:
-        async with gate:
-            await request
-
-    await asyncio.gather(*map(one, requests))
-
-
-def template() -> Object:
-    """The pod spec of all pods."""
-    requests = {"cpu": "1", "memory": "1Gi"}
-    container = {"name": "main", "image": "busybox:1.36", "resources": {"requests": requests}}
-    return {"containers": [container], "restartPolicy": "Never"}
-
-
-def pod(number: int) -> Object:
-    """A pod of a loop."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"pod-{number}", "labels": {"app": "bare"}},
-        "spec": template() | {"schedulerName": "bare"},
-    }
-
-
-def like(model: Object, number: int, owner: Object) -> Object:
-    """A pod as the controller creates it, with another name and an owner that is no Job."""
-    meta, uid = model["metadata"], owner["metadata"]["uid"]
-    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"huge-worker-{number}",
-            "labels": meta["labels"],
-            "annotations": meta["annotations"],
-            "ownerReferences": [reference | {"controller": True, "blockOwnerDeletion": True}],
-        },
-        "spec": template() | {key: model["spec"][key] for key in ("schedulerName", "nodeSelector")},
-    }
-
-
-def job(name: str, size: int, *, lasts: str = "", fits: bool = True) -> Object:
-    """A Job of one task.
-
-    Args:
-        name: Its name.
-        size: Its pods.
-        lasts: How long its pods run; for ever if empty.
-        fits: False for one that no node suits.
-    """
-    spec = template() if fits else template() | {"nodeSelector": {"no": "such-node"}}
-    annotations = {"pumice.dev/run-duration": lasts} if lasts else {}
-    task = {
-        "name": "worker",
-        "replicas": size,
-        "template": {"metadata": {"annotations": annotations}, "spec": spec},
-    }
-    return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
-        "metadata": {"name": name},
-        "spec": {"minAvailable": size, "schedulerName": "volcano", "tasks": [task]},
-    }

@@ -44,7 +44,7 @@ SILENT_SECONDS = 150.0
 """Maximum silence of a watch: API servers send a bookmark about once a minute."""
 
 LASTING_SECONDS = 10.0
-"""A watch that was shorter than this is followed by a delay, a longer one is renewed immediately."""
+"""A watch that was shorter than this and showed no change, or failed, is followed by a delay; others are renewed immediately."""
 
 
 _BY_NAME = "metadata.name="
@@ -160,7 +160,13 @@ class WatchCache(ObjectStore[T]):
             try:
                 if not self._version:
                     await self._list()
+                version = self._version
                 await self._follow()
+                if self._version != version:
+                    # kube-apiserver ends a watch whose events are not read fast enough, which happens
+                    # while many pods are created. The changes that it did not send must not wait.
+                    attempt = 0
+                    continue
             except Gone:
                 logger.info("watch of %s is too old, listing again", self._what)
                 self._version = ""

@@ -96,6 +96,24 @@ async def test_a_broken_watch_goes_on_where_it_was(cache: WatchCache[Thing], api
         assert cache.relists == 1
 
 
+async def test_a_watch_that_ends_after_a_change_is_renewed_without_a_delay(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock
+) -> None:
+    """kube-apiserver ends watches whose events are not read fast enough."""
+    async with running(cache):
+        for size in range(3):
+            await until(lambda: api.watching == 1)
+            await api.put(PODS, thing("a", size))
+            await until(lambda: sizes(cache) == {"a": size})  # noqa: B023 - awaited right here
+            api.requests.clear()
+            await api.cut_watches(hard=False)
+            await until(lambda: api.requests)
+        assert fast.slept == []
+        await until(lambda: api.watching == 1)
+        await api.cut_watches(hard=False)  # without a change
+        await until(lambda: fast.slept)
+
+
 async def test_bookmarks_move_the_place_to_go_on_from(
     cache: WatchCache[Thing], api: TinyApi
 ) -> None:
