@@ -27,13 +27,25 @@ from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import NAMESPACE, RELEASE, Installation
 
-__all__ = ["JOB_TURN", "LOOP", "LOOP_AS_CONTROLLER", "ONE_JOB", "Round", "Runs"]
+__all__ = [
+    "JOB_TURN",
+    "JOB_WITH_ALL",
+    "LOOP",
+    "LOOP_AS_CONTROLLER",
+    "LOOP_BEFORE",
+    "ONE_JOB",
+    "Round",
+    "Runs",
+]
 
 CALM_SECONDS = 6.0
 """A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
 
+LOOP_BEFORE, JOB_WITH_ALL = "loop before Pumice", "job with all"
+"""What creates pods in turns: a loop before Pumice is installed, and the controller while all components run."""
+
 JOB_TURN, LOOP, LOOP_AS_CONTROLLER = "job", "loop", "loop as controller"
-"""What creates pods in turns, while no scheduler runs: the controller, an administrator, a user with the controller's rights."""
+"""The same while no scheduler runs: the controller, an administrator, a user with the controller's rights."""
 
 _BOUND = re.compile(r'^pumice_scheduler_binds_total\{result="bound"\} (\S+)$', re.M)
 
@@ -48,9 +60,7 @@ class Round:
     Attributes:
         bare: Pods a second that the loop creates and binds.
         ours: Pods a second from the submission of the first Job until the last pod is bound.
-        bare_creation: Pods a second that a loop of creates alone achieves, while no component runs.
-        creation: Pods a second that the controller creates for one Job that does not fit, while all components run.
-        turns: The loops and the controller in turns, while the webhook and the controller run, and no scheduler.
+        turns: Creation of pods by the loops and by the controller, for one Job that does not fit.
         cpu: Processor seconds for 1,000 pods, by process.
         bare_cpu: Those of the API server in the bare loop.
         writes: Writes a pod besides its creation and its binding, by resource, verb and code.
@@ -61,8 +71,6 @@ class Round:
 
     bare: float = 0.0
     ours: float = 0.0
-    bare_creation: float = 0.0
-    creation: float = 0.0
     turns: list[Turn] = field(default_factory=list)
     cpu: dict[str, float] = field(default_factory=dict)
     bare_cpu: float = 0.0
@@ -76,12 +84,7 @@ class Round:
         """Our pods a second by those of the bare loop."""
         return self.ours / self.bare
 
-    @property
-    def creation_ratio(self) -> float:
-        """Our creations a second by those of the bare loop."""
-        return self.creation / self.bare_creation
-
-    def beside_rate(self, by: str) -> float:
+    def creation_rate(self, by: str) -> float:
         """Pods a second in all turns of one kind."""
         return statistics.harmonic_mean([each.rate for each in self.turns if each.by == by])
 
@@ -127,14 +130,15 @@ class Runs:
         self._size = size
         self._pods = jobs * size
 
-    async def bare(self, nodes: int) -> None:
-        """The loops, while no component runs."""
+    async def bare(self, nodes: int, turns: int) -> None:
+        """The loops, while no component runs; the one that only creates takes so many turns."""
         client, pods = self._client, range(self._pods)
-        async with self._namespace("created"):
-            owner = await owner_in(client, "created")
-            self._found.bare_creation = self._pods / await loop(
-                client, "created", self._pods, owner
-            )
+        for number in range(turns):
+            await asyncio.sleep(CALM_SECONDS)
+            async with self._namespace(name := f"created-{number}"):
+                owner = await owner_in(client, name)
+                seconds = loop(client, name, self._pods, owner)
+                self._found.turns.append(await turn(LOOP_BEFORE, client, self._pods, seconds))
 
         async def place(number: int) -> None:
             await client.create(POD, pod(number), "bare")
@@ -186,12 +190,14 @@ class Runs:
         self._found.one_job_writes = dict(besides(used, ONE_JOB))
         self._found.one_job = ONE_JOB + sum(self._found.one_job_writes.values())
 
-    async def creation(self) -> None:
-        """One Job of as many pods that no node suits, so that nothing else is under way."""
-        async with self._namespace("huge"):
-            seconds = await follow(self._client, "huge", self._pods)
-            await self._client.create(JOB, job("huge", self._pods, fits=False), "huge")
-            self._found.creation = self._pods / await seconds
+    async def creation(self, turns: int) -> None:
+        """One Job of as many pods that no node suits, so that nothing else is under way; so many times."""
+        for number in range(turns):
+            await asyncio.sleep(CALM_SECONDS)
+            async with self._namespace(name := f"huge-{number}"):
+                seconds = self._one_huge_job(name)
+                found = await turn(JOB_WITH_ALL, self._client, self._pods, seconds)
+                self._found.turns.append(found)
 
     async def creation_without_scheduler(self, turns: int) -> None:
         """The controller and two loops create the same pods in turns, with the same processes beside all.
@@ -212,7 +218,7 @@ class Runs:
                     await asyncio.sleep(CALM_SECONDS)
                     async with self._namespace(name := f"{by.replace(' ', '-')}-{number}"):
                         if by == JOB_TURN:
-                            seconds = self._one_huge_job(name)
+                            seconds = self._one_huge_job(name, admitted=True)
                         else:
                             user = self._client if by == LOOP else controller
                             owner = await owner_in(self._client, name)
@@ -222,11 +228,12 @@ class Runs:
                             model = await self._client.get(POD, "huge-worker-0", name)
                 order = [*order[1:], order[0]]
 
-    async def _one_huge_job(self, namespace: str) -> float:
-        """Seconds from the first pod of a Job to its last."""
+    async def _one_huge_job(self, namespace: str, *, admitted: bool = False) -> float:
+        """Seconds from the first pod of a Job to its last; without a scheduler its gang must be admitted here."""
         seconds = await follow(self._client, namespace, self._pods)
         await self._client.create(JOB, job("huge", self._pods, fits=False), namespace)
-        await admit(self._client, namespace)
+        if admitted:
+            await admit(self._client, namespace)
         return await seconds
 
     async def _bound(self, pods: int) -> None:
