@@ -18,7 +18,7 @@ from pumice.api import names
 from pumice.api.jobs import Job
 from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SECRET, SERVICE, of_object
 from pumice.plugins import JobPlugin, PodEdits, Raw, Registry, Wiring, addresses, dependencies
-from pumice.plugins.applied import applied
+from pumice.plugins.applied import FAILURES, applied
 
 __all__ = ["KINDS", "PROMISES", "Requirement", "TestedPlugin"]
 
@@ -137,7 +137,10 @@ def _change(old: dict[str, str], new: dict[str, str]) -> str:
 
 def _edits(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
     for pod, edits in subject.asked(subject.job(manifest))["pod_edits"].items():
-        yield from (f"the edits of pod {pod}: {problem}" for problem in _refused(edits))
+        try:
+            yield from (f"the edits of pod {pod}: {problem}" for problem in _refused(edits))
+        except FAILURES as error:
+            yield f"the edits of pod {pod}: a value of the wrong type: {error!r}"
 
 
 def _refused(edits: PodEdits) -> Iterator[str]:
@@ -145,8 +148,9 @@ def _refused(edits: PodEdits) -> Iterator[str]:
     for variable in edits.env:
         yield from _invalid("variable", variable.name, names.env_name_problem)
     for port in edits.ports:
-        if port.number not in _PORTS:
-            yield f"port {port.number!r} is none: expected a number from 1 to {_PORTS[-1]}"
+        number: Any = port.number
+        if not isinstance(number, int) or number not in _PORTS:
+            yield f"port {number!r} is none: expected a number from 1 to {_PORTS[-1]}"
         if port.name:
             yield from _invalid("port name", port.name, names.port_name_problem)
     volumes = [each.get("name") for each in edits.volumes]

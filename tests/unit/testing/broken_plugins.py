@@ -189,6 +189,22 @@ BROKEN = {
         "edits",
         "port 70000 is none",
     ),
+    "opens a port with a fraction": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(ports=(Port("p", 8080.0),))
+        """,
+        "edits",
+        "port 8080.0 is none",
+    ),
+    "gives a volume as text": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(volumes=("data",))
+        """,
+        "edits",
+        "a value of the wrong type: AttributeError(",
+    ),
     "mounts nothing": (
         """\
         def pod_edits(self, job, values, task, index):
