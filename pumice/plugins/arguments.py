@@ -362,6 +362,8 @@ class _ArgumentReader:
 
     def _stray(self, word: str, bare: Argument | None) -> None:
         """A word that is not a flag; after a boolean it was probably meant as its value."""
+        if len(self.faults) >= _MOST_FAULTS:  # there may be very many of them
+            return
         hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
         if bare is not None:
             right = word if words.boolean(word) is not None else "true or false"

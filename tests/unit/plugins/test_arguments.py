@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.plugins import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, ValueType
+from pumice.plugins import (
+    BOOLEAN,
+    INTEGER,
+    PORT,
+    TEXT,
+    Argument,
+    ArgumentSpec,
+    ValueType,
+    arguments,
+)
 from pumice.plugins.arguments import between, parse, shown
 from pumice.plugins.upstream_arguments import parse_upstream
 from tests.unit.plugins.support import rows
@@ -200,3 +209,18 @@ def test_a_word_is_used_or_reported(words: list[str]) -> None:
 
     assert words == [] or parsed.values.given or parsed.problems
     assert [p.position for p in parsed.problems] == sorted(p.position for p in parsed.problems)
+
+
+def test_stray_words_cost_nothing_once_there_are_enough_problems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    positions: list[int] = []
+    fault = arguments._Fault
+
+    def noted(position: int, *given: Any) -> Any:
+        positions.append(position)
+        return fault(position, *given)
+
+    monkeypatch.setattr(arguments, "_Fault", noted)
+    problems = parse(SPEC, ["x"] * 1000).problems
+    assert len(positions) == len(problems) < 1000
