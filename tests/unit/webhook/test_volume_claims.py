@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -5,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.plugins import builtin
-from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.case import Case, EnoughError
+from pumice.webhook.rules.jobs import volume_claims
 from pumice.webhook.rules.jobs.volume_claims import VOL_CLAIM, volume_claim
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -14,6 +16,7 @@ from tests.unit.webhook.claim_rows import claim_rows
 Raw = dict[str, Any]
 
 PATH = "spec.volumes[0].volumeClaim"
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
     lambda inner: (
@@ -66,3 +69,19 @@ def test_a_row_is_reported_as_it_says(row: Raw, claim: Raw) -> None:
 @given(st.dictionaries(FIELDS, VALUES))
 def test_a_claim_of_any_shape_is_judged(claim: Raw) -> None:
     assert all(found.path.startswith(PATH) for found in judged(claim).errors)
+
+
+def test_problems_of_a_claim_are_looked_for_until_there_are_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = iter(range(1000))
+
+    def many(*_: object) -> Iterator[tuple[str, str]]:
+        yield from ((f".matchExpressions[{index}]", "is wrong") for index in left)
+
+    monkeypatch.setattr(volume_claims, "selector_problems", many)
+    case = Case(AdmissionSettings(), Snapshot(), builtin(), most=5)
+    claim = {**CLAIM, "selector": {"matchLabels": {"a": "b"}}}
+    with pytest.raises(EnoughError):
+        volume_claim(case, claim, PATH)
+    assert next(left) == len(case.errors) == 5

@@ -6,6 +6,7 @@ pass through. The API server drops a `dataSourceRef` in another namespace, unles
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -48,7 +49,7 @@ def volume_claim(case: Case, claim: dict[str, Any], path: str) -> None:
     """Check the spec of a PersistentVolumeClaim."""
     _access_modes(case, claim.get("accessModes"), f"{path}.accessModes")
     _storage(case, claim.get("resources"), f"{path}.resources.requests.storage")
-    for where, problem in (*_name_problems(case, claim), *_origin_problems(case, claim)):
+    for where, problem in chain(_name_problems(case, claim), _origin_problems(case, claim)):
         case.report(VOL_CLAIM, f"{path}.{where}", problem)
 
 
