@@ -15,6 +15,7 @@ from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.jobs import plugins as job_plugins
 from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.sections import SECTIONS, section_of, sections
 from pumice.webhook.settings import AdmissionSettings, read_level
@@ -164,6 +165,13 @@ def test_strict_upstream_is_about_the_rules_that_are_stricter() -> None:
         case = Case(settings("strict-upstream=true"), Snapshot(), builtin())
         case.report(rule, "spec", "is wrong")
         assert bool(case.errors) is (rule.level == "enforce" and not rule.stricter), rule.code
+
+
+def test_strict_upstream_is_about_errors_that_plugins_find_too() -> None:
+    rules = [each for each in vars(job_plugins).values() if isinstance(each, Rule)]
+    stricter = {rule.code for rule in rules if rule.stricter}
+    assert "JOB-PLUGIN-NAME" in stricter
+    assert stricter <= job_plugins._STRICTER
 
 
 @pytest.mark.parametrize("plugin", ["svc", "tensorflow", "mpi"])
