@@ -26,6 +26,10 @@ class Terms:
     """The settings that rules read, and how strict each rule is.
 
     Precedence of levels: the object's namespace > the whole cluster > `strict-upstream` > the rule's own.
+
+    Attributes:
+        rules: Levels of the whole cluster, by code.
+        namespaces: Levels of the objects of a namespace, by its name.
     """
 
     scheduler_names: tuple[str, ...] = _setting(

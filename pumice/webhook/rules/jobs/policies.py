@@ -227,16 +227,16 @@ class _List:
                 message = f"has no effect on exit code {code}, expected one of {', '.join(ACTIONS)}"
                 report(POL_NO_ACTION, f"{path}.action", message)
             else:
-                self._is_known(POL_BAD_CODE_ACTION, "action", policy.action, f"{path}.action")
+                self._check_word(POL_BAD_CODE_ACTION, "action", policy.action, f"{path}.action")
         elif not named:
             message = "either event and exitCode should be specified: one of them, found none; write event, events or exitCode"
             report(POL_NOTHING, path, message)
         for event, where in named.items():
-            if self._is_known(POL_BAD_EVENT, "event", event, where):
+            if self._check_word(POL_BAD_EVENT, "event", event, where):
                 self._event(event, where, policy)
             self._events.setdefault(event, where)
         if named or (code is None and policy.action):
-            self._is_known(POL_BAD_ACTION, "action", policy.action, f"{path}.action")
+            self._check_word(POL_BAD_ACTION, "action", policy.action, f"{path}.action")
 
     def _event(self, event: str, where: str, policy: LifecyclePolicy) -> None:
         if event in self._events:
@@ -252,7 +252,8 @@ class _List:
             message = f'"{event}" is never raised, so the policy has no effect'
             self._case.report(POL_NEVER, where, message)
 
-    def _is_known(self, rule: Rule, noun: str, found: str, path: str) -> bool:
+    def _check_word(self, rule: Rule, noun: str, found: str, path: str) -> bool:
+        """Report an event or action that does not exist or is not for users; true if it is valid."""
         known, internal, of_whom = _WORDS[noun]
         if found in known:
             return True

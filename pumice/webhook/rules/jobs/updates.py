@@ -119,19 +119,19 @@ def _moved(before: list[str], after: list[str]) -> list[str]:
 
 def _frozen(job: Job) -> Raw:
     spec: Raw = msgspec.to_builtins(job.spec)
-    _drop_mutable(spec, "minAvailable", "priorityClassName")
+    _as_compared(spec, "minAvailable", "priorityClassName")
     for task in spec.setdefault("tasks", []):
-        _drop_mutable(task, "replicas", "minAvailable")
-        _drop_mutable(task.get("partitionPolicy") or {}, "totalPartitions", "minPartitions")
+        _as_compared(task, "replicas", "minAvailable")
+        _as_compared(task.get("partitionPolicy") or {}, "totalPartitions", "minPartitions")
     for volume in spec.get("volumes", ()):
         if volume.get("volumeClaim"):
-            _drop_mutable(volume, "volumeClaimName")  # the controller fills it in
+            _as_compared(volume, "volumeClaimName")  # the controller fills it in
     return spec
 
 
-def _drop_mutable(found: Raw, *counts: str) -> None:
+def _as_compared(found: Raw, *mutable: str) -> None:
     """Drop fields that may change, and write the default of a topology's mode, as the CRD does."""
-    for name in counts:
+    for name in mutable:
         found.pop(name, None)
     if isinstance(topology := found.get("networkTopology"), dict):
         topology.setdefault("mode", "hard")
