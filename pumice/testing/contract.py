@@ -105,6 +105,7 @@ def _pure(subject: TestedPlugin, manifest: Raw) -> Iterator[str]:
     first = subject.asked(job)
     if msgspec.json.encode(job) != before:
         yield "changes the Job that it is given"
+    subject.asked(subject.job(manifest, "2"))
     with patch.dict(os.environ, clear=True):
         again = subject.asked(subject.job(manifest), backwards=True)
     if first != again and (change := _change(_leaves(first), _leaves(again))):

@@ -15,6 +15,7 @@ from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.endpoints import ENDPOINTS
+from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
@@ -110,7 +111,10 @@ class WebhookWorker:
             plugin_settings=plugin_settings,
             on_crash=self._crashed,
         )
-        use = partial(setattr, judging, "groups")
+
+        def use(groups: ResourceGroups) -> None:
+            judging.groups = groups
+
         self._groups = GroupsFile(conf, use, self.metrics, clock=clock) if conf else None
         self._probes = _probes(source, certificates, self._groups)
         self.listener = Listener(

@@ -41,7 +41,7 @@ def _pod_templates(case: Case, job: Job) -> None:
     for index, task in enumerate(job.tasks):
         template = without_plain(task.template or {})
         key = known.key(template) if known is not None else b""
-        if known and key in known:
+        if known is not None and key in known:
             continue
         path = f"spec.tasks[{index}].template"
         before = len(case.errors) + len(case.warnings)
