@@ -207,6 +207,10 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
         return exits.INTERRUPTED
     except BrokenPipeError:
         return _discard_output(exits.PIPE_CLOSED)
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _discard_output(exits.PIPE_CLOSED)  # typer exits with 1, which means refused here
     except OSError as error:
         if error.errno in _FULL:
             note(f"{program}: cannot write: {error.strerror}")

@@ -8,6 +8,7 @@ escaped in all output: a name must not control the terminal.
 """
 
 import enum
+import json
 import os
 import re
 import sys
@@ -81,7 +82,8 @@ def write_json(value: Any) -> None:
 def write_json_list(values: Iterable[Any], *, header: Mapping[str, Any] | None = None) -> None:
     """Print a list as JSON, indented, in the form of `write_json`.
 
-    Each entry is encoded and written before the next one is taken, so memory does not depend on their number.
+    Each entry is encoded and written before the next one is taken, so memory does not depend on their number. Nothing is
+    written before the first one is there: if taking it fails, a message on stderr must be all that is printed.
 
     Args:
         values: The entries.
@@ -91,17 +93,20 @@ def write_json_list(values: Iterable[Any], *, header: Mapping[str, Any] | None =
     if header is not None:
         fields = _indented(header).removesuffix("\n}")
         opening, line, closing = f'{fields},\n  "items": [', "\n  ", "]\n}"
-    sys.stdout.write(opening)
-    separator = ""
+    before = opening
     for value in values:
         entry = _indented(value).replace("\n", f"{line}  ")
-        sys.stdout.write(f"{separator}{line}  {entry}")
-        separator = ","
-    write_document(f"{line if separator else ''}{closing}")
+        sys.stdout.write(f"{before}{line}  {entry}")
+        before = ","
+    write_document(f"{opening}{closing}" if before is opening else f"{line}{closing}")
 
 
 def _indented(value: Any) -> str:
-    return json_text(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    try:
+        encoded = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair, as in file names that are not UTF-8
+        return json.dumps(msgspec.to_builtins(value), indent=2)
+    return json_text(msgspec.json.format(encoded, indent=2))
 
 
 def json_line(value: Any) -> str:

@@ -256,6 +256,9 @@ class ManifestChecker:
             state: Existing objects; a manifest with the name of one is an update.
             others: The manifests to check; rules also find these objects, except the one that is being checked.
             groups: Resource groups that pods may belong to.
+
+        Raises:
+            UserError: An object of the state that rules look at does not decode.
         """
         from pumice.webhook.rules.resource_groups import NO_GROUPS
 
@@ -263,6 +266,9 @@ class ManifestChecker:
         self._groups = groups or NO_GROUPS
         self._existing = {each.identity: placed(each) for each in state}
         self._others = {each.identity: _sighted(each) for each in others}
+        updated = [self._existing[key] for key in self._existing.keys() & self._others.keys()]
+        # `judge` finds these, too; invalid ones must be reported before the first result.
+        snapshot(each for each in updated if kinds.of_object(each) == kinds.QUEUE)
         self._admission = admission(self._visible(""), settings, self._groups)
 
     def judge(self, manifest: Manifest) -> "ManifestResult":

@@ -307,3 +307,14 @@ def test_json_with_a_trailing_comma_is_refused(pumice: Pumice) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert "pumice lint: stdin: document 1, line 1, column" in ran.err
     assert "trailing comma" in ran.err
+
+
+@pytest.mark.parametrize("linted", [[job()], [job(), queue("q")]], ids=["unused", "updated"])
+def test_a_state_that_cannot_be_used_leaves_no_half_of_a_result(
+    pumice: Pumice, tmp_path: Path, linted: list[dict[str, Any]]
+) -> None:
+    state = tmp_path / "state.yaml"
+    state.write_text(texts(queue("q") | {"spec": 7}))
+    ran = pumice("lint", "-", "--state", state, "-o", "json", stdin=texts(*linted))
+    assert (ran.code, ran.out) == (2, "")
+    assert "--state: Expected `object`, got `int`" in ran.err

@@ -34,6 +34,19 @@ def test_a_reader_that_went_away_is_no_failure_of_pumice(tmp_path: Path) -> None
     assert "Exception" not in ran.stderr
 
 
+def test_a_closed_pipe_has_an_exit_code_of_its_own() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pumice", "rules"],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (141, b"")
+
+
 def test_a_full_disk_is_reported_in_one_line() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         ran = subprocess.run(

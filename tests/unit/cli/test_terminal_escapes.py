@@ -105,3 +105,12 @@ def test_a_list_written_entry_by_entry_has_the_same_form(
     finally:
         sys.stdout = stdout
     assert parts.getvalue() == whole.getvalue()
+
+
+def test_half_of_a_surrogate_pair_is_escaped_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python reads file names that are not UTF-8 so."""
+    stdout = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stdout)
+    write_json_list([{"file": "\udcff.yaml"}])
+    assert stdout.getvalue().isascii()
+    assert json.loads(stdout.getvalue()) == [{"file": "\udcff.yaml"}]
