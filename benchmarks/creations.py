@@ -1,8 +1,7 @@
 """How fast pods are created: by a loop of creates, and by the controller for one Job that no node suits.
 
-A turn lasts a second, in which the API server collects garbage once or not at all. One collection takes it up to a
-second of processor time, as much as hundreds of pods. So the collections of each turn are counted, and the turns go
-in another order each time.
+Once in a few thousand pods the API server collects garbage, which takes it up to a second of processor time, as much as
+hundreds of pods. So a turn takes thousands of pods, its collections are counted, and the turns alternate.
 """
 
 import asyncio
@@ -16,10 +15,10 @@ import msgspec
 
 from benchmarks.manifests import like, pod
 from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, POD, POD_GROUP
+from pumice.api.kinds import CONFIG_MAP, POD
 from pumice.cluster.client import Client, Object
 
-__all__ = ["LIMIT_SECONDS", "Turn", "admit", "follow", "loop", "owner_in", "together", "turn"]
+__all__ = ["LIMIT_SECONDS", "Turn", "follow", "loop", "owner_in", "together", "turn"]
 
 AT_ONCE = 64
 """Requests under way at once, in the bare loop and when Jobs are submitted."""
@@ -42,7 +41,7 @@ class Turn:
     """Creation of pods, once.
 
     Attributes:
-        by: What created them: `job`, `loop` or `loop as controller`.
+        by: What created them.
         rate: Pods a second.
         cpu: Processor milliseconds of the API server for a pod.
         allocated: KB of memory that the API server allocated for a pod; unlike times the same on a busy machine.
@@ -83,9 +82,7 @@ async def _samples(client: Client) -> tuple[float, float, float]:
     )
 
 
-async def loop(
-    client: Client, namespace: str, number: int, owner: Object, model: Object | None = None
-) -> float:
+async def loop(client: Client, namespace: str, number: int, owner: Object, model: Object) -> float:
     """Seconds that a loop of creates takes.
 
     Args:
@@ -93,7 +90,7 @@ async def loop(
         namespace: Where the pods are created.
         number: How many.
         owner: Their owner, if they have a model.
-        model: A pod like which they are, but for their owner; otherwise they are plain ones.
+        model: A pod like which they are, but for their owner; if empty, they are plain ones.
     """
     pods = [like(model, each, owner) if model else pod(each) for each in range(number)]
     start = time.monotonic()
@@ -104,17 +101,6 @@ async def loop(
 async def owner_in(client: Client, namespace: str) -> Object:
     """An object that can own the pods of a loop."""
     return await client.create(CONFIG_MAP, {"metadata": {"name": "owner"}}, namespace)
-
-
-async def admit(client: Client, namespace: str) -> None:
-    """Let the namespace's one gang have its pods, as the scheduler does."""
-    patch = {"status": {"phase": "Inqueue"}}
-    async with asyncio.timeout(LIMIT_SECONDS):
-        while True:
-            for group in (await client.list(POD_GROUP, namespace))["items"]:
-                await client.patch(POD_GROUP, group["metadata"]["name"], namespace, patch)
-                return
-            await asyncio.sleep(0.05)
 
 
 async def follow(client: Client, namespace: str, number: int) -> asyncio.Task[float]:

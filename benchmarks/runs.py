@@ -10,42 +10,21 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.counters import Counters, count
-from benchmarks.creations import (
-    LIMIT_SECONDS,
-    Turn,
-    admit,
-    follow,
-    loop,
-    owner_in,
-    together,
-    turn,
-)
+from benchmarks.creations import LIMIT_SECONDS, Turn, follow, loop, owner_in, together, turn
 from benchmarks.manifests import job, pod
 from pumice.api.kinds import JOB, POD
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.installation import NAMESPACE, RELEASE, Installation
+from tests.support.installation import Installation
 
-__all__ = [
-    "JOB_TURN",
-    "JOB_WITH_ALL",
-    "LOOP",
-    "LOOP_AS_CONTROLLER",
-    "LOOP_BEFORE",
-    "ONE_JOB",
-    "Round",
-    "Runs",
-]
+__all__ = ["JOB_TURN", "LOOP", "LOOP_BEFORE", "ONE_JOB", "Round", "Runs"]
 
 CALM_SECONDS = 6.0
 """A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
 
-LOOP_BEFORE, JOB_WITH_ALL = "loop before Pumice", "job with all"
-"""What creates pods in turns: a loop before Pumice is installed, and the controller while all components run."""
-
-JOB_TURN, LOOP, LOOP_AS_CONTROLLER = "job", "loop", "loop as controller"
-"""The same while no scheduler runs: the controller, an administrator, a user with the controller's rights."""
+LOOP_BEFORE, LOOP, JOB_TURN = "plain pods before Pumice", "loop", "job"
+"""What creates pods in turns: a loop before Pumice is installed; a loop and the controller while all components run."""
 
 _BOUND = re.compile(r'^pumice_scheduler_binds_total\{result="bound"\} (\S+)$', re.M)
 
@@ -111,6 +90,7 @@ class Runs:
         *,
         jobs: int,
         size: int,
+        created: int,
     ) -> None:
         """Describe them.
 
@@ -121,6 +101,7 @@ class Runs:
             installation: The components, if they run.
             jobs: Jobs that are submitted at once.
             size: Pods of each.
+            created: Pods that a turn of creations takes.
         """
         self._plane = plane
         self._client = client
@@ -129,16 +110,14 @@ class Runs:
         self._jobs = jobs
         self._size = size
         self._pods = jobs * size
+        self._created = created
 
     async def bare(self, nodes: int, turns: int) -> None:
         """The loops, while no component runs; the one that only creates takes so many turns."""
         client, pods = self._client, range(self._pods)
         for number in range(turns):
-            await asyncio.sleep(CALM_SECONDS)
-            async with self._namespace(name := f"created-{number}"):
-                owner = await owner_in(client, name)
-                seconds = loop(client, name, self._pods, owner)
-                self._found.turns.append(await turn(LOOP_BEFORE, client, self._pods, seconds))
+            async with self._namespace(name := f"plain-{number}"):
+                await self._turn(LOOP_BEFORE, name, {})
 
         async def place(number: int) -> None:
             await client.create(POD, pod(number), "bare")
@@ -191,49 +170,34 @@ class Runs:
         self._found.one_job = ONE_JOB + sum(self._found.one_job_writes.values())
 
     async def creation(self, turns: int) -> None:
-        """One Job of as many pods that no node suits, so that nothing else is under way; so many times."""
-        for number in range(turns):
-            await asyncio.sleep(CALM_SECONDS)
-            async with self._namespace(name := f"huge-{number}"):
-                seconds = self._one_huge_job(name)
-                found = await turn(JOB_WITH_ALL, self._client, self._pods, seconds)
-                self._found.turns.append(found)
+        """The controller and a loop create the same pods in turns, while all components run.
 
-    async def creation_without_scheduler(self, turns: int) -> None:
-        """The controller and two loops create the same pods in turns, with the same processes beside all.
-
-        The scheduler is stopped for good.
-
-        Args:
-            turns: How often each of them.
+        The pods are those of one Job that no node suits, so that nothing else is under way.
         """
-        assert self._installation is not None
-        await asyncio.to_thread(self._installation.stop, "scheduler")
-        account = await asyncio.to_thread(self._plane.token, f"{RELEASE}-controller", NAMESPACE)
-        order = [JOB_TURN, LOOP, LOOP_AS_CONTROLLER]
+        kinds = [JOB_TURN, LOOP]
         model: Object = {}
-        async with Client.connect(self._plane.kubeconfig_for_token(account)) as controller:
-            for number in range(turns):
-                for by in order:
-                    await asyncio.sleep(CALM_SECONDS)
-                    async with self._namespace(name := f"{by.replace(' ', '-')}-{number}"):
-                        if by == JOB_TURN:
-                            seconds = self._one_huge_job(name, admitted=True)
-                        else:
-                            user = self._client if by == LOOP else controller
-                            owner = await owner_in(self._client, name)
-                            seconds = loop(user, name, self._pods, owner, model)
-                        self._found.turns.append(await turn(by, self._client, self._pods, seconds))
-                        if by == JOB_TURN:
-                            model = await self._client.get(POD, "huge-worker-0", name)
-                order = [*order[1:], order[0]]
+        for number in range(turns):
+            for by in kinds:
+                async with self._namespace(name := f"{by}-{number}"):
+                    await self._turn(by, name, model)
+                    if by == JOB_TURN:
+                        model = await self._client.get(POD, "huge-worker-0", name)
+            kinds.reverse()
 
-    async def _one_huge_job(self, namespace: str, *, admitted: bool = False) -> float:
-        """Seconds from the first pod of a Job to its last; without a scheduler its gang must be admitted here."""
-        seconds = await follow(self._client, namespace, self._pods)
-        await self._client.create(JOB, job("huge", self._pods, fits=False), namespace)
-        if admitted:
-            await admit(self._client, namespace)
+    async def _turn(self, by: str, namespace: str, model: Object) -> None:
+        """A turn in which a Job's pods are created, or pods like the model, or plain ones if that is empty."""
+        await asyncio.sleep(CALM_SECONDS)
+        if by == JOB_TURN:
+            seconds = self._one_huge_job(namespace)
+        else:
+            owner = await owner_in(self._client, namespace)
+            seconds = loop(self._client, namespace, self._created, owner, model)
+        self._found.turns.append(await turn(by, self._client, self._created, seconds))
+
+    async def _one_huge_job(self, namespace: str) -> float:
+        """Seconds from the first pod of a Job to its last."""
+        seconds = await follow(self._client, namespace, self._created)
+        await self._client.create(JOB, job("huge", self._created, fits=False), namespace)
         return await seconds
 
     async def _bound(self, pods: int) -> None:
