@@ -16,6 +16,7 @@ BENCHMARKS = (
     "restart",
     "queues",
     "end_to_end",
+    "creations",
 )
 
 

@@ -1,27 +1,42 @@
-"""How fast pods are created: by a loop of creates, and by the controller for one Job that no node suits.
+"""How fast the controller creates the pods of one Job, beside a loop that creates the same pods.
+
+    python -m benchmarks.creations [--pods N] [--nodes N] [--rounds N] [--turns N] [--json FILE]
+
+Each round has a control plane of its own. In a first part of the round, a loop creates plain pods without Pumice. Then all
+components run, and the controller and the loop create the same pods in turns: those of a Job that no node suits, so that
+nothing else is under way. Everything shares the machine with the control plane.
 
 Once in a few thousand pods the API server collects garbage, which takes it up to a second of processor time, as much as
 hundreds of pods. So a turn takes thousands of pods, its collections are counted, and the turns alternate.
 """
 
+import argparse
 import asyncio
 import re
+import statistics
+import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import msgspec
 
-from benchmarks.manifests import like, pod
+from benchmarks.hand_over import add_nodes
+from benchmarks.manifests import job, like, pod
+from benchmarks.report import MACHINE, spread, write
+from benchmarks.runs import CALM_SECONDS, LIMIT_SECONDS, first_job, namespace, together
 from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, POD
+from pumice.api.kinds import CONFIG_MAP, JOB, POD
 from pumice.cluster.client import Client, Object
+from tests.support.controlplane.builder import Builder
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.start import started
+from tests.support.installation import installed
 
-__all__ = ["LIMIT_SECONDS", "Turn", "follow", "loop", "owner_in", "together", "turn"]
-
-AT_ONCE = 64
-"""Requests under way at once, in the bare loop and when Jobs are submitted."""
+PLAIN, LOOP, ONE_JOB = "loop of plain pods, no Pumice", "loop of the Job's pods", "one Job"
+"""What creates pods in turns."""
 
 UNDER_WAY = 128
 """Last pods of a Job that are waited for; more than the requests that the controller has under way."""
@@ -29,7 +44,13 @@ UNDER_WAY = 128
 SETTLE_SECONDS = 2.0
 """How long after the last pod the work of the API server still counts as caused by the pods: watches, the Job's status."""
 
-LIMIT_SECONDS = 300.0
+FIGURES = (
+    ("cpu", "CPU ms of kube-apiserver a pod, mean of all turns", 2),
+    ("allocated", "KB that it allocates a pod", 0),
+    ("collections", "its garbage collections in a turn", 1),
+)
+"""Fields of a turn, what they tell, and the digits that are printed."""
+
 _SAMPLE = re.compile(
     r"^(process_cpu_seconds_total|go_gc_cycles_total_gc_cycles_total|go_memstats_alloc_bytes_total) (\S+)$",
     re.M,
@@ -41,7 +62,7 @@ class Turn:
     """Creation of pods, once.
 
     Attributes:
-        by: What created them.
+        by: What created them: `PLAIN`, `LOOP` or `ONE_JOB`.
         rate: Pods a second.
         cpu: Processor milliseconds of the API server for a pod.
         allocated: KB of memory that the API server allocated for a pod; unlike times the same on a busy machine.
@@ -55,21 +76,58 @@ class Turn:
     collections: int = 0
 
 
-async def turn(by: str, client: Client, pods: int, seconds: Awaitable[float]) -> Turn:
-    """Measure a turn.
+class Turns:
+    """The turns of one round, on a control plane of its own."""
 
-    Args:
-        by: What creates the pods.
-        client: An administrator's session with the API server.
-        pods: How many there are.
-        seconds: Creates them, and returns how long that took.
-    """
-    before = await _samples(client)
-    rate = pods / await seconds
-    await asyncio.sleep(SETTLE_SECONDS)
-    after = await _samples(client)
-    cpu, collections, allocated = (now - then for now, then in zip(after, before, strict=True))
-    return Turn(by, rate, cpu / pods * 1e3, allocated / pods / 1e3, int(collections))
+    def __init__(self, plane: ControlPlane, client: Client, pods: int) -> None:
+        """Describe them.
+
+        Args:
+            plane: The control plane.
+            client: An administrator's session with it.
+            pods: Pods of each turn.
+        """
+        self._plane = plane
+        self._client = client
+        self._pods = pods
+        self._model: Object = {}
+
+    async def take(self, by: str, number: int) -> Turn:
+        """Measure one turn; the first turn of the Job shows how its pods look."""
+        client, pods, name = self._client, self._pods, f"{by.split()[-1].lower()}-{number}"
+        await asyncio.sleep(CALM_SECONDS)
+        async with namespace(self._plane, client, name):
+            create = self._job(name) if by == ONE_JOB else await self._loop(by, name)
+            before = await _samples(client)
+            rate = pods / await create
+            await asyncio.sleep(SETTLE_SECONDS)
+            after = await _samples(client)
+            if by == ONE_JOB:
+                self._model = await client.get(POD, "huge-worker-0", name)
+        cpu, collections, allocated = (now - then for now, then in zip(after, before, strict=True))
+        return Turn(by, rate, cpu / pods * 1e3, allocated / pods / 1e3, int(collections))
+
+    async def _job(self, name: str) -> float:
+        """Seconds from the first pod of a Job to its last."""
+        seconds = await follow(self._client, name, self._pods)
+        await self._client.create(JOB, job("huge", self._pods, fits=False), name)
+        return await seconds
+
+    async def _loop(self, by: str, name: str) -> Awaitable[float]:
+        """Prepare a loop of creates, which returns the seconds that it takes."""
+        client = self._client
+        if by == PLAIN:
+            pods = [pod(each) for each in range(self._pods)]
+        else:
+            owner = await client.create(CONFIG_MAP, {"metadata": {"name": "owner"}}, name)
+            pods = [like(self._model, each, owner) for each in range(self._pods)]
+
+        async def seconds() -> float:
+            start = time.monotonic()
+            await together(client.create(POD, each, name) for each in pods)
+            return time.monotonic() - start
+
+        return seconds()
 
 
 async def _samples(client: Client) -> tuple[float, float, float]:
@@ -80,27 +138,6 @@ async def _samples(client: Client) -> tuple[float, float, float]:
         float(found["go_gc_cycles_total_gc_cycles_total"]),
         float(found["go_memstats_alloc_bytes_total"]),
     )
-
-
-async def loop(client: Client, namespace: str, number: int, owner: Object, model: Object) -> float:
-    """Seconds that a loop of creates takes.
-
-    Args:
-        client: Session of the user who creates them.
-        namespace: Where the pods are created.
-        number: How many.
-        owner: Their owner, if they have a model.
-        model: A pod like which they are, but for their owner; if empty, they are plain ones.
-    """
-    pods = [like(model, each, owner) if model else pod(each) for each in range(number)]
-    start = time.monotonic()
-    await together(client.create(POD, each, namespace) for each in pods)
-    return time.monotonic() - start
-
-
-async def owner_in(client: Client, namespace: str) -> Object:
-    """An object that can own the pods of a loop."""
-    return await client.create(CONFIG_MAP, {"metadata": {"name": "owner"}}, namespace)
 
 
 async def follow(client: Client, namespace: str, number: int) -> asyncio.Task[float]:
@@ -144,12 +181,73 @@ async def follow(client: Client, namespace: str, number: int) -> asyncio.Task[fl
     return asyncio.create_task(seconds())
 
 
-async def together(requests: Iterable[Awaitable[object]]) -> None:
-    """Carry requests out, many at once."""
-    gate = asyncio.Semaphore(AT_ONCE)
+def measure(options: argparse.Namespace) -> list[Turn]:
+    """One round."""
+    with started(Builder().ensure()) as plane, tempfile.TemporaryDirectory() as folder:
+        plane.establish()
+        plain = asyncio.run(take(plane, options, [PLAIN] * options.turns))
+        with installed(plane, Path(folder)):
+            order = [ONE_JOB, LOOP, LOOP, ONE_JOB] * options.turns
+            return plain + asyncio.run(take(plane, options, order[: 2 * options.turns]))
 
-    async def one(request: Awaitable[object]) -> None:
-        async with gate:
-            await request
 
-    await asyncio.gather(*map(one, requests))
+async def take(
+    plane: ControlPlane, options: argparse.Namespace, order: Sequence[str]
+) -> list[Turn]:
+    """Take turns in an order."""
+    async with Client.connect(plane.kubeconfig) as client:
+        if PLAIN in order:
+            await add_nodes(client, options.nodes)
+        else:
+            await first_job(client, "default")
+        turns = Turns(plane, client, options.pods)
+        return [await turns.take(by, number) for number, by in enumerate(order)]
+
+
+def table(rounds: Sequence[Sequence[Turn]]) -> list[tuple[str, str, str]]:
+    """Lines of the table: what, figures, aim."""
+    kinds = (PLAIN, LOOP, ONE_JOB)
+    rates = {
+        by: [
+            statistics.harmonic_mean([each.rate for each in turns if each.by == by])
+            for turns in rounds
+        ]
+        for by in kinds
+    }
+    lines = [("creations/s", "", ""), *((f"  {by}", spread(rates[by], 0), "") for by in kinds)]
+    for other, aim in ((LOOP, ">= 0.8"), (PLAIN, "")):
+        ratios = [ours / its for ours, its in zip(rates[ONE_JOB], rates[other], strict=True)]
+        lines.append((f"  {ONE_JOB}, by {other}", spread(ratios, 2), aim))
+    for field, what, digits in FIGURES:
+        lines.append((what, "", ""))
+        for by in kinds:
+            found = [
+                float(getattr(each, field)) for turns in rounds for each in turns if each.by == by
+            ]
+            mean = f"{statistics.fmean(found):.{digits}f} ({min(found):.{digits}f}-{max(found):.{digits}f})"
+            lines.append((f"  {by}", mean, ""))
+    return lines
+
+
+def main() -> None:
+    """Measure, print one table, write JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pods", type=int, default=5000, help="pods of a turn")
+    parser.add_argument("--nodes", type=int, default=1000, help="one at least for 8 pods")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=3, help="turns of each kind in a round")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rounds = [measure(options) for _ in range(options.rounds)]
+    print(f"{options.pods} pods in a turn, {options.nodes} nodes")
+    for what, figures, aim in table(rounds):
+        print(f"{what:<55} {figures:>24} {aim:>8}")
+    print(MACHINE)
+    rows = [
+        asdict(each) | {"round": number} for number, turns in enumerate(rounds) for each in turns
+    ]
+    write(options.json, rows, pods=options.pods, nodes=options.nodes, turns=options.turns)
+
+
+if __name__ == "__main__":
+    main()

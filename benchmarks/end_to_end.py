@@ -1,7 +1,6 @@
 """Jobs from submission until their pods run, on a real control plane, beside a bare loop of creates and binds.
 
-    python -m benchmarks.end_to_end [--jobs N] [--size N] [--nodes N] [--rounds N] [--turns N]
-                                    [--created N] [--json FILE]
+    python -m benchmarks.end_to_end [--jobs N] [--size N] [--nodes N] [--rounds N] [--json FILE]
 
 Each round has a control plane of its own (kube-apiserver, etcd, controller manager, nodes that kwok simulates), with the
 components as the chart installs them. First the loop creates and binds as many pods without Pumice; then all
@@ -11,7 +10,6 @@ by the API server; those of kwok, one pod status for each start and each end, ar
 
 import argparse
 import asyncio
-import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -19,8 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.hand_over import add_nodes
-from benchmarks.report import MACHINE, write
-from benchmarks.runs import JOB_TURN, LOOP, LOOP_BEFORE, ONE_JOB, Round, Runs
+from benchmarks.report import MACHINE, spread, write
+from benchmarks.runs import ONE_JOB, Round, Runs
 from pumice.cluster.client import Client
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
@@ -39,11 +37,11 @@ def measure(options: argparse.Namespace) -> Round:
 
 
 async def without_pumice(plane: ControlPlane, options: argparse.Namespace, found: Round) -> None:
-    """The nodes, and the bare loops."""
+    """The nodes, and the bare loop."""
     async with Client.connect(plane.kubeconfig) as client:
         await add_nodes(client, options.nodes)
-        runs = Runs(plane, client, found, None, **sizes(options))
-        await runs.bare(options.nodes, options.turns)
+        runs = Runs(plane, client, found, None, jobs=options.jobs, size=options.size)
+        await runs.bare(options.nodes)
 
 
 async def with_pumice(
@@ -51,21 +49,9 @@ async def with_pumice(
 ) -> None:
     """What the components do."""
     async with Client.connect(plane.kubeconfig) as client:
-        runs = Runs(plane, client, found, installation, **sizes(options))
+        runs = Runs(plane, client, found, installation, jobs=options.jobs, size=options.size)
         await runs.gangs()
         await runs.one_job()
-        await runs.creation(options.turns)
-
-
-def sizes(options: argparse.Namespace) -> dict[str, int]:
-    """How many Jobs and pods a round takes."""
-    return {"jobs": options.jobs, "size": options.size, "created": options.created}
-
-
-def spread(values: Sequence[float], digits: int) -> str:
-    """Median and range."""
-    middle, low, high = statistics.median(values), min(values), max(values)
-    return f"{middle:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
 
 
 def table(rounds: Sequence[Round]) -> list[tuple[str, str, str]]:
@@ -75,7 +61,6 @@ def table(rounds: Sequence[Round]) -> list[tuple[str, str, str]]:
         ("pods/s, bare loop", spread([each.bare for each in rounds], 0), ""),
         ("pods/s, Jobs", spread([each.ours for each in rounds], 0), ""),
         ("  by the bare loop's", spread([each.ratio for each in rounds], 2), ">= 0.4"),
-        *creations(rounds),
         ("CPU s per 1,000 pods, bare loop", "", ""),
         ("  kube-apiserver", spread([each.bare_cpu for each in rounds], 2), ""),
         ("CPU s per 1,000 pods, Jobs", "", ""),
@@ -90,39 +75,6 @@ def table(rounds: Sequence[Round]) -> list[tuple[str, str, str]]:
     ]
 
 
-KINDS = {
-    LOOP_BEFORE: "loop of plain pods before Pumice is installed",
-    LOOP: "loop of the Job's pods",
-    JOB_TURN: "one Job",
-}
-"""What created pods in turns."""
-
-
-def creations(rounds: Sequence[Round]) -> list[tuple[str, str, str]]:
-    """Lines of the table about the creation of pods in turns."""
-    rates = {by: [each.creation_rate(by) for each in rounds] for by in KINDS}
-    lines = [("creations/s", "", "")]
-    lines += [(f"  {name}", spread(rates[by], 0), "") for by, name in KINDS.items()]
-    for other, aim in ((LOOP, ">= 0.8"), (LOOP_BEFORE, "")):
-        ratios = [ours / its for ours, its in zip(rates[JOB_TURN], rates[other], strict=True)]
-        lines.append((f"  {KINDS[JOB_TURN]}, by {KINDS[other]}", spread(ratios, 2), aim))
-    for what, digits in (("cpu", 2), ("allocated", 0), ("collections", 1)):
-        lines.append((f"kube-apiserver, {UNITS[what]}", "", ""))
-        for by, name in KINDS.items():
-            turns = [each for one in rounds for each in one.turns if each.by == by]
-            figures = [float(getattr(each, what)) for each in turns]
-            mean = f"{statistics.fmean(figures):.{digits}f} ({min(figures):.{digits}f}-{max(figures):.{digits}f})"
-            lines.append((f"  {name}", mean, ""))
-    return lines
-
-
-UNITS = {
-    "cpu": "CPU ms a pod, mean of all turns",
-    "allocated": "KB allocated a pod",
-    "collections": "garbage collections a turn",
-}
-
-
 def main() -> None:
     """Measure, print one table, write JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -130,10 +82,6 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20, help="pods of a Job")
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--turns", type=int, default=3, help="turns of each loop of creates and of one Job"
-    )
-    parser.add_argument("--created", type=int, default=5000, help="pods of such a turn")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rounds = [measure(options) for _ in range(options.rounds)]
@@ -151,9 +99,9 @@ def main() -> None:
     write(
         options.json,
         [asdict(each) for each in rounds],
-        **sizes(options),
+        jobs=options.jobs,
+        size=options.size,
         nodes=options.nodes,
-        turns=options.turns,
     )
 
 

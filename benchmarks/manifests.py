@@ -1,4 +1,4 @@
-"""Pods and Jobs that `benchmarks.end_to_end` submits."""
+"""Pods and Jobs that `benchmarks.end_to_end` and `benchmarks.creations` submit."""
 
 from pumice.api.kinds import JOB
 from pumice.cluster.client import Object

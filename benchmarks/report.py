@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,9 @@ def write(file: Path | None, rows: Sequence[dict[str, Any]], **figures: Any) -> 
         "load_average": [round(each, 1) for each in os.getloadavg()],
     }
     file.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Median and range."""
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"

@@ -1,30 +1,39 @@
-"""The runs of `benchmarks.end_to_end`: a bare loop, many Jobs, one Job from its submission to its end, one huge Job."""
+"""The runs of `benchmarks.end_to_end`: a bare loop, many Jobs, one Job from its submission to its end."""
 
 import asyncio
 import re
-import statistics
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.counters import Counters, count
-from benchmarks.creations import LIMIT_SECONDS, Turn, follow, loop, owner_in, together, turn
 from benchmarks.manifests import job, pod
 from pumice.api.kinds import JOB, POD
-from pumice.cluster.client import Client, Object
+from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation
 
-__all__ = ["JOB_TURN", "LOOP", "LOOP_BEFORE", "ONE_JOB", "Round", "Runs"]
+__all__ = [
+    "CALM_SECONDS",
+    "LIMIT_SECONDS",
+    "ONE_JOB",
+    "Round",
+    "Runs",
+    "first_job",
+    "namespace",
+    "together",
+]
 
 CALM_SECONDS = 6.0
 """A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
 
-LOOP_BEFORE, LOOP, JOB_TURN = "plain pods before Pumice", "loop", "job"
-"""What creates pods in turns: a loop before Pumice is installed; a loop and the controller while all components run."""
+LIMIT_SECONDS = 300.0
+
+AT_ONCE = 64
+"""Requests under way at once, in the bare loop and when Jobs are submitted."""
 
 _BOUND = re.compile(r'^pumice_scheduler_binds_total\{result="bound"\} (\S+)$', re.M)
 
@@ -39,7 +48,6 @@ class Round:
     Attributes:
         bare: Pods a second that the loop creates and binds.
         ours: Pods a second from the submission of the first Job until the last pod is bound.
-        turns: Creation of pods by the loops and by the controller, for one Job that does not fit.
         cpu: Processor seconds for 1,000 pods, by process.
         bare_cpu: Those of the API server in the bare loop.
         writes: Writes a pod besides its creation and its binding, by resource, verb and code.
@@ -50,7 +58,6 @@ class Round:
 
     bare: float = 0.0
     ours: float = 0.0
-    turns: list[Turn] = field(default_factory=list)
     cpu: dict[str, float] = field(default_factory=dict)
     bare_cpu: float = 0.0
     writes: dict[str, float] = field(default_factory=dict)
@@ -62,10 +69,6 @@ class Round:
     def ratio(self) -> float:
         """Our pods a second by those of the bare loop."""
         return self.ours / self.bare
-
-    def creation_rate(self, by: str) -> float:
-        """Pods a second in all turns of one kind."""
-        return statistics.harmonic_mean([each.rate for each in self.turns if each.by == by])
 
     @property
     def beside(self) -> float:
@@ -90,7 +93,6 @@ class Runs:
         *,
         jobs: int,
         size: int,
-        created: int,
     ) -> None:
         """Describe them.
 
@@ -101,7 +103,6 @@ class Runs:
             installation: The components, if they run.
             jobs: Jobs that are submitted at once.
             size: Pods of each.
-            created: Pods that a turn of creations takes.
         """
         self._plane = plane
         self._client = client
@@ -110,20 +111,16 @@ class Runs:
         self._jobs = jobs
         self._size = size
         self._pods = jobs * size
-        self._created = created
 
-    async def bare(self, nodes: int, turns: int) -> None:
-        """The loops, while no component runs; the one that only creates takes so many turns."""
+    async def bare(self, nodes: int) -> None:
+        """A loop creates and binds as many pods, while no component runs."""
         client, pods = self._client, range(self._pods)
-        for number in range(turns):
-            async with self._namespace(name := f"plain-{number}"):
-                await self._turn(LOOP_BEFORE, name, {})
 
         async def place(number: int) -> None:
             await client.create(POD, pod(number), "bare")
             await client.bind("bare", f"pod-{number}", f"node-{number % nodes:05}")
 
-        async with self._namespace("bare"):
+        async with namespace(self._plane, client, "bare"):
             before = await count(client)
             start = time.monotonic()
             await together(map(place, pods))
@@ -135,8 +132,8 @@ class Runs:
     async def gangs(self) -> None:
         """All Jobs at once."""
         client = self._client
-        async with self._namespace("gangs"):
-            await self._first("gangs")
+        async with namespace(self._plane, client, "gangs"):
+            await first_job(client, "gangs")
             await self._bound(1)
             _, before = await self._calm()
             start = time.monotonic()
@@ -155,7 +152,7 @@ class Runs:
 
     async def one_job(self) -> None:
         """One Job from its submission until it has completed."""
-        async with self._namespace("one"):
+        async with namespace(self._plane, self._client, "one"):
             _, before = await self._calm()
             await self._client.create(JOB, job("train", ONE_JOB, lasts="3s"), "one")
             phase = ""
@@ -169,37 +166,6 @@ class Runs:
         self._found.one_job_writes = dict(besides(used, ONE_JOB))
         self._found.one_job = ONE_JOB + sum(self._found.one_job_writes.values())
 
-    async def creation(self, turns: int) -> None:
-        """The controller and a loop create the same pods in turns, while all components run.
-
-        The pods are those of one Job that no node suits, so that nothing else is under way.
-        """
-        kinds = [JOB_TURN, LOOP]
-        model: Object = {}
-        for number in range(turns):
-            for by in kinds:
-                async with self._namespace(name := f"{by}-{number}"):
-                    await self._turn(by, name, model)
-                    if by == JOB_TURN:
-                        model = await self._client.get(POD, "huge-worker-0", name)
-            kinds.reverse()
-
-    async def _turn(self, by: str, namespace: str, model: Object) -> None:
-        """A turn in which a Job's pods are created, or pods like the model, or plain ones if that is empty."""
-        await asyncio.sleep(CALM_SECONDS)
-        if by == JOB_TURN:
-            seconds = self._one_huge_job(namespace)
-        else:
-            owner = await owner_in(self._client, namespace)
-            seconds = loop(self._client, namespace, self._created, owner, model)
-        self._found.turns.append(await turn(by, self._client, self._created, seconds))
-
-    async def _one_huge_job(self, namespace: str) -> float:
-        """Seconds from the first pod of a Job to its last."""
-        seconds = await follow(self._client, namespace, self._created)
-        await self._client.create(JOB, job("huge", self._created, fits=False), namespace)
-        return await seconds
-
     async def _bound(self, pods: int) -> None:
         """Wait until the scheduler has bound so many pods in all, as it counts them."""
         assert self._installation is not None
@@ -210,27 +176,6 @@ class Runs:
                 if bound is not None and float(bound[1]) >= pods:
                     return
                 await asyncio.sleep(0.1)
-
-    async def _first(self, namespace: str) -> None:
-        """Submit a Job of one pod; it is refused until the API server reaches the webhook and the queues exist."""
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while True:
-                with suppress(ApiError):
-                    await self._client.create(JOB, job("first", 1), namespace)
-                    return
-                await asyncio.sleep(0.1)
-
-    @asynccontextmanager
-    async def _namespace(self, name: str) -> AsyncIterator[None]:
-        """A namespace that pods can be created in; in the end its Jobs and pods are removed."""
-        await asyncio.to_thread(self._plane.add_namespace, name)
-        yield
-        options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-        for kind in (JOB, POD):
-            await self._client.raw("DELETE", kind.collection(name), options)
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while (await self._client.list(POD, name))["items"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.5)
 
     async def _calm(self) -> tuple[Counters, Counters]:
         """The counters once nothing is written any more: as they were first, and now.
@@ -261,3 +206,37 @@ def besides(used: Counters, pods: int) -> Counter[str]:
         del found[sort]
     found["PATCH pods/status"] = used.pod_statuses
     return +found
+
+
+async def first_job(client: Client, namespace: str) -> None:
+    """Submit a Job of one pod; it is refused until the API server reaches the webhook and the queues exist."""
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while True:
+            with suppress(ApiError):
+                await client.create(JOB, job("first", 1), namespace)
+                return
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def namespace(plane: ControlPlane, client: Client, name: str) -> AsyncIterator[None]:
+    """A namespace that pods can be created in; in the end its Jobs and pods are removed."""
+    await asyncio.to_thread(plane.add_namespace, name)
+    yield
+    options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+    for kind in (JOB, POD):
+        await client.raw("DELETE", kind.collection(name), options)
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while (await client.list(POD, name))["items"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+
+
+async def together(requests: Iterable[Awaitable[object]]) -> None:
+    """Carry requests out, many at once."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(request: Awaitable[object]) -> None:
+        async with gate:
+            await request
+
+    await asyncio.gather(*map(one, requests))
