@@ -199,7 +199,7 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     Returns:
         The exit code.
     """
-    _escape_unencodable()
+    _prepare_output()
     try:
         code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments), program)
         sys.stdout.flush()
@@ -225,8 +225,14 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors about missing space: on the disk, in a quota, or by the maximum file size."""
 
 
-def _escape_unencodable() -> None:
-    """Escape undecodable bytes in file names, and characters that the terminal's encoding lacks."""
+def _prepare_output() -> None:
+    """Discard output that the caller has closed (`>&-`), and escape what the terminal's encoding lacks.
+
+    That are undecodable bytes in file names, too.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

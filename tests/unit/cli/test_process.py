@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from pumice.certs.authority import Authority, generate_key
 
 
@@ -45,6 +47,13 @@ def test_a_closed_pipe_has_an_exit_code_of_its_own() -> None:
             check=False,
         )
     assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(("verb", "code"), [("rules", 0), ("lint absent.yaml", 2)])
+def test_output_that_the_shell_closed_is_discarded(verb: str, code: int) -> None:
+    command = f"{sys.executable} -m pumice {verb} >&-"
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr.count("\n")) == (code, 1 if code else 0)
 
 
 def test_a_full_disk_is_reported_in_one_line() -> None:
