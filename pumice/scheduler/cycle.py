@@ -47,6 +47,8 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
     state.cycles += 1
     if state.config is not config:
         state.config = config
+        # Another configuration may enforce less of what queues say.
+        state.changed_queues |= dict.fromkeys(state.queues)
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
         state.gains.any_gang = True

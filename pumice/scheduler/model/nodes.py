@@ -315,11 +315,6 @@ class NodeTable:
         record = self.records.get(task.node)
         return record.row if record is not None else -1
 
-    def is_there(self, name: str) -> bool:
-        """Whether a node exists; a pod may name one that does not."""
-        record = self.records.get(name)
-        return record is not None and record.row >= 0
-
     def rows(self) -> Rows:
         """All rows as they are, without a copy; they cannot be written to and follow every change."""
         count = slice(0, len(self.order))

@@ -21,7 +21,7 @@ from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 from pumice.scheduler.worker.gates import open_gate
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
-__all__ = ["Binder"]
+__all__ = ["Binder", "why_unfit"]
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,8 @@ class Binder(PodRequests[_Binding]):
             return None
         if not self._context.leads():
             return NOT_LEADING_SECONDS
-        if not self._takes_pods(decision):
+        now = self._nodes.get(decision.node)
+        if why_unfit(decision.node, decision.seen, now) is not None:
             self._count("node")
             self._give_up(key, decision)
             return None
@@ -88,13 +89,6 @@ class Binder(PodRequests[_Binding]):
                 return self._failed(key, decision, error)
         self._succeeded(key, decision)
         return None
-
-    def _takes_pods(self, binding: _Binding) -> bool:
-        """Whether the node is as good as when it was chosen: neither removed nor cordoned meanwhile."""
-        now, then = self._nodes.get(binding.node), binding.seen
-        if now is None or then is None or now.metadata.uid != then.metadata.uid:
-            return False
-        return then.spec.unschedulable or not now.spec.unschedulable
 
     def _count(self, result: str) -> None:
         self._context.metrics.binds.labels(result).inc()
@@ -135,3 +129,18 @@ class Binder(PodRequests[_Binding]):
         if self._is_there(key, meta.uid):  # otherwise it was deleted since it was read
             self._context.state.set_pod(pod)
         return True
+
+
+def why_unfit(name: str, then: Node | None, now: Node | None) -> str | None:
+    """Why a node takes no pods any more: it was deleted or cordoned since it was chosen; None if it was not.
+
+    Args:
+        name: Its name.
+        then: The node as it was when chosen.
+        now: The node as it is.
+    """
+    if now is None or then is None or now.metadata.uid != then.metadata.uid:
+        return f'node "{name}" has been deleted'
+    if now.spec.unschedulable and not then.spec.unschedulable:
+        return f'node "{name}" has been cordoned'
+    return None

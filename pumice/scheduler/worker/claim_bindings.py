@@ -20,6 +20,7 @@ from typing import Any
 
 from pumice.api.kinds import POD_GROUP
 from pumice.api.meta import ObjectMeta, version_number
+from pumice.api.nodes import Node
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
@@ -29,6 +30,7 @@ from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
 from pumice.scheduler.model.claim_uses import VolumeChoice
 from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.worker.bindings import why_unfit
 from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
@@ -52,6 +54,7 @@ class _Batch:
         gang: Key of the gang; that of the pod where there is none.
         binds: Pods and their nodes.
         uids: uids of the pods.
+        nodes: Their nodes as they were when decided.
         claims: What the claims are to be bound to.
         claim_uids: uids of the claims.
         due: Until when they must be bound, by the monotonic clock.
@@ -62,6 +65,7 @@ class _Batch:
     gang: str
     binds: dict[str, str]
     uids: dict[str, str]
+    nodes: dict[str, Node | None]
     claims: dict[str, VolumeChoice]
     claim_uids: dict[str, str]
     due: float
@@ -176,6 +180,7 @@ class ClaimBinder:
     ) -> None:
         known = {key: found for key in claims if (found := self._claim(key)) is not None}
         claim_uids = {key: claim.metadata.uid for key, claim in known.items()}
+        nodes = {node: self._context.caches.nodes.get(node) for node in binds.values()}
         due = self._context.clock.monotonic() + (self._timeout() or 0.0)
         if whole:
             number, batch = whole, self._batches[whole]
@@ -184,11 +189,12 @@ class ClaimBinder:
                     batch.failure = f'pod "{key.partition("/")[2]}" has been deleted'
             batch.binds |= binds
             batch.uids |= uids
+            batch.nodes = nodes | batch.nodes
             batch.claims = claims | batch.claims  # what has been written is known to the first
             batch.claim_uids = claim_uids | batch.claim_uids
         else:
             number = self._next = self._next + 1
-            self._batches[number] = _Batch(gang, binds, uids, claims, claim_uids, due)
+            self._batches[number] = _Batch(gang, binds, uids, nodes, claims, claim_uids, due)
         for key in claims:
             self._of_claim.setdefault(key, set()).add(number)
         for key in binds:
@@ -215,12 +221,11 @@ class ClaimBinder:
             self._wake(self._of_claim.get(f"{owner.namespace}/{owner.name}", ()))
 
     def _wake_for_pods(self) -> None:
-        """Have another look at gangs of which a pod has gone or is terminating, or whose node has gone."""
-        state = self._context.state
+        """Have another look at gangs of which a pod has gone or is terminating, or whose node takes no pods any more."""
         for key, number in self._of_pod.items():
-            task = state.tasks.get(key)
+            task = self._context.state.tasks.get(key)
             is_binding = task is not None and task.status is SchedulingStatus.BINDING
-            if task is None or not is_binding or not state.nodes.is_there(task.node):
+            if task is None or not is_binding or self._why_unfit(self._batches[number], task.node):
                 self._queue.add(number)
 
     def _wake(self, numbers: Iterable[int]) -> None:
@@ -299,6 +304,9 @@ class ClaimBinder:
         namespace, _, name = key.partition("/")
         return self._context.caches.claims.get(name, namespace)
 
+    def _why_unfit(self, batch: _Batch, node: str) -> str | None:
+        return why_unfit(node, batch.nodes.get(node), self._context.caches.nodes.get(node))
+
     def _are_bound(self, batch: _Batch) -> bool:
         """Whether all claims are bound, to volumes that the nodes of their pods reach.
 
@@ -310,9 +318,9 @@ class ClaimBinder:
             pod = self._context.caches.pods.get(name, namespace)
             if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp:
                 raise BindingError(f'pod "{name}" has been deleted')
-        for node in dict.fromkeys(batch.binds.values()):
-            if not self._context.state.nodes.is_there(node):
-                raise BindingError(f'node "{node}" has been deleted')
+        for node in batch.nodes:
+            if why := self._why_unfit(batch, node):
+                raise BindingError(why)
         bound = True
         for key, choice in batch.claims.items():
             claim, name = self._claim(key), key.partition("/")[2]

@@ -262,6 +262,23 @@ async def test_a_node_that_goes_meanwhile_gives_back_the_claims_at_once(
         await stage.until(lambda: stage.nodes_of("train") == ["node2"] * 2)
 
 
+async def test_a_node_that_is_cordoned_meanwhile_gets_none_of_the_pods(
+    stage: SchedulerStage,
+) -> None:
+    """A drain begins while volumes are provisioned for the pods of a gang."""
+    _gang_without_volumes(stage, 2)
+    async with stage.scheduler(config=_config()):
+        await stage.until(lambda: _selected(stage) == ["node1"] * 2)
+        await stage.calm()
+        cordoned = stage.store.get(NODE, "node1") or {}
+        stage.store.update({**cordoned, "spec": {**cordoned["spec"], "unschedulable": True}})
+        stage.cluster.add_node("node2", cpu="8")
+        message = 'node "node1" has been cordoned'
+        await stage.until(lambda: message in str(stage.events("VolumeBindingFailed")))
+        stage.cluster._volumes.start()
+        await stage.until(lambda: stage.nodes_of("train") == ["node2"] * 2)
+
+
 async def test_pods_that_come_later_wait_for_the_claims_of_a_gang_that_is_not_complete(
     stage: SchedulerStage,
 ) -> None:

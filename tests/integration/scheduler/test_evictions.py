@@ -8,6 +8,7 @@ import pytest
 from pumice.api.kinds import POD
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
+from pumice.cluster.leader import LeaderElection
 from pumice.scheduler import CycleResult, run_cycle
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.worker import loop
@@ -112,6 +113,47 @@ async def test_an_eviction_of_a_pod_that_is_gone_is_no_refusal(
         await stage.until(lambda: not begun[0]._evictor._decisions)
         assert sample(worker, "evictions_total", result="failed") == 0
         assert not begun[0]._context.state.spared
+
+
+async def test_an_eviction_is_for_the_pod_that_it_was_decided_for(
+    stage: SchedulerStage, hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one of its name has taken its place before the request is sent."""
+    stage.cluster.add_node("node1", cpu="1")
+    stage.gang("victim", 1)
+
+    async def replaced(pod: str) -> None:
+        stage.store.delete(POD, pod, "default")
+        stage.store.create(stage.pod(pod, group="victim"))
+
+    hooked.before_evict = replaced
+    async with terms(monkeypatch) as begun, stage.scheduler(hooked):
+        await stage.until(lambda: stage.phase("victim") == "Running")
+        evict_once(monkeypatch, "default/victim-0")
+        await stage.until(lambda: hooked.evictions)
+        await stage.until(lambda: not begun[0]._evictor._decisions)
+        await stage.until(lambda: stage.nodes_of("victim") == ["node1"])
+
+
+async def test_nothing_is_evicted_once_the_lease_has_run_out(
+    stage: SchedulerStage, hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does the pod count as one whose eviction was refused."""
+    stage.cluster.add_node("node1", cpu="1")
+    stage.gang("victim", 1)
+    async with (
+        terms(monkeypatch) as begun,
+        stage.scheduler(hooked, leader_elect=True) as worker,
+    ):
+        await stage.until(lambda: stage.phase("victim") == "Running")
+        with monkeypatch.context() as standing_still:
+            standing_still.setattr(LeaderElection, "leading", False)
+            evict_once(standing_still, "default/victim-0")
+            await stage.until(lambda: begun[0]._evictor._decisions)
+            await asyncio.sleep(0.2)
+            assert hooked.evictions == []
+        await stage.until(lambda: not stage.names(POD))
+        assert sample(worker, "evictions_total", result="failed") == 0
 
 
 def hold_evictions(hooked: Hooked) -> asyncio.Event:

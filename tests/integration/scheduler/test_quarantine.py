@@ -1,5 +1,10 @@
 """A plugin that fails ends neither the process nor the scheduling of other gangs."""
 
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
 import pytest
 
 from tests.integration.scheduler.stage import SchedulerStage
@@ -48,3 +53,42 @@ async def test_a_failure_of_whole_cycles_makes_the_process_unready_until_one_suc
         fault.gangs.clear()
         await stage.until(lambda: stage.phase("train") == "Running")
         assert worker.ready
+
+
+class _Timed(Fault):
+    """Notes when it fails."""
+
+    def __init__(self, point: str, *gangs: str) -> None:
+        super().__init__(point, *gangs)
+        self.moments: list[float] = []
+
+    def _asked(self, answer: Any) -> Callable[..., Any]:
+        asked = super()._asked(answer)
+
+        def timed(*arguments: Any) -> Any:
+            try:
+                return asked(*arguments)
+            except ZeroDivisionError:
+                self.moments.append(asyncio.get_running_loop().time())
+                raise
+
+        return timed
+
+
+@pytest.mark.parametrize(
+    ("point", "gang", "first"),
+    [("job_valid", "bad", 1.0), ("queue_order", "any", 0.5)],
+    ids=["gang", "cycle"],
+)
+async def test_what_fails_is_tried_again_with_growing_delays(
+    stage: SchedulerStage, point: str, gang: str, first: float
+) -> None:
+    fault = _Timed(point, gang)
+    stage.cluster.add_node("node1", cpu="8")
+    stage.store.create(queue("other"))
+    stage.gang("bad", 1)
+    stage.gang("later", 1, queue="other")
+    async with stage.scheduler(config=faulty_config(fault)):
+        await stage.until(lambda: len(fault.moments) == 4)
+        gaps = [later - earlier for earlier, later in pairwise(fault.moments)]
+        assert all(gap > 0.69 * first * 2**number for number, gap in enumerate(gaps)), gaps

@@ -71,6 +71,27 @@ async def test_a_late_condition_does_not_reach_the_next_pod_of_the_same_name(
         assert stage.pod_condition("train-0") == {}
 
 
+async def test_a_late_condition_does_not_reach_a_pod_that_was_bound_meanwhile(
+    stage: SchedulerStage, hooked: Hooked
+) -> None:
+    """Another scheduler binds it while the condition is on the way."""
+    stage.cluster.add_node("node1", cpu="1")
+    stage.gang("train", 1, cpu="2")
+
+    async def bound(kind: Kind, name: str, body: Any) -> None:
+        if kind == POD and "conditions" in body["status"]:
+            hooked.before_patch = None
+            await Client.bind(hooked, "default", name, "node1")
+
+    hooked.before_patch = bound
+    async with stage.scheduler(hooked) as worker:
+        await stage.until(
+            lambda: sample(worker, "status_writes_total", kind="pod", result="conflict")
+        )
+        await stage.calm()
+        assert stage.pod_condition("train-0")["status"] == "True"
+
+
 # -- bindings --------------------------------------------------------------------------------
 
 
@@ -97,6 +118,25 @@ async def test_a_pod_that_the_server_does_not_know_is_tried_with_growing_delays(
         assert sample(worker, "binds_total", result="gone") >= 1
 
 
+async def test_a_binding_is_for_the_pod_that_it_was_decided_for(
+    stage: SchedulerStage, hooked: Hooked
+) -> None:
+    """Another one of its name, for which no node has room, has taken its place meanwhile."""
+    stage.cluster.add_node("node1", cpu="4")
+    stage.gang("train", 1)
+
+    async def replaced(pod: str, _node: str) -> None:
+        hooked.before_bind = None
+        stage.store.delete(POD, pod, "default")
+        stage.store.create(stage.pod(pod, group="train", cpu="8"))
+
+    hooked.before_bind = replaced
+    async with stage.scheduler(hooked):
+        await stage.until(lambda: stage.pod_condition("train-0"))
+        assert hooked.binds == [("train-0", "node1")]
+        assert stage.nodes_of("train") == [""]
+
+
 async def test_a_gang_is_bound_to_its_end_though_its_first_pod_has_failed(
     stage: SchedulerStage, hooked: Hooked
 ) -> None:
@@ -118,7 +158,7 @@ async def test_a_gang_is_bound_to_its_end_though_its_first_pod_has_failed(
         assert stage.find(POD, "train-0")["status"]["phase"] == "Failed"
 
 
-@pytest.mark.parametrize("change", ["removed", "cordoned"])
+@pytest.mark.parametrize("change", ["removed", "replaced", "cordoned"])
 async def test_queued_bindings_do_not_go_to_a_node_that_was(
     stage: SchedulerStage, hooked: Hooked, change: str
 ) -> None:
@@ -135,17 +175,18 @@ async def test_queued_bindings_do_not_go_to_a_node_that_was(
     async with stage.scheduler(hooked, concurrent_binds=1) as worker:
         await holds.wait()
         first = hooked.binds[0][0]
-        if change == "removed":
+        seen = worker.caches.nodes.get("node1")
+        if change != "cordoned":
             stage.store.delete(NODE, "node1")
-        else:
+        if change == "replaced":
+            stage.cluster.add_node("node1", cpu="1")
+        elif change == "cordoned":
             node = stage.store.get(NODE, "node1") or {}
             stage.store.update({**node, "spec": {**node["spec"], "unschedulable": True}})
         stage.cluster.add_node("node2", cpu="2")
         await stage.until(lambda: len(worker.caches.nodes) == (1 if change == "removed" else 2))
         await stage.until(lambda: worker.caches.nodes.get("node2"))
-        await stage.until(
-            lambda: (found := worker.caches.nodes.get("node1")) is None or found.spec.unschedulable
-        )
+        await stage.until(lambda: worker.caches.nodes.get("node1") != seen)
         goes_on.set()
         await stage.until(lambda: len(hooked.binds) == 2)
         assert hooked.binds[0] == (first, "node1")

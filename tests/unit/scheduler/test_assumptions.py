@@ -190,6 +190,7 @@ def test_an_older_event_does_not_overwrite_an_assumed_status(state: ClusterState
     assert state.jobs[GROUP].min_member == 2
     state.set_pod_group(shown_group(9))
     assert phase(state) == "Inqueue"
+    assert state.jobs[GROUP].min_member == 2
 
 
 def test_a_later_event_ends_an_assumed_status(state: ClusterState) -> None:

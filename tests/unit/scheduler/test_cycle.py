@@ -65,6 +65,31 @@ def test_another_configuration_is_a_change() -> None:
     assert scenario.state.cycles == cycles + 1
 
 
+def test_pods_of_a_task_for_which_no_node_was_found_are_tried_once_a_turn() -> None:
+    """The first turn lasts until the minimum is placed, the second until nothing is left."""
+    asked: list[str] = []
+
+    class Noting(_Silent):
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.allocatable(lambda _queue, task: asked.append(task.role))
+
+    spec = PluginSpec("noting", "A test's plugin.", Noting)
+    config = load_config(
+        config_text([["gang", "noting", "predicates"]]), with_plugins(builtin_registry(), spec)
+    )
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [["ns", "g", "default", 3, "Inqueue", {"minTask": {"ps": 2, "w": 2}}]],
+        "pod_sets": [
+            {"pg": "g", "role": "ps", "count": 3},
+            {"pg": "g", "role": "w", "count": 9, "cpu": 5},
+        ],
+    }
+    scenario = Scenario(cluster, config)
+    assert sorted(scenario.cycle().binds) == ["ns/g-ps-0", "ns/g-ps-1", "ns/g-ps-2"]
+    assert (asked.count("ps"), asked.count("w")) == (3, 2)
+
+
 def test_new_room_wakes_up_who_waits() -> None:
     scenario = Scenario(WAITING)
     for _ in range(4):
@@ -202,6 +227,21 @@ def test_a_queue_that_asks_for_what_nothing_enforces_is_reported_once() -> None:
     assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
     scenario.state.set_queue(queue(["team", spec | {"deserved": {"cpu": "2"}}]))
     assert len([each for each in scenario.cycle().events if each.kind == "Queue"]) == 1
+
+
+def test_a_queue_is_told_of_what_nothing_enforces_any_more() -> None:
+    """A running scheduler takes up another configuration, and the queue stays as it is."""
+    scenario = Scenario({"queues": [["team", {"capability": {"cpu": 4}}]]})
+
+    def told(config: str | None) -> list[tuple[str, str]]:
+        scenario.config = load_config(config)
+        return [(event.reason, event.name) for event in scenario.cycle().events]
+
+    assert told(None) == []
+    assert told(WITHOUT_SHARES) == [("NotEnforced", "team")]
+    assert told(WITHOUT_SHARES) == [], "it has been told"
+    assert told(None) == []
+    assert told(WITHOUT_SHARES) == [("NotEnforced", "team")]
 
 
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:

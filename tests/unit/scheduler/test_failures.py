@@ -108,6 +108,18 @@ def test_another_failure_ends_the_cycle_and_the_next_one_goes_on(point: str) -> 
     assert len(run_cycle(scenario.state, scenario.config, NOW).binds) == 6
 
 
+def test_a_failure_on_a_gang_that_waits_for_nothing_leaves_the_others_alone() -> None:
+    """It is asked about when what it has become is written."""
+    fault = Fault("job_ready")
+    scenario = Scenario(CASE, faulty_config(fault))
+    scenario.start(scenario.cycle())
+    fault.gangs.add("bad")
+    result = run_cycle(scenario.state, scenario.config, NOW)
+    assert result.error is None
+    assert list(result.errors) == ["ns/bad"]
+    assert {result.pod_groups[key].running for key in ("ns/a", "ns/c")} == {2}
+
+
 def test_what_was_committed_before_a_failed_cycle_counts() -> None:
     """Its statuses follow from the next cycle."""
     fault = Fault("overused", "any", after=1)

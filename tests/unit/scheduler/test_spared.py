@@ -49,6 +49,59 @@ def test_a_refused_victim_is_left_out_until_its_time_has_come(scenario: Scenario
     assert _victims(scenario.cycle(NOW + 60)) == ["ns/p0"]
 
 
+VICTIMS = {
+    "preempt": [["gang", "priority"], ["predicates"]],
+    "reclaim": [["gang", "proportion"], ["predicates"]],
+}
+
+
+@pytest.mark.parametrize("action", VICTIMS)
+def test_another_pod_goes_where_the_eviction_of_the_first_was_refused(action: str) -> None:
+    """The pods are equal, and the nodes, too."""
+    theirs = "q" if action == "preempt" else "default"
+    cluster = {
+        "classes": {"high": 100},
+        "queues": [["q"], ["default"]],
+        "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
+        "podgroups": [
+            ["ns", "old", theirs, 0, "Running"],
+            ["ns", "new", "q", 1, "Inqueue", {"prio": "high"}],
+        ],
+        "pods": [
+            *(["ns", f"old-{n}", f"n{n}", "Running", 4, 0, "old"] for n in (1, 2)),
+            ["ns", "new-0", "", "Pending", 4, 0, "new", {"prio": 100}],
+        ],
+    }
+    pair = Scenario(cluster, config_text(VICTIMS[action], ["allocate", action]))
+    ((first,), other) = pair.cycle().evicted, {"ns/old-1", "ns/old-2"}
+    pair.state.spare(first, pair.state.tasks[first].uid, NOW + 60)
+    assert set(pair.cycle(NOW + 1).evicted) == other - {first}
+
+
+def test_shuffle_leaves_a_refused_victim_out() -> None:
+    class Choosing:
+        def __init__(self, _arguments: Arguments) -> None:
+            pass
+
+        def open(self, session: SessionView, register: Registrar) -> None:
+            register.victim_tasks(lambda: session.jobs["ns/old"].tasks.values())
+
+    registry = with_plugins(builtin_registry(), PluginSpec("choosing", "A test's.", Choosing))
+    config = load_config(config_text([["gang", "choosing"]], ["shuffle"]), registry)
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [["ns", "old", "default", 0, "Running"]],
+        "pods": [["ns", f"old-{n}", "n1", "Running", 1, 0, "old"] for n in (1, 2)],
+    }
+    shuffled = Scenario(cluster, config)
+    assert _victims(shuffled.cycle()) == ["ns/old-1", "ns/old-2"]
+    for number in (1, 2):
+        key = f"ns/old-{number}"
+        shuffled.state.spare(key, shuffled.state.tasks[key].uid, NOW + 60 * number)
+    assert _victims(shuffled.cycle(NOW + 1)) == []
+    assert _victims(shuffled.cycle(NOW + 61)) == ["ns/old-1"]
+
+
 def test_a_pod_that_is_gone_is_spared_no_longer(scenario: Scenario) -> None:
     scenario.cycle()
     scenario.state.spare("ns/p0", "", NOW + 60)
