@@ -90,6 +90,19 @@ async def test_a_pod_that_succeeds_and_is_removed_at_once_was_not_evicted(
     assert played.status("succeeded") == 2
 
 
+async def test_a_pod_that_fails_and_is_removed_at_once_has_failed(
+    played: ControllerStage,
+) -> None:
+    """So it is with the pods of a node that is deleted."""
+    policies = [{"event": "PodFailed", "action": "AbortJob"}]
+    await played.submit(job("train", [task("worker", 2)], policies=policies))
+    await played.until(lambda: played.status("running") == 2)
+    await played.calm()
+    played.finish("train-worker-0", exit_code=1)
+    played.store.delete(POD, "train-worker-0", played.namespace, grace=0)
+    await played.until(lambda: played.phase() == "Aborted")
+
+
 class SlowClient(Client):
     """Takes a while to create a pod."""
 
