@@ -161,7 +161,8 @@ class JobTerm:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
             memory.let_go()  # the stored object is right again
-            memory.noted(observed.ended)
+            if not plan:  # a Command is answered before the status is composed
+                memory.noted(observed.ended)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
                 memory.held_at = started
