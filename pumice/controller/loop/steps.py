@@ -48,7 +48,12 @@ logger = logging.getLogger(__name__)
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 """Cause with which the API server refuses a creation in a namespace that is being deleted; also the reason of the event."""
 
-QUOTA = ("exceeded quota: ", "failed quota: ", "status unknown for quota: ", "insufficient quota to ")
+QUOTA = (
+    "exceeded quota: ",
+    "failed quota: ",
+    "status unknown for quota: ",
+    "insufficient quota to ",
+)
 """Parts of messages with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
 
 

@@ -142,9 +142,7 @@ def test_held_counts_are_never_written_over_a_newer_status() -> None:
         ({"leaving": True}, False),
     ],
 )
-def test_a_pod_that_ended_is_remembered_until_that_is_written(
-    about: Raw, remembered: bool
-) -> None:
+def test_a_pod_that_ended_is_remembered_until_that_is_written(about: Raw, remembered: bool) -> None:
     memory = Memory()
     job = memory.of(("default", "job1"), "u1")
     given = {"phase": "Succeeded"} | about
