@@ -117,7 +117,7 @@ def _backoff(
     tallies: Mapping[Unit, RestartCount],
 ) -> float:
     """Seconds for which a failed pod waits."""
-    if not tallies or restart is None or request.event != "PodFailed":
+    if not tallies or restart is None or request.event != "PodFailed" or request.gone:
         return 0.0
     return max(
         (

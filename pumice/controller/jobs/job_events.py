@@ -10,6 +10,7 @@ removed by the controller.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
@@ -57,13 +58,17 @@ def job_events(
 
 
 def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
-    """An event for each evicted pod of a Job that no longer exists."""
+    """An event for each evicted pod of a Job that no longer exists.
+
+    A pod may fail and be removed before a pass sees it, for example when its node is deleted. If no policy concerns its
+    eviction, its failure counts.
+    """
     tasks = {task.name: task for task in job.tasks}
     for name in job_pods.missing:
         task, index = job_pods.names.key(name) or ("", 0)
         since = job_pods.waiting.get(name)
         does = "was removed" if since is None else "was removed and does not run again"
-        yield PolicyRequest(
+        eviction = PolicyRequest(
             event="PodEvicted",
             task=task,
             pod=name,
@@ -73,6 +78,11 @@ def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
             gone=True,
             detail=f"pod {name} {does}",
         )
+        failed = job_pods.failed.get(name)
+        if failed is None or choose(job, eviction).action != SYNC_JOB:
+            yield eviction
+        else:
+            yield replace(_failure(failed), gone=True)
 
 
 def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:
@@ -101,12 +111,16 @@ def _of_pod(pod: Pod, job_pods: JobPods) -> PolicyRequest | None:
             return None  # its work is done, and it is not made again
         return _request("PodEvicted", pod, parse_time(meta.deletion_timestamp), "was removed")
     if pod.status.phase == "Failed":
-        codes = _exit_codes(pod)
-        detail = f"failed with exit code {codes[0]}" if codes else "failed"
-        return _request("PodFailed", pod, ended(pod), detail, codes, ran(pod))
+        return _failure(pod)
     if pod.status.phase in ("Pending", ""):
         return _request("PodPending", pod, parse_time(meta.creation_timestamp), "is pending")
     return None
+
+
+def _failure(pod: Pod) -> PolicyRequest:
+    codes = _exit_codes(pod)
+    detail = f"failed with exit code {codes[0]}" if codes else "failed"
+    return _request("PodFailed", pod, ended(pod), detail, codes, ran(pod))
 
 
 def _by_task(job: Job, pods: Sequence[Pod]) -> dict[str, list[Pod]]:

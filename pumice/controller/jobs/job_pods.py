@@ -36,7 +36,7 @@ __all__ = [
     "PODS",
     "SUCCEEDED",
     "JobPods",
-    "has_finished",
+    "has_ended",
     "read",
     "version_of",
 ]
@@ -59,9 +59,9 @@ def version_of(pod: Pod) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def has_finished(pod: Pod) -> bool:
-    """True if a pod succeeded, and not because its removal was requested."""
-    return pod.status.phase == "Succeeded" and ended_by_itself(pod)
+def has_ended(pod: Pod) -> bool:
+    """True if a pod succeeded or failed, and not because its removal was requested."""
+    return pod.status.phase in ("Succeeded", "Failed") and ended_by_itself(pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ class JobPods:
         noted: Pods that are recorded as succeeded.
         done: These, and pods that succeeded and were removed since the record was written.
         missing: Pods that were evicted and have not been created again, in order.
+        failed: Those of them that had failed by themselves since the notes were written.
         lost: Pods that succeeded and no longer exist.
         waiting: Since when evicted pods do not run, if a policy has a timeout.
         completed: Since when tasks are complete, if a policy has a timeout.
@@ -90,6 +91,7 @@ class JobPods:
     noted: AbstractSet[str]
     done: AbstractSet[str]
     missing: tuple[str, ...]
+    failed: Mapping[str, Pod]
     lost: frozenset[str]
     waiting: Mapping[str, float]
     completed: Mapping[str, float]
@@ -189,7 +191,7 @@ class JobPods:
     def has_succeeded(self, pod: Pod) -> bool:
         """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.name in self.done or has_finished(pod)
+            pod.metadata.name in self.done or has_ended(pod)
         )
 
     def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:
@@ -212,7 +214,7 @@ def read(
     pods: Iterable[Pod],
     now: float,
     found: Iterable[str] = (),
-    succeeded: Iterable[Pod] = (),
+    ended: Iterable[Pod] = (),
 ) -> JobPods:
     """The pods of a Job.
 
@@ -221,7 +223,7 @@ def read(
         pods: Its own pods.
         now: The current time in UNIX seconds; later times in notes are ignored.
         found: Names of further pods of it that exist.
-        succeeded: Pods of it that have succeeded and were removed since the notes were written.
+        ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written.
     """
     names = PodNames(job)
     version = job.status.version
@@ -229,10 +231,11 @@ def read(
     present = {pod.metadata.name: pod for pod in pods}
     elsewhere = set(found)
     noted = podsets.read(notes.get(SUCCEEDED, ""), names)
+    removed = {pod.metadata.name: pod for pod in ended if version_of(pod) >= version}
     done = noted | {
-        pod.metadata.name
-        for pod in succeeded
-        if version_of(pod) >= version and names.wants(pod.metadata.name)
+        name
+        for name, pod in removed.items()
+        if pod.status.phase == "Succeeded" and names.wants(name)
     }
     had = podsets.read(notes.get(PODS, ""), names)
     missing = had.difference(present, elsewhere, done)
@@ -245,6 +248,7 @@ def read(
         noted=noted,
         done=done,
         missing=tuple(sorted(missing, key=lambda name: names.key(name) or ("", 0))),
+        failed={name: removed[name] for name in missing if name in removed},
         lost=frozenset(done.difference(present, elsewhere)),
         waiting=_read_moments(notes.get(EVICTED, ""), names, now),
         completed=_read_completed(notes.get(COMPLETED, ""), names, now),

@@ -33,7 +33,8 @@ class Observed:
     Attributes:
         job: The Job as stored.
         pods: Pods that carry the Job's name in a label.
-        succeeded: Pods with that label that have succeeded and were removed since the status was last written.
+        ended: Pods with that label that had succeeded or failed by themselves and were removed since the status was last
+            written.
         group: The Job's PodGroup, when there is one.
         objects: Further objects: those with the Job's name in a label, and those whose names the Job
             needs, whatever their kind.
@@ -47,7 +48,7 @@ class Observed:
 
     job: Raw
     pods: tuple[Pod, ...] = ()
-    succeeded: tuple[Pod, ...] = ()
+    ended: tuple[Pod, ...] = ()
     group: Raw | None = None
     objects: tuple[Raw, ...] = ()
     commands: tuple[Command, ...] = ()

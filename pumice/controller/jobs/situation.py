@@ -167,8 +167,8 @@ def situation(
         for each in observed.objects
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
-    succeeded = (pod for pod in observed.succeeded if controls(job.metadata, pod.metadata))
-    job_pods = read_job_pods(job, ordered, now, found, succeeded)
+    ended = (pod for pod in observed.ended if controls(job.metadata, pod.metadata))
+    job_pods = read_job_pods(job, ordered, now, found, ended)
     counts = count(ordered, lost=job_pods.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []

@@ -5,7 +5,7 @@
 *Finds.* Existing objects whose name a creation needed. The caches do not show them because they have another owner or
 are very new.
 
-*Successes.* Pods that succeeded and were removed before a pass recorded it in the status.
+*Ends.* Pods that succeeded or failed by themselves and were removed before a pass recorded it in the status.
 
 *Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
 
@@ -19,7 +19,7 @@ from pumice.api import keys
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
-from pumice.controller.jobs.job_pods import has_finished
+from pumice.controller.jobs.job_pods import has_ended
 from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import JobKey
@@ -41,7 +41,8 @@ class JobMemory:
         writes: Own writes that the caches may not show yet.
         finds: Objects with a name that was needed, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
-        succeeded: Pods that have succeeded and were removed since the status was last composed and written.
+        ended: Pods that had succeeded or failed by themselves and were removed since the status was last composed and
+            written.
         trouble: What the API server refused.
         refusals: How often in a row the API server refused something.
         outages: How often in a row the API server did not answer, or had a newer state.
@@ -57,7 +58,7 @@ class JobMemory:
     writes: OwnWrites = field(default_factory=OwnWrites)
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
-    succeeded: dict[str, Pod] = field(default_factory=dict)
+    ended: dict[str, Pod] = field(default_factory=dict)
     trouble: PlanFailure | None = None
     refusals: int = 0
     outages: int = 0
@@ -77,10 +78,10 @@ class JobMemory:
         self.held, self.held_over, self.overdue = None, {}, False
 
     def noted(self, pods: Iterable[Pod]) -> None:
-        """Drop successes that the status contains now."""
+        """Drop ended pods that the status takes into account now."""
         for pod in pods:
-            if self.succeeded.get(pod.metadata.name) is pod:
-                del self.succeeded[pod.metadata.name]
+            if self.ended.get(pod.metadata.name) is pod:
+                del self.ended[pod.metadata.name]
 
     def due(self, stored: Raw) -> PatchStatus | None:
         """The delayed status if it must be written now; None if the stored status is newer."""
@@ -121,11 +122,11 @@ class Memory:
         if found is not None:
             found.overdue |= found.held is not None
         owner = controller_of(pod.metadata)
-        if owner is None or pod.metadata.annotation(keys.OUT_OF_SYNC) or not has_finished(pod):
+        if owner is None or pod.metadata.annotation(keys.OUT_OF_SYNC) or not has_ended(pod):
             return
         found = found or self.of(key, owner.uid)
         if found.uid == owner.uid:
-            found.succeeded[pod.metadata.name] = pod
+            found.ended[pod.metadata.name] = pod
 
     def cost(self, key: JobKey) -> float:
         """Seconds that the last plan took; 0 for a Job without one."""

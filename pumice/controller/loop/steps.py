@@ -48,8 +48,13 @@ logger = logging.getLogger(__name__)
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 """Cause with which the API server refuses a creation in a namespace that is being deleted; also the reason of the event."""
 
-QUOTA = "exceeded quota"
-"""Part of the message with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
+QUOTA = (
+    "exceeded quota: ",
+    "failed quota: ",
+    "status unknown for quota: ",
+    "insufficient quota to ",
+)
+"""Parts of messages with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
 
 
 class OwnWrite(NamedTuple):
@@ -268,7 +273,7 @@ class StepSender:
             if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
                 reason = NAMESPACE_TERMINATING
             trouble = PlanFailure(reason, f"cannot {verb} {kind.kind}: {error.message}")
-            if task and isinstance(error, Forbidden) and QUOTA in error.message:
+            if task and _is_over_quota(error):
                 outcome.over_quota.setdefault(task, trouble)
             elif verb == "create" and kind == JOB:
                 outcome.refused = outcome.refused or trouble
@@ -354,6 +359,11 @@ class StepSender:
                 self._metrics.entered(phase, job)
         uid = made["metadata"]["uid"]
         outcome.written.append(OwnWrite(self._kind, namespace, meta["name"], uid, made))
+
+
+def _is_over_quota(error: ApiError) -> bool:
+    """True if a ResourceQuota refuses a pod: it has no room, or asks for requests or limits that the pod lacks."""
+    return isinstance(error, Forbidden) and any(text in error.message for text in QUOTA)
 
 
 def _is_watched(kind: Kind) -> bool:

@@ -161,7 +161,8 @@ class JobTerm:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
             memory.let_go()  # the stored object is right again
-            memory.noted(observed.succeeded)
+            if not plan:  # a Command is answered before the status is composed
+                memory.noted(observed.ended)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
                 memory.held_at = started
@@ -172,7 +173,7 @@ class JobTerm:
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
         if outcome.wrote_status and overdue is None:
-            memory.noted(observed.succeeded)
+            memory.noted(observed.ended)
         memory.creates = outcome.complete and any(
             each.kind == POD and each.made is not None for each in outcome.written
         )
@@ -279,7 +280,7 @@ class JobTerm:
         return Observed(
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
-            succeeded=tuple(memory.succeeded.values()),
+            ended=tuple(memory.ended.values()),
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),
             commands=tuple(caches.commands.indexed(BY_JOB, key)),

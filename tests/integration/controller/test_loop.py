@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
+import pytest
 from prometheus_client import generate_latest
 
 from pumice.api import keys
@@ -88,6 +89,36 @@ async def test_a_pod_that_succeeds_and_is_removed_at_once_was_not_evicted(
     await played.calm()
     assert played.phase() == "Completed"
     assert played.status("succeeded") == 2
+
+
+async def test_a_pod_that_fails_and_is_removed_at_once_has_failed(
+    played: ControllerStage,
+) -> None:
+    """So it is with the pods of a node that is deleted."""
+    policies = [{"event": "PodFailed", "action": "AbortJob"}]
+    await played.submit(job("train", [task("worker", 2)], policies=policies))
+    await played.until(lambda: played.status("running") == 2)
+    await played.calm()
+    played.finish("train-worker-0", exit_code=1)
+    played.store.delete(POD, "train-worker-0", played.namespace, grace=0)
+    await played.until(lambda: played.phase() == "Aborted")
+
+
+async def test_a_command_without_effect_makes_no_removed_success_an_eviction(
+    played: ControllerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies = [{"event": "PodEvicted", "action": "AbortJob"}]
+    await played.submit(job("train", [task("worker", 2)], policies=policies))
+    await played.until(lambda: played.status("running") == 2)
+    await played.calm()
+    monkeypatch.setattr("pumice.controller.loop.term.TOGETHER_SECONDS", 3600.0)
+    played.finish("train-worker-0")
+    played.store.delete(POD, "train-worker-0", played.namespace, grace=0)
+    await played.calm()
+    await played.command("ResumeJob")
+    await played.until(lambda: played.status("succeeded") == 1)
+    await played.calm()
+    assert (played.phase(), played.names(POD)) == ("Running", ["train-worker-1"])
 
 
 class SlowClient(Client):

@@ -58,7 +58,7 @@ class FakeCluster:
         self.trouble: PlanFailure | None = None
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
-        self.succeeded: list[Raw] = []
+        self.ended: list[Raw] = []
         self.writes = 0
         self.stop_before: int | None = None
         self._numbers = itertools.count(1)
@@ -196,7 +196,7 @@ class FakeCluster:
                 for pod in self.of(POD)
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
-            succeeded=tuple(msgspec.convert(pod, Pod) for pod in self.succeeded),
+            ended=tuple(msgspec.convert(pod, Pod) for pod in self.ended),
             group=copy.deepcopy(self.group),
             objects=tuple(
                 copy.deepcopy(obj)

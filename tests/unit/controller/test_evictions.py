@@ -259,7 +259,11 @@ def test_an_eviction_for_which_a_policy_waits_is_noted_with_its_moment_until_the
 def _succeeds_and_goes(cluster: FakeCluster, name: str) -> None:
     """A pod succeeds and is removed between two passes; the loop remembers that."""
     cluster.succeed(name)
-    cluster.succeeded.append(cluster.pods[name])
+    _goes(cluster, name)
+
+
+def _goes(cluster: FakeCluster, name: str) -> None:
+    cluster.ended.append(cluster.pods[name])
     cluster.vanish(name)
 
 
@@ -270,7 +274,7 @@ def test_a_pod_that_succeeded_and_was_removed_between_two_passes_was_not_evicted
     assert (cluster.phase, list(cluster.pods)) == ("Running", ["train-worker-1"])
     assert cluster.status["succeeded"] == 1
     assert _noted(cluster, "pumice.dev/succeeded") == "worker/0"
-    cluster.succeeded.clear()
+    cluster.ended.clear()
     cluster.succeed("train-worker-1")
     cluster.settle()
     assert cluster.phase == "Completed"
@@ -293,7 +297,46 @@ def test_a_restarted_task_forgets_a_pod_that_succeeded_and_was_removed_between_t
     _succeeds_and_goes(cluster, "train-worker-0")
     cluster.fail("train-worker-1")
     cluster.look()
-    cluster.succeeded.clear()  # that was written
+    cluster.ended.clear()  # that was written
     cluster.settle()
     assert sorted(cluster.pods) == ["train-worker-0", "train-worker-1"]
     assert _noted(cluster, "pumice.dev/succeeded") == ""
+
+
+@pytest.mark.parametrize(
+    ("policies", "executed"),
+    [
+        ([policy("PodFailed", "TerminateJob")], "pod train-worker-1 failed with exit code 3"),
+        ([{"exitCode": 3, "action": "TerminateJob"}], "pod train-worker-1 failed with exit code 3"),
+        (
+            [policy("PodEvicted", "TerminateJob"), policy("PodFailed", "AbortJob")],
+            "pod train-worker-1 was removed",
+        ),
+    ],
+)
+def test_a_pod_that_failed_and_was_removed_between_two_passes_has_failed(
+    policies: list[dict[str, str]], executed: str
+) -> None:
+    """Pods of a deleted node fail and are removed at once. A policy about their eviction comes first."""
+    cluster = running(policies=policies)
+    cluster.fail("train-worker-1", exit_code=3)
+    _goes(cluster, "train-worker-1")
+    cluster.settle()
+    messages = [each.message for each in cluster.events if each.reason == "ExecuteAction"]
+    assert messages == [f"TerminateJob: {executed} (spec.policies[0])"]
+    assert cluster.phase == "Terminated"
+
+
+def test_a_pod_that_failed_again_and_was_removed_is_restarted_without_delay() -> None:
+    cluster = running(policies=[policy("PodFailed", "RestartPod")], maxRetry=9)
+    cluster.fail("train-worker-1")
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
+    cluster.fail("train-worker-1")
+    _goes(cluster, "train-worker-1")
+    cluster.look()
+    cluster.ended.clear()  # that was written
+    cluster.settle()
+    assert _noted(cluster, "pumice.dev/retries") == "pod/worker/1=2/2"
+    assert sorted(cluster.pods) == ["train-worker-0", "train-worker-1"]

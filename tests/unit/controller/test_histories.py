@@ -88,6 +88,16 @@ class History(RuleBasedStateMachine):
         self.judge(self.cluster.plan())
         self.cluster.look_until(writes)
 
+    @rule(seen=st.booleans())
+    def work(self, seen: bool) -> None:
+        """The controller and the scheduler do their part, and nodes run pods."""
+        for _ in range(3):
+            self.look(None)
+            self.admit()
+        if seen:
+            self.cluster.run()
+            self.look(None)
+
     def judge(self, plan: Plan) -> None:
         cluster = self.cluster
         made = [step for step in plan.steps if isinstance(step, CreateObject) and step.kind == POD]
@@ -146,10 +156,14 @@ class History(RuleBasedStateMachine):
         if name := self.pick(number, "Pending", ""):
             self.cluster.run(name)
 
-    @rule(number=st.integers(0, 7))
-    def succeed(self, number: int) -> None:
-        if name := self.pick(number, "Running"):
-            self.cluster.succeed(name)
+    @rule(numbers=st.lists(st.integers(0, 7), min_size=1, max_size=3), lost=st.booleans())
+    def succeed(self, numbers: list[int], lost: bool) -> None:
+        """Pods succeed, and perhaps another one is removed at the same time."""
+        for number in numbers:
+            if name := self.pick(number, "Running"):
+                self.cluster.succeed(name)
+        if lost and (name := self.pick(numbers[0], "Running")):
+            self.cluster.vanish(name)
 
     @rule(number=st.integers(0, 7))
     def fail(self, number: int) -> None:

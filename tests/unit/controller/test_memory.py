@@ -134,23 +134,23 @@ def test_held_counts_are_never_written_over_a_newer_status() -> None:
     ("about", "remembered"),
     [
         ({}, True),
+        ({"phase": "Failed"}, True),
+        ({"phase": "Failed", "leaving": True}, False),
         ({"phase": "Running"}, False),
         ({"uid": "another"}, False),
         ({"marked": True}, False),
         ({"leaving": True}, False),
     ],
 )
-def test_a_pod_that_succeeded_is_remembered_until_that_is_written(
-    about: Raw, remembered: bool
-) -> None:
+def test_a_pod_that_ended_is_remembered_until_that_is_written(about: Raw, remembered: bool) -> None:
     memory = Memory()
     job = memory.of(("default", "job1"), "u1")
     given = {"phase": "Succeeded"} | about
     gone = msgspec.convert(a_pod("job1-task1-0", given | {"owner": about.get("uid", "u1")}), Pod)
     memory.removed(("default", "job1"), gone)
-    assert list(job.succeeded.values()) == [gone] * remembered
+    assert list(job.ended.values()) == [gone] * remembered
     later = msgspec.convert(a_pod("job1-task1-0", given), Pod)
     job.noted([later])
-    assert list(job.succeeded.values()) == [gone] * remembered, "another pod of that name"
+    assert list(job.ended.values()) == [gone] * remembered, "another pod of that name"
     job.noted([gone])
-    assert not job.succeeded
+    assert not job.ended
