@@ -16,13 +16,14 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.counters import cpu_seconds
 from benchmarks.hand_over import add_nodes
 from benchmarks.manifests import job, like, pod
 from benchmarks.report import MACHINE, spread, write
@@ -32,10 +33,12 @@ from pumice.api.kinds import CONFIG_MAP, JOB, POD
 from pumice.cluster.client import Client, Object
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import Process
 from tests.support.controlplane.start import started
 from tests.support.installation import installed
 
 PLAIN, LOOP, ONE_JOB = "loop of plain pods, no Pumice", "loop of the Job's pods", "one Job"
+KINDS = (PLAIN, LOOP, ONE_JOB)
 """What creates pods in turns."""
 
 UNDER_WAY = 128
@@ -44,16 +47,8 @@ UNDER_WAY = 128
 SETTLE_SECONDS = 2.0
 """How long after the last pod the work of the API server still counts as caused by the pods: watches, the Job's status."""
 
-FIGURES = (
-    ("cpu", "CPU ms of kube-apiserver a pod, mean of all turns", 2),
-    ("allocated", "KB that it allocates a pod", 0),
-    ("collections", "its garbage collections in a turn", 1),
-)
-"""Fields of a turn, what they tell, and the digits that are printed."""
-
 _SAMPLE = re.compile(
-    r"^(process_cpu_seconds_total|go_gc_cycles_total_gc_cycles_total|go_memstats_alloc_bytes_total) (\S+)$",
-    re.M,
+    r"^(go_gc_cycles_total_gc_cycles_total|go_memstats_alloc_bytes_total) (\S+)$", re.M
 )
 
 
@@ -64,30 +59,35 @@ class Turn:
     Attributes:
         by: What created them: `PLAIN`, `LOOP` or `ONE_JOB`.
         rate: Pods a second.
-        cpu: Processor milliseconds of the API server for a pod.
-        allocated: KB of memory that the API server allocated for a pod; unlike times the same on a busy machine.
         collections: Garbage collections of the API server.
+        allocated: KB of memory that the API server allocated for a pod; unlike times the same on a busy machine.
+        cpu: Processor milliseconds for a pod, by process; `loop` is that of the loop.
     """
 
     by: str
-    rate: float = 0.0
-    cpu: float = 0.0
-    allocated: float = 0.0
-    collections: int = 0
+    rate: float
+    collections: int
+    allocated: float
+    cpu: dict[str, float]
 
 
 class Turns:
     """The turns of one round, on a control plane of its own."""
 
-    def __init__(self, plane: ControlPlane, client: Client, pods: int) -> None:
+    def __init__(
+        self, plane: ControlPlane, client: Client, pods: int, components: Mapping[str, Process]
+    ) -> None:
         """Describe them.
 
         Args:
             plane: The control plane.
             client: An administrator's session with it.
             pods: Pods of each turn.
+            components: Pumice's processes by name.
         """
         self._plane = plane
+        self._processes = {each.name: each.pid for each in plane.processes}
+        self._processes |= {name: each.pid for name, each in components.items()}
         self._client = client
         self._pods = pods
         self._model: Object = {}
@@ -98,14 +98,22 @@ class Turns:
         await asyncio.sleep(CALM_SECONDS)
         async with namespace(self._plane, client, name):
             create = self._job(name) if by == ONE_JOB else await self._loop(by, name)
-            before = await _samples(client)
+            cycles, allocated = await _memory(client)
+            before = self._cpu()
             rate = pods / await create
             await asyncio.sleep(SETTLE_SECONDS)
-            after = await _samples(client)
+            cpu = {name: (now - before[name]) / pods * 1e3 for name, now in self._cpu().items()}
+            cycles_after, allocated_after = await _memory(client)
             if by == ONE_JOB:
                 self._model = await client.get(POD, "huge-worker-0", name)
-        cpu, collections, allocated = (now - then for now, then in zip(after, before, strict=True))
-        return Turn(by, rate, cpu / pods * 1e3, allocated / pods / 1e3, int(collections))
+                del cpu["loop"]
+        kilobytes = (allocated_after - allocated) / pods / 1e3
+        return Turn(by, rate, int(cycles_after - cycles), kilobytes, cpu)
+
+    def _cpu(self) -> dict[str, float]:
+        """Processor seconds of every process until now."""
+        found = {name: cpu_seconds(pid) for name, pid in self._processes.items()}
+        return {"loop": time.process_time(), **found}
 
     async def _job(self, name: str) -> float:
         """Seconds from the first pod of a Job to its last."""
@@ -130,11 +138,10 @@ class Turns:
         return seconds()
 
 
-async def _samples(client: Client) -> tuple[float, float, float]:
-    """Processor seconds, garbage collections and allocated bytes of the API server until now."""
+async def _memory(client: Client) -> tuple[float, float]:
+    """Garbage collections and allocated bytes of the API server until now."""
     found = dict(_SAMPLE.findall((await client.raw("GET", "/metrics")).decode()))
     return (
-        float(found["process_cpu_seconds_total"]),
         float(found["go_gc_cycles_total_gc_cycles_total"]),
         float(found["go_memstats_alloc_bytes_total"]),
     )
@@ -185,14 +192,17 @@ def measure(options: argparse.Namespace) -> list[Turn]:
     """One round."""
     with started(Builder().ensure()) as plane, tempfile.TemporaryDirectory() as folder:
         plane.establish()
-        plain = asyncio.run(take(plane, options, [PLAIN] * options.turns))
-        with installed(plane, Path(folder)):
-            order = [ONE_JOB, LOOP, LOOP, ONE_JOB] * options.turns
-            return plain + asyncio.run(take(plane, options, order[: 2 * options.turns]))
+        plain = asyncio.run(take(plane, options, [PLAIN] * options.turns, {}))
+        with installed(plane, Path(folder)) as installation:
+            order = ([ONE_JOB, LOOP, LOOP, ONE_JOB] * options.turns)[: 2 * options.turns]
+            return plain + asyncio.run(take(plane, options, order, installation.processes))
 
 
 async def take(
-    plane: ControlPlane, options: argparse.Namespace, order: Sequence[str]
+    plane: ControlPlane,
+    options: argparse.Namespace,
+    order: Sequence[str],
+    components: Mapping[str, Process],
 ) -> list[Turn]:
     """Take turns in an order."""
     async with Client.connect(plane.kubeconfig) as client:
@@ -200,33 +210,39 @@ async def take(
             await add_nodes(client, options.nodes)
         else:
             await first_job(client, "default")
-        turns = Turns(plane, client, options.pods)
+        turns = Turns(plane, client, options.pods, components)
         return [await turns.take(by, number) for number, by in enumerate(order)]
 
 
-def table(rounds: Sequence[Sequence[Turn]]) -> list[tuple[str, str, str]]:
-    """Lines of the table: what, figures, aim."""
-    kinds = (PLAIN, LOOP, ONE_JOB)
-    rates = {
-        by: [
-            statistics.harmonic_mean([each.rate for each in turns if each.by == by])
-            for turns in rounds
-        ]
-        for by in kinds
-    }
-    lines = [("creations/s", "", ""), *((f"  {by}", spread(rates[by], 0), "") for by in kinds)]
+def table(rounds: Sequence[Sequence[Turn]]) -> Iterator[tuple[str, ...]]:
+    """Lines of the table of turns: what, and a figure for each kind."""
+
+    def line(what: str, digits: int, figure: Callable[[Turn], float | None]) -> tuple[str, ...]:
+        found = (
+            [figure(each) for turns in rounds for each in turns if each.by == by] for by in KINDS
+        )
+        known = ([each for each in figures if each is not None] for figures in found)
+        return what, *(spread(figures, digits) if figures else "" for figures in known)
+
+    yield ("", *KINDS)
+    yield line("creations/s", 0, lambda each: each.rate)
+    yield line("KB that kube-apiserver allocates a pod", 0, lambda each: each.allocated)
+    yield line("its garbage collections in a turn", 0, lambda each: each.collections)
+    names = dict.fromkeys(name for turns in rounds for each in turns for name in each.cpu)
+    yield line("CPU ms a pod, all processes", 2, lambda each: sum(each.cpu.values()))
+    for name in names:
+        yield line(f"  {name}", 2, lambda each: each.cpu.get(name))  # noqa: B023
+
+
+def ratios(rounds: Sequence[Sequence[Turn]]) -> Iterator[tuple[str, str, str]]:
+    """Lines about the rate of a Job by that of a loop in the same round: what, figures, aim."""
+
+    def rate(turns: Sequence[Turn], by: str) -> float:
+        return statistics.harmonic_mean([each.rate for each in turns if each.by == by])
+
     for other, aim in ((LOOP, ">= 0.8"), (PLAIN, "")):
-        ratios = [ours / its for ours, its in zip(rates[ONE_JOB], rates[other], strict=True)]
-        lines.append((f"  {ONE_JOB}, by {other}", spread(ratios, 2), aim))
-    for field, what, digits in FIGURES:
-        lines.append((what, "", ""))
-        for by in kinds:
-            found = [
-                float(getattr(each, field)) for turns in rounds for each in turns if each.by == by
-            ]
-            mean = f"{statistics.fmean(found):.{digits}f} ({min(found):.{digits}f}-{max(found):.{digits}f})"
-            lines.append((f"  {by}", mean, ""))
-    return lines
+        found = [rate(turns, ONE_JOB) / rate(turns, other) for turns in rounds]
+        yield f"creations/s, {ONE_JOB} by {other}", spread(found, 2), aim
 
 
 def main() -> None:
@@ -240,8 +256,10 @@ def main() -> None:
     options = parser.parse_args()
     rounds = [measure(options) for _ in range(options.rounds)]
     print(f"{options.pods} pods in a turn, {options.nodes} nodes")
-    for what, figures, aim in table(rounds):
-        print(f"{what:<55} {figures:>24} {aim:>8}")
+    for what, *figures in table(rounds):
+        print(f"{what:<40}", *(f"{each:>29}" for each in figures))
+    for what, figure, aim in ratios(rounds):
+        print(f"{what:<60} {figure:>18} {aim:>8}")
     print(MACHINE)
     rows = [
         asdict(each) | {"round": number} for number, turns in enumerate(rounds) for each in turns

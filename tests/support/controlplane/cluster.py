@@ -18,6 +18,7 @@ from pumice.api.kinds import of_object
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.connections import Connections
 from tests.support.controlplane.pki import Authority
+from tests.support.controlplane.processes import Process
 
 __all__ = ["Answer", "ControlPlane"]
 
@@ -35,6 +36,7 @@ class ControlPlane:
         admin_token: The administrator's bearer token.
         binaries: Paths of etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok and helm.
         folder: Its own folder, with the log of every part in `<part>.log`.
+        processes: Its parts that have been started.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ControlPlane:
     ) -> None:
         self.binaries = dict(binaries)
         self.folder = folder
+        self.processes: list[Process] = []
         self.url = url
         self.ca = folder / "ca.crt"
         self.admin_token = admin_token

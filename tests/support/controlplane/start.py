@@ -44,7 +44,7 @@ def started(binaries: Mapping[str, Path], *, kwok: bool = True) -> Iterator[Cont
         url = f"https://127.0.0.1:{api_port}"
         plane = ControlPlane(binaries, folder, url, authority, admin_token)
         stack.callback(plane.close)
-        parts: list[Process] = []
+        parts = plane.processes
 
         def launch(tool: str, arguments: Sequence[str]) -> None:
             process = Process(tool, [str(binaries[tool]), *arguments], folder)
