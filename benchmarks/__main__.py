@@ -17,6 +17,7 @@ BENCHMARKS = (
     "queues",
     "end_to_end",
     "creations",
+    "huge_job",
 )
 
 

@@ -4,19 +4,15 @@
 
 5,000 nodes and 140,000 pods that run, three quarters of them in gangs of 20, and one gang that waits. A server process shows
 this cluster (`benchmarks/canned.py`); `pumice scheduler` is a process of its own. The time runs from the start of that process to
-the first binding that the server receives. Inside it a timer asks for a turn of the event loop every 2 ms: the longest time
-between two turns is the longest stall, by the clock and in CPU time, which other processes on the machine do not add to.
+the first binding that the server receives. `benchmarks/probe.py` measures stalls.
 
 Also measured: the time in a small cluster from the start of the scheduler to its first binding, and of the controller to its Lease.
 """
 
 import argparse
-import asyncio
 import contextlib
-import gc
 import json
 import os
-import resource
 import socket
 import statistics
 import subprocess
@@ -24,81 +20,18 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import probe
 from benchmarks.report import MACHINE, write
 
 QUIET = subprocess.DEVNULL
 STARTS = 5
 """Number of starts of each component in a small cluster."""
-TICK = 0.002
 WATCHED_SECONDS = 3.0
 """Seconds for which the process is measured after the first binding."""
-
-
-class Probe:
-    """Measures the longest time between two turns of the event loop.
-
-    Attributes:
-        wall: Seconds by the clock.
-        cpu: Seconds of CPU time of the loop's thread.
-    """
-
-    def __init__(self) -> None:
-        self.wall = self.cpu = 0.0
-
-    async def run(self) -> None:
-        """Measure until cancelled."""
-        wall, cpu = time.monotonic(), time.thread_time()
-        while True:
-            await asyncio.sleep(TICK)
-            now, used = time.monotonic(), time.thread_time()
-            self.wall, self.cpu = max(self.wall, now - wall), max(self.cpu, used - cpu)
-            wall, cpu = now, used
-
-
-def work(file: Path, arguments: list[str]) -> None:
-    """Run `pumice scheduler` with a probe in its event loop; write the measurements when it ends."""
-    import uvloop
-
-    from pumice.cli import main
-
-    probe, run = Probe(), uvloop.run
-    pauses: list[float] = []
-
-    def collected(phase: str, info: dict[str, int]) -> None:
-        if phase == "start":
-            pauses.append(time.thread_time())
-        else:
-            pauses[-1] = time.thread_time() - pauses[-1]
-        del info
-
-    async def probed(task: Coroutine[Any, Any, None]) -> None:
-        probing = asyncio.create_task(probe.run())
-        try:
-            await task
-        finally:
-            probing.cancel()
-            used = resource.getrusage(resource.RUSAGE_SELF)
-            found = {
-                "stall_wall": probe.wall,
-                "stall_cpu": probe.cpu,
-                "longest_collection": max(pauses, default=0.0),
-                "cpu_seconds": used.ru_utime + used.ru_stime,
-                "memory_mib": used.ru_maxrss / 1024,
-            }
-            file.write_text(json.dumps(found))  # noqa: ASYNC240 - the loop ends here
-
-    gc.callbacks.append(collected)
-
-    def run_probed(task: Coroutine[Any, Any, None]) -> None:
-        run(probed(task))
-
-    uvloop.run = run_probed  # type: ignore[assignment]
-    sys.argv = ["pumice", *arguments]
-    sys.exit(main())
 
 
 def report(port: int) -> dict[str, Any]:
@@ -111,9 +44,9 @@ def report(port: int) -> dict[str, Any]:
 @contextlib.contextmanager
 def served(nodes: int, pods: int) -> Iterator[int]:
     """Run a server process with a cluster; yields its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
     options = [f"--nodes={nodes}", f"--pods={pods}", f"--port={port}"]
     server = subprocess.Popen([sys.executable, "-m", "benchmarks.canned", *options], stderr=QUIET)
     try:
@@ -148,8 +81,8 @@ def running(command: list[str], port: int, awaited: str) -> Iterator[dict[str, A
 def measure(nodes: int, pods: int, folder: Path) -> dict[str, Any]:
     """One restart of the scheduler."""
     figures = folder / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.restart", "--work", str(figures)]
-    with served(nodes, pods) as port, running(command, port, "first_bind") as found:
+    scheduler = probe.command(figures, "scheduler")
+    with served(nodes, pods) as port, running(scheduler, port, "first_bind") as found:
         time.sleep(WATCHED_SECONDS)
         row: dict[str, Any] = {
             "seconds": found["first_bind"],
@@ -176,8 +109,6 @@ def line(name: str, values: list[float], unit: str) -> None:
 
 def main() -> None:
     """Measure, print one table, write JSON."""
-    if sys.argv[1:2] == ["--work"]:
-        work(Path(sys.argv[2]), ["scheduler", *sys.argv[3:]])
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=140_000)
