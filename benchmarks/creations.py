@@ -4,7 +4,7 @@
 
 Each round has a control plane of its own. In a first part of the round, a loop creates plain pods without Pumice. Then all
 components run, and the controller and the loop create the same pods in turns: those of a Job that no node suits, so that
-nothing else is under way. Everything shares the machine with the control plane.
+nothing else is under way. The loop's pods have a PodGroup too. Everything shares the machine with the control plane.
 
 Once in a few thousand pods the API server collects garbage, which takes it up to a second of processor time, as much as
 hundreds of pods. So a turn takes thousands of pods, its collections are counted, and the turns alternate.
@@ -29,7 +29,7 @@ from benchmarks.manifests import job, like, pod
 from benchmarks.report import MACHINE, spread, write
 from benchmarks.runs import CALM_SECONDS, LIMIT_SECONDS, first_job, namespace, together
 from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, JOB, POD
+from pumice.api.kinds import CONFIG_MAP, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client, Object
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
@@ -91,6 +91,7 @@ class Turns:
         self._client = client
         self._pods = pods
         self._model: Object = {}
+        self._group: Object = {}
 
     async def take(self, by: str, number: int) -> Turn:
         """Measure one turn; the first turn of the Job shows how its pods look."""
@@ -106,9 +107,15 @@ class Turns:
             cycles_after, allocated_after = await _memory(client)
             if by == ONE_JOB:
                 self._model = await client.get(POD, "huge-worker-0", name)
+                self._group = await client.get(POD_GROUP, self._group_name, name)
                 del cpu["loop"]
         kilobytes = (allocated_after - allocated) / pods / 1e3
         return Turn(by, rate, int(cycles_after - cycles), kilobytes, cpu)
+
+    @property
+    def _group_name(self) -> str:
+        """Name of the PodGroup to which the Job's pods belong."""
+        return str(self._model["metadata"]["annotations"][keys.GROUP_NAME])
 
     def _cpu(self) -> dict[str, float]:
         """Processor seconds of every process until now."""
@@ -128,6 +135,8 @@ class Turns:
             pods = [pod(each) for each in range(self._pods)]
         else:
             owner = await client.create(CONFIG_MAP, {"metadata": {"name": "owner"}}, name)
+            group = {key: self._group[key] for key in ("apiVersion", "kind", "spec")}
+            await client.create(POD_GROUP, group | {"metadata": {"name": self._group_name}}, name)
             pods = [like(self._model, each, owner) for each in range(self._pods)]
 
         async def seconds() -> float:
