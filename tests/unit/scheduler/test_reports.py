@@ -3,7 +3,7 @@
 from typing import Any
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenarios import NOW, Scenario, node, pod_group
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
 
 DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
 CASE: dict[str, Any] = {
@@ -53,6 +53,35 @@ def test_changed_numbers_wait_and_make_no_event() -> None:
     result = scenario.cycle(NOW + 31)
     assert "0/2 nodes" in (_message(scenario) or "")
     assert result.events == []
+
+
+def test_numbers_of_many_gangs_are_written_a_few_a_cycle() -> None:
+    """Gangs that wait to enter their queue, and a pod whose end changes the numbers in all of their reasons."""
+    names = {f"ns/g{number}" for number in range(20)}
+    groups = [["ns", key[3:], "default", 1, "Pending", {"minRes": {"cpu": 4}}] for key in names]
+    case = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [*groups, ["ns", "runs", "default", 1, "Running"]],
+        "pods": [["ns", f"runs-{number}", "n1", "Running", 1, 0, "runs"] for number in range(4)],
+    }
+    scenario = Scenario(case, config_text([["gang", "overcommit"]]), delays=DELAYS)
+    scenario.cycle(NOW)
+    assert len(scenario.cycle(NOW + 1).events) == 20
+    scenario.state.remove_pod("ns", "runs-0")
+    now = NOW + 31
+    written: set[str] = set()
+    while written != names:
+        result = scenario.cycle(now)
+        renewed = result.pod_groups.keys() - {"ns/runs"}
+        assert len(renewed) <= 3
+        assert not renewed & written
+        assert result.events == []
+        written |= renewed
+        now += 1
+    assert now <= NOW + 31 + 7
+    scenario.state.remove_pod("ns", "runs-1")
+    again = scenario.cycle(NOW + 61).pod_groups.keys() | scenario.cycle(NOW + 62).pod_groups.keys()
+    assert again - {"ns/runs"} == set(sorted(names)[:6]), "the longest unchanged first"
 
 
 def test_another_cause_is_written_soon() -> None:
