@@ -1,6 +1,10 @@
 """When reasons are written: once for each cause that lasts, and not for each number that moves."""
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
+from msgspec.structs import replace
 
 from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
@@ -93,6 +97,90 @@ def test_another_cause_is_written_soon() -> None:
     result = scenario.cycle(NOW + 3)
     assert "unschedulable" in (_message(scenario) or "")
     assert [event.reason for event in result.events] == ["Unschedulable"]
+
+
+def _memory_is_short(scenario: Scenario) -> None:
+    scenario.state.set_node(node(["n1", 8, "1Gi"]))
+
+
+def _says(scenario: Scenario, row: list[Any]) -> None:
+    """Change the spec of a PodGroup; its status stays."""
+    group = replace(pod_group(row), status=scenario.state.statuses["ns/g"])
+    scenario.state.set_pod_group(group)
+
+
+def _another_queue(scenario: Scenario) -> None:
+    _says(scenario, ["ns", "g", "other", 2, ""])
+
+
+def _another_gate(scenario: Scenario) -> None:
+    for number in range(2):
+        gates = {"gates": ["other"]}
+        scenario.add_pod(["ns", f"g-{number}", "", "Pending", 1, "1Gi", "g", gates])
+
+
+def _another_gang_is_ahead(scenario: Scenario) -> None:
+    scenario.state.remove_pod("ns", "a-0")
+    scenario.state.remove_pod_group("ns", "a")
+
+
+def _another_resource_is_missing(scenario: Scenario) -> None:
+    _says(scenario, ["ns", "g", "default", 2, "", {"minRes": {"example.com/b": 1}}])
+
+
+FULL = {"capability": {"cpu": 1}}
+OTHER_CAUSES: dict[str, tuple[dict[str, Any], Callable[[Scenario], None]]] = {
+    "another resource": ({}, _memory_is_short),
+    "another queue": (
+        {"queues": [["default", FULL], ["other", FULL]], "nodes": [["n1", 8, "8Gi"]]},
+        _another_queue,
+    ),
+    "another gate": (
+        {
+            "pod_sets": [],
+            "pods": [
+                ["ns", f"g-{number}", "", "Pending", 1, "1Gi", "g", {"gates": ["hold"]}]
+                for number in range(2)
+            ],
+        },
+        _another_gate,
+    ),
+    "another gang ahead": (
+        {
+            "queues": [["default", {"dequeueStrategy": "fifo"}]],
+            "podgroups": [["ns", name, "default", 1, "Inqueue"] for name in "abg"],
+            "pod_sets": [{"pg": name, "count": 1, "cpu": 1 + (name != "g")} for name in "abg"],
+        },
+        _another_gang_is_ahead,
+    ),
+    "a resource that no node has": (
+        {
+            "podgroups": [
+                ["ns", "g", "default", 2, "Pending", {"minRes": {"example.com/a": 1}}],
+            ],
+            "pod_sets": [],
+        },
+        _another_resource_is_missing,
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "happens"), OTHER_CAUSES.values(), ids=OTHER_CAUSES)
+def test_what_a_reason_names_is_its_cause(
+    case: dict[str, Any], happens: Callable[[Scenario], None]
+) -> None:
+    plugins = [["gang", "overcommit", "proportion", "predicates"]]
+    scenario = Scenario(CASE | case, config_text(plugins), delays=DELAYS)
+    scenario.cycle(NOW)
+    scenario.cycle(NOW + 1)
+    before = _message(scenario)
+    assert before is not None
+    happens(scenario)
+    scenario.cycle(NOW + 2)
+    assert _message(scenario) == before
+    result = scenario.cycle(NOW + 3)
+    assert _message(scenario) not in (None, before)
+    assert "g" in [event.name for event in result.events]
 
 
 def test_pods_are_reported_later_than_their_gang() -> None:
