@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.scheduler.reports import ReportDelays
+from pumice.scheduler.worker.settings import DELAYS
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
 
-DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
 CASE: dict[str, Any] = {
     "nodes": [["n1", 1, "8Gi"]],
     "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
@@ -198,10 +197,10 @@ def test_pods_are_reported_later_than_their_gang() -> None:
 def test_a_gang_whose_pods_are_arriving_is_not_explained() -> None:
     scenario = _scenario({**CASE, "pod_sets": [{"pg": "g", "count": 1}]})
     assert scenario.cycle(NOW).pending == {}
-    scenario.cycle(NOW + 2.9)
+    scenario.cycle(NOW + 4.9)
     assert _message(scenario) is None
-    scenario.cycle(NOW + 3)
-    scenario.cycle(NOW + 4)
+    scenario.cycle(NOW + 5)
+    scenario.cycle(NOW + 6)
     assert "Not enough valid tasks" in (_message(scenario) or "")
 
 
