@@ -130,7 +130,8 @@ class PluginAnswers:
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
             message = f"resource in cluster is overused: no node has {listed}"
-            return Reason("NotEnoughResources", message, {"resources": unknown[:_LISTED]})
+            details = {"resources": unknown[:_LISTED]}
+            return Reason("NotEnoughResources", message, details, tuple(unknown))
         for _, tier in _tiers(self.extensions.job_enqueueable):
             permitted = False
             for each in tier:
@@ -138,7 +139,8 @@ class PluginAnswers:
                 if isinstance(vote, Reason):
                     return vote
                 if vote is Vote.REJECT:
-                    return Reason("Rejected", f"plugin {each.plugin} does not let it in")
+                    message = f"plugin {each.plugin} does not let it in"
+                    return Reason("Rejected", message, causes=(each.plugin,))
                 permitted |= vote is Vote.PERMIT
             if permitted:
                 return None

@@ -25,7 +25,7 @@ from pumice.scheduler.phases import (
 from pumice.scheduler.reports import NEVER, Report
 from pumice.scheduler.reservation import reserved_condition
 from pumice.scheduler.results import Event, Finding, PodVerdict
-from pumice.scheduler.session import Session
+from pumice.scheduler.session import RENEWED, Session
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["Closing", "unenforced"]
@@ -52,6 +52,7 @@ class Closing:
         self.urgent: set[str] = set()
         self.pods: dict[str, PodVerdict] = {}
         self.events: list[Event] = session.events
+        self._renewals: list[tuple[float, str]] = []
 
     def run(self) -> None:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
@@ -73,7 +74,17 @@ class Closing:
             except Exception as error:
                 self._session.fail(job.key, error)
                 self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
+        self._renew()
         state.dirty.clear()
+
+    def _renew(self) -> None:
+        """Write changed numbers of a few gangs, the longest unchanged first; the others follow in later cycles."""
+        for place, (_, key) in enumerate(sorted(self._renewals)):
+            job = self._state.jobs[key]
+            if place < RENEWED:
+                self._write(job, job.finding, renews=True)
+            else:
+                self._wake(job, self._session.now)
 
     def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
         if is_fresh:
@@ -154,7 +165,7 @@ class Closing:
 
     # -- the gang ----------------------------------------------------------------------------
 
-    def _write(self, job: JobInfo, finding: Finding | None) -> None:
+    def _write(self, job: JobInfo, finding: Finding | None, *, renews: bool = False) -> None:
         session, before = self._session, job.status
         entered = job.key in session.entered
         unschedulable = finding is not None and finding.is_unschedulable
@@ -164,7 +175,7 @@ class Closing:
         is_urgent = phase not in (before.phase, "Completed")
         if phase != "Completed" and not is_releasing(job):
             if finding is not None and unschedulable:
-                is_due, is_new = self._is_due(job, finding)
+                is_due, is_new = self._is_due(job, finding, renews=renews)
                 if is_due:
                     reason = finding.reason
                     conditions = next_conditions(
@@ -205,8 +216,8 @@ class Closing:
             now=session.now,
         )
 
-    def _is_due(self, job: JobInfo, finding: Finding) -> tuple[bool, bool]:
-        """Whether the reason of a gang is to be written now, and whether its cause is new."""
+    def _is_due(self, job: JobInfo, finding: Finding, *, renews: bool) -> tuple[bool, bool]:
+        """Whether the reason of a gang is to be written now, and whether its cause is new; numbers alone are if `renews`."""
         now, delays = self._session.now, self._state.delays
         reason = finding.reason
         kind, standing = standing_message(job.status.conditions or ())
@@ -217,6 +228,9 @@ class Closing:
         due = job.report.due(reason.message, standing, delays.cause, delays.numbers)
         if due > now:
             self._wake(job, due)
+            return False, False
+        if delays.numbers and not renews and job.report.is_told(standing):
+            self._renewals.append((job.report.written, job.key))
             return False, False
         return True, job.report.tell(now)
 

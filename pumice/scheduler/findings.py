@@ -115,7 +115,7 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
         reason, causes = outcome.refused.reason, outcome.refused.causes
     elif gated:
         origin = (gated[0].name, f"scheduling gates {gated[0].gates}")
-        reason = "SchedulingGated"
+        reason, causes = "SchedulingGated", tuple(sorted({task.gates for task in gated}))
         details["gates"] = {task.key: task.gates for task in gated}
     why = group_message(job, ready=False, pending=pending, origin=origin)
     short = max(job.min_member - schedulable, 0)

@@ -41,9 +41,10 @@ class Report:
     Attributes:
         cause: The current cause.
         since: Since when it lasts, UNIX seconds.
+        written: When something was last written, UNIX seconds.
     """
 
-    __slots__ = ("_at", "_told", "cause", "since")
+    __slots__ = ("_told", "cause", "since", "written")
 
     def __init__(self, cause: Cause, now: float, *, told: bool = False) -> None:
         """Begin with a cause.
@@ -56,7 +57,7 @@ class Report:
         self.cause = cause
         self.since = now
         self._told: Cause | None = cause if told else None
-        self._at = now
+        self.written = now
 
     def stand(self, cause: Cause, now: float) -> None:
         """Record the current cause."""
@@ -72,12 +73,20 @@ class Report:
             patience: Seconds for which the cause must have lasted.
             numbers: Seconds between two messages of one cause.
         """
-        if standing is None or self._told != self.cause:
+        if not self.is_told(standing):
             return self.since + patience
-        return NEVER if message == standing else self._at + numbers
+        return NEVER if message == standing else self.written + numbers
+
+    def is_told(self, standing: str | None) -> bool:
+        """Whether the current cause was written before and still stands, so that only numbers may have changed.
+
+        Args:
+            standing: The message that the object has; None if it has none.
+        """
+        return standing is not None and self._told == self.cause
 
     def tell(self, now: float) -> bool:
         """Record that the reason is written; True if its cause differs from the one written before."""
         is_new = self._told != self.cause
-        self._told, self._at = self.cause, now
+        self._told, self.written = self.cause, now
         return is_new

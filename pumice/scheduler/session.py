@@ -1,6 +1,7 @@
 """A session: the state during one cycle, the plugins' answers, and the decisions."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence, Set
+from heapq import nsmallest
 from itertools import islice
 
 import numpy as np
@@ -31,10 +32,10 @@ from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.victims import EvictionFailure
 from pumice.scheduler.view import SessionView
 
-__all__ = ["Session"]
+__all__ = ["RENEWED", "Session"]
 
-_OUTDATED = 3
-"""Maximum number of gangs that a session tries only because their reasons are about nodes that have changed."""
+RENEWED = 3
+"""Maximum number of gangs that a session tries, or whose reasons it writes, only because numbers in them have changed."""
 
 
 class Session(PluginAnswers):
@@ -97,6 +98,7 @@ class Session(PluginAnswers):
         self.retry_filter = RetryFilter(gains, state.nodes, self.touched, self._suiting)
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
         self._anew = self._outdated(free)
+        self._asked_anew = self._due_again(free)
         waiting = self.retry_filter.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entitled = self.extensions.job_entitled
@@ -151,6 +153,10 @@ class Session(PluginAnswers):
             return True
         self.skipped.add(job.key)
         return True
+
+    def is_renewed(self, job: JobInfo) -> bool:
+        """Whether a job that its queue refused is tried although it has no room, so that its reason tells of the queue as it is."""
+        return job.key in self._asked_anew
 
     @property
     def tried(self) -> Set[str]:
@@ -288,12 +294,22 @@ class Session(PluginAnswers):
         """Jobs to be tried without being filtered, so that their reasons tell of the nodes as they are."""
         if self._changes_reasons:
             short = [job.key for job in waiting if _has_shortage(job)]
-            if len(short) <= _OUTDATED:
+            if len(short) <= RENEWED:
                 return short
-        keys = list(islice(self.state.outdated, _OUTDATED))
+        keys = list(islice(self.state.outdated, RENEWED))
         for key in keys:
             del self.state.outdated[key]
         return keys
+
+    def _due_again(self, waiting: Sequence[JobInfo]) -> Collection[str]:
+        """Jobs whose queue refused them and whose numbers may be written again: those that were asked first."""
+        numbers = self.state.delays.numbers
+        due = [
+            (job.asked_at, job.key)
+            for job in waiting
+            if job.asks is not None and job.asked_at + numbers <= self.now
+        ]
+        return {key for _, key in (nsmallest(RENEWED, due) if numbers else due)}
 
     def close(self) -> dict[str, str]:
         """Undo everything that must not stay after the session.

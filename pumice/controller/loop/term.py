@@ -247,9 +247,10 @@ class JobTerm:
             message = f"Command {meta.name} is refused: there is no Job {name}"
             about = Reference.of(COMMAND, meta)
             try:
-                await self._sent.send(
-                    self._client.delete(COMMAND, meta.name, namespace, uid=meta.uid)
+                request = self._client.delete(
+                    COMMAND, meta.name, namespace, uid=meta.uid, metadata_only=True
                 )
+                await self._sent.send(request)
             except (Conflict, NotFound):
                 continue
             except ApiError as error:

@@ -126,14 +126,11 @@ def _is_not_worth_it(session: Session, queue: Queue, job: JobInfo) -> bool:
 def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
     """True if a job that its queue refused before still needs more than the queue has left.
 
-    It is still tried when the numbers in its reason may be written again.
+    Some are still tried when the numbers in their reasons may be written again.
     """
-    if job.asks is None or session.has_room(queue, job.asks):
+    if job.asks is None or session.has_room(queue, job.asks) or session.is_renewed(job):
         return False
-    due = job.asked_at + session.state.delays.numbers
-    if due <= session.now:
-        return False
-    session.view.wake_at(due)
+    session.view.wake_at(job.asked_at + session.state.delays.numbers)
     session.skipped.add(job.key)
     return True
 

@@ -16,7 +16,8 @@ def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueu
     """Refuse the gangs behind one that does not fit, and empty the priority queue."""
     name = queue.metadata.name
     message = f"queue {name} takes gangs in order (spec.dequeueStrategy: fifo), and {first.key} ahead of this one does not fit"
-    reason = Reason("BehindInQueue", message, {"queue": name, "ahead": first.key}, (name,))
+    details = {"queue": name, "ahead": first.key}
+    reason = Reason("BehindInQueue", message, details, (name, first.key))
     while line:
         outcome = session.outcome(line.pop())
         outcome.refusal = reason

@@ -103,7 +103,8 @@ class Predicates:
             f"{words} cannot be honoured, because this scheduler does not support it yet; "
             "remove it or set another schedulerName"
         )
-        return Reason("UnsupportedRule", message, {"fields": [f"spec.{field}" for field in found]})
+        fields = [f"spec.{field}" for field in found]
+        return Reason("UnsupportedRule", message, {"fields": fields}, tuple(fields))
 
     def _by_pods(self, pods: PodClass) -> DomainFilter | None:
         return affinity_filter(self._session, pods)
@@ -211,7 +212,7 @@ def _why_not_near(job: JobInfo) -> Reason | None:
         f"{found[0]} with mode hard cannot be honoured, because this scheduler does not place pods by HyperNodes yet; "
         "set mode to soft, or keep the pods together by pod affinity with the label of a rack as topologyKey"
     )
-    return Reason("UnsupportedRule", message, {"fields": found})
+    return Reason("UnsupportedRule", message, {"fields": found}, tuple(found))
 
 
 SPEC = PluginSpec(

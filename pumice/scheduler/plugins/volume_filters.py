@@ -47,7 +47,7 @@ class VolumeFilters:
         """Why no node fits the claims of a pod."""
         for key in shape.claims:
             if problem := self._claims.problem(key):
-                return Reason("VolumeNotBound", problem, {"claim": key})
+                return Reason("VolumeNotBound", problem, {"claim": key}, (key,))
         return None
 
     def out_of_reach(self, pods: PodClass, rows: Rows) -> FilterResult | None:

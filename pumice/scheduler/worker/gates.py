@@ -27,7 +27,8 @@ async def open_gate(context: TermContext, meta: ObjectMeta) -> None:
         ApiError: The API server refuses; `Conflict` if another pod has its name.
     """
     patch = {"metadata": {"uid": meta.uid}, "spec": {"schedulingGates": None}}
-    await context.sent.send(context.client.patch(POD, meta.name, meta.namespace, patch))
+    request = context.client.patch(POD, meta.name, meta.namespace, patch, metadata_only=True)
+    await context.sent.send(request)
 
 
 class GateOpener(PodRequests[Decision]):

@@ -38,7 +38,7 @@ async def _ensure(client: Client, name: str, attempt: int) -> bool:
         try:
             await client.get(QUEUE, name)
         except NotFound:
-            await client.create(QUEUE, _manifest(name))
+            await client.create(QUEUE, _manifest(name), metadata_only=True)
             logger.info("created queue %s", name)
     except AlreadyExists:
         return True

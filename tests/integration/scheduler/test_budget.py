@@ -1,9 +1,10 @@
 """What controller and scheduler write together for one Job."""
 
 from collections import Counter
+from typing import Any
 
 from pumice.api import keys
-from pumice.api.kinds import EVENT, POD
+from pumice.api.kinds import EVENT, NODE, POD
 from pumice.embedded import EmbeddedCluster
 from pumice.scheduler.reports import ReportDelays
 from pumice.scheduler.worker.queue_statuses import STABLE_SECONDS
@@ -81,3 +82,56 @@ async def test_numbers_of_pods_are_written_together(stage: SchedulerStage) -> No
     phases = [each["phase"] for each in statuses]
     assert phases[:2] == ["Inqueue", "Running"]
     assert len(statuses) <= 4, statuses
+
+
+async def test_answers_leave_out_what_is_not_read(stage: SchedulerStage) -> None:
+    """A gang loses its gates and is bound, another one waits; both queues are created, and get a status."""
+    stage.cluster.add_node("node1", cpu="2")
+    gate = "scheduling.volcano.sh/queue-allocation-gate"
+    gated: dict[str, Any] = {"annotations": {gate: "true"}, "schedulingGates": [{"name": gate}]}
+    async with (
+        recorded(stage.cluster.url) as (client, requests),
+        stage.scheduler(client, opens_gates=True),
+    ):
+        stage.gang("train", 2, **gated)
+        stage.gang("waits", 1, cpu="8")
+        await stage.until(lambda: stage.phase("train") == "Running")
+        await stage.until(lambda: stage.pod_condition("waits-0"))
+        await stage.until(lambda: requests.of("PATCH", "queues/status"))
+        await stage.until(lambda: requests.of("POST", "events"))
+    writes = [each for each in requests.sent if each.method != "GET"]
+    sorts = {f"{each.method} {each.resource}" for each in writes}
+    bindings = "POST pods/binding"  # answered by a Status
+    statuses = {"PATCH podgroups", "PATCH pods/status", "PATCH queues/status"}
+    assert sorts >= {bindings, "PATCH pods", "POST queues", "POST events", *statuses}
+    for each in writes:
+        sort = f"{each.method} {each.resource}"
+        if sort != bindings:
+            assert "as=PartialObjectMetadata" in each.headers.get("Accept", ""), sort
+        if sort in statuses:
+            assert each.body["metadata"]["resourceVersion"], sort
+
+
+async def test_what_says_nothing_new_about_pods_and_nodes_starts_no_cycle(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="2")
+    async with stage.scheduler(period=3600.0) as worker:
+        stage.gang("train", 1)
+        await stage.until(lambda: stage.phase("train") == "Running")
+        await stage.calm(0.5)
+        cycles = worker.metrics.cycles._value.get()
+        for number in range(3):
+            pod = stage.find(POD, "train-0")
+            pod["status"]["podIP"] = f"10.9.9.{number}"
+            stage.store.update_status(pod)
+            node = stage.store.get(NODE, "node1") or {}
+            moment = f"2026-01-01T00:00:0{number}Z"
+            node["status"]["conditions"][0]["lastHeartbeatTime"] = moment
+            stage.store.update_status(node)
+        seen = stage.find(POD, "train-0")["metadata"]["resourceVersion"]
+        await stage.until(lambda: int(worker.caches.pods.resource_version) >= int(seen))
+        await stage.still(0.2)
+        assert worker.metrics.cycles._value.get() == cycles
+        stage.store.delete(POD, "train-0", "default", grace=0)
+        await stage.until(lambda: worker.metrics.cycles._value.get() > cycles)

@@ -92,6 +92,25 @@ def test_the_numbers_in_the_reason_are_renewed_now_and_then(plugin: str) -> None
 
 
 @SHARING
+def test_numbers_in_the_reasons_of_many_are_renewed_a_few_a_cycle(plugin: str) -> None:
+    """One pod that goes changes all of them: 3 gangs are tried and written in each cycle, until the last is current."""
+    scenario = _cluster(plugin)
+    scenario.state.remove_pod("ns", "runs-0")
+    now = NOW + EVERY
+    written: set[str] = set()
+    while not written.issuperset(f"ns/g{number}" for number in range(50)):
+        result = scenario.cycle(now)
+        assert result.decided <= 3 * 4
+        assert len(written.intersection(result.pod_groups)) == 0, "each once"
+        assert len(result.pod_groups) <= 4, "with the gang whose pod went"
+        written |= result.pod_groups.keys()
+        now += 1.0
+    assert all("2 of 4 cpu used" in reason.message for reason in result.pending.values())
+    scenario.cycle(now)
+    assert scenario.state.is_settled(scenario.config, now)
+
+
+@SHARING
 def test_a_gang_that_changes_is_tried_at_once(plugin: str) -> None:
     scenario = _cluster(plugin, 3)
     scenario.state.remove_pod("ns", "g1-3")

@@ -1,11 +1,14 @@
 """When reasons are written: once for each cause that lasts, and not for each number that moves."""
 
+from collections.abc import Callable
 from typing import Any
 
-from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenarios import NOW, Scenario, node, pod_group
+import pytest
+from msgspec.structs import replace
 
-DELAYS = ReportDelays(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
+from pumice.scheduler.worker.settings import DELAYS
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
+
 CASE: dict[str, Any] = {
     "nodes": [["n1", 1, "8Gi"]],
     "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
@@ -55,6 +58,35 @@ def test_changed_numbers_wait_and_make_no_event() -> None:
     assert result.events == []
 
 
+def test_numbers_of_many_gangs_are_written_a_few_a_cycle() -> None:
+    """Gangs that wait to enter their queue, and a pod whose end changes the numbers in all of their reasons."""
+    names = {f"ns/g{number}" for number in range(20)}
+    groups = [["ns", key[3:], "default", 1, "Pending", {"minRes": {"cpu": 4}}] for key in names]
+    case = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [*groups, ["ns", "runs", "default", 1, "Running"]],
+        "pods": [["ns", f"runs-{number}", "n1", "Running", 1, 0, "runs"] for number in range(4)],
+    }
+    scenario = Scenario(case, config_text([["gang", "overcommit"]]), delays=DELAYS)
+    scenario.cycle(NOW)
+    assert len(scenario.cycle(NOW + 1).events) == 20
+    scenario.state.remove_pod("ns", "runs-0")
+    now = NOW + 31
+    written: set[str] = set()
+    while written != names:
+        result = scenario.cycle(now)
+        renewed = result.pod_groups.keys() - {"ns/runs"}
+        assert len(renewed) <= 3
+        assert not renewed & written
+        assert result.events == []
+        written |= renewed
+        now += 1
+    assert now <= NOW + 31 + 7
+    scenario.state.remove_pod("ns", "runs-1")
+    again = scenario.cycle(NOW + 61).pod_groups.keys() | scenario.cycle(NOW + 62).pod_groups.keys()
+    assert again - {"ns/runs"} == set(sorted(names)[:6]), "the longest unchanged first"
+
+
 def test_another_cause_is_written_soon() -> None:
     scenario = _scenario()
     scenario.cycle(NOW)
@@ -64,6 +96,90 @@ def test_another_cause_is_written_soon() -> None:
     result = scenario.cycle(NOW + 3)
     assert "unschedulable" in (_message(scenario) or "")
     assert [event.reason for event in result.events] == ["Unschedulable"]
+
+
+def _memory_is_short(scenario: Scenario) -> None:
+    scenario.state.set_node(node(["n1", 8, "1Gi"]))
+
+
+def _says(scenario: Scenario, row: list[Any]) -> None:
+    """Change the spec of a PodGroup; its status stays."""
+    group = replace(pod_group(row), status=scenario.state.statuses["ns/g"])
+    scenario.state.set_pod_group(group)
+
+
+def _another_queue(scenario: Scenario) -> None:
+    _says(scenario, ["ns", "g", "other", 2, ""])
+
+
+def _another_gate(scenario: Scenario) -> None:
+    for number in range(2):
+        gates = {"gates": ["other"]}
+        scenario.add_pod(["ns", f"g-{number}", "", "Pending", 1, "1Gi", "g", gates])
+
+
+def _another_gang_is_ahead(scenario: Scenario) -> None:
+    scenario.state.remove_pod("ns", "a-0")
+    scenario.state.remove_pod_group("ns", "a")
+
+
+def _another_resource_is_missing(scenario: Scenario) -> None:
+    _says(scenario, ["ns", "g", "default", 2, "", {"minRes": {"example.com/b": 1}}])
+
+
+FULL = {"capability": {"cpu": 1}}
+OTHER_CAUSES: dict[str, tuple[dict[str, Any], Callable[[Scenario], None]]] = {
+    "another resource": ({}, _memory_is_short),
+    "another queue": (
+        {"queues": [["default", FULL], ["other", FULL]], "nodes": [["n1", 8, "8Gi"]]},
+        _another_queue,
+    ),
+    "another gate": (
+        {
+            "pod_sets": [],
+            "pods": [
+                ["ns", f"g-{number}", "", "Pending", 1, "1Gi", "g", {"gates": ["hold"]}]
+                for number in range(2)
+            ],
+        },
+        _another_gate,
+    ),
+    "another gang ahead": (
+        {
+            "queues": [["default", {"dequeueStrategy": "fifo"}]],
+            "podgroups": [["ns", name, "default", 1, "Inqueue"] for name in "abg"],
+            "pod_sets": [{"pg": name, "count": 1, "cpu": 1 + (name != "g")} for name in "abg"],
+        },
+        _another_gang_is_ahead,
+    ),
+    "a resource that no node has": (
+        {
+            "podgroups": [
+                ["ns", "g", "default", 2, "Pending", {"minRes": {"example.com/a": 1}}],
+            ],
+            "pod_sets": [],
+        },
+        _another_resource_is_missing,
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "happens"), OTHER_CAUSES.values(), ids=OTHER_CAUSES)
+def test_what_a_reason_names_is_its_cause(
+    case: dict[str, Any], happens: Callable[[Scenario], None]
+) -> None:
+    plugins = [["gang", "overcommit", "proportion", "predicates"]]
+    scenario = Scenario(CASE | case, config_text(plugins), delays=DELAYS)
+    scenario.cycle(NOW)
+    scenario.cycle(NOW + 1)
+    before = _message(scenario)
+    assert before is not None
+    happens(scenario)
+    scenario.cycle(NOW + 2)
+    assert _message(scenario) == before
+    result = scenario.cycle(NOW + 3)
+    assert _message(scenario) not in (None, before)
+    assert "g" in [event.name for event in result.events]
 
 
 def test_pods_are_reported_later_than_their_gang() -> None:
@@ -81,10 +197,10 @@ def test_pods_are_reported_later_than_their_gang() -> None:
 def test_a_gang_whose_pods_are_arriving_is_not_explained() -> None:
     scenario = _scenario({**CASE, "pod_sets": [{"pg": "g", "count": 1}]})
     assert scenario.cycle(NOW).pending == {}
-    scenario.cycle(NOW + 2.9)
+    scenario.cycle(NOW + 4.9)
     assert _message(scenario) is None
-    scenario.cycle(NOW + 3)
-    scenario.cycle(NOW + 4)
+    scenario.cycle(NOW + 5)
+    scenario.cycle(NOW + 6)
     assert "Not enough valid tasks" in (_message(scenario) or "")
 
 
