@@ -157,12 +157,13 @@ class JobTerm:
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
         stored = job.get("status") or {}
+        phase = str((stored.get("state") or {}).get("phase", ""))
         if (overdue := memory.due(stored)) is not None:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
             memory.let_go()  # the stored object is right again
             if not plan:  # a Command is answered before the status is composed
-                memory.noted(observed.ended)
+                memory.noted(observed.ended, phase)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
                 memory.held_at = started
@@ -173,7 +174,7 @@ class JobTerm:
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
         if outcome.wrote_status and overdue is None:
-            memory.noted(observed.ended)
+            memory.noted(observed.ended, phase)
         memory.creates = outcome.complete and any(
             each.kind == POD and each.made is not None for each in outcome.written
         )
