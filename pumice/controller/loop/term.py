@@ -212,9 +212,7 @@ class JobTerm:
     ) -> float | None:
         """Seconds until the next pass over a Job, if known."""
         if outcome.busy is not None:
-            # It is the controller that has too many requests, not this Job.
-            self._busy_until = max(self._busy_until, self._clock.monotonic() + outcome.busy)
-            return outcome.busy
+            return self._busy(outcome.busy)
         if outcome.trouble is not None:
             memory.refusals += 1
             return _sooner(self._backoff.delay(memory.refusals - 1), wake)
@@ -226,6 +224,11 @@ class JobTerm:
             memory.trouble = None
             return 0.0
         return None if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
+
+    def _busy(self, seconds: float) -> float:
+        """Send nothing for any Job for some time: it is the controller that has too many requests, not one Job."""
+        self._busy_until = max(self._busy_until, self._clock.monotonic() + seconds)
+        return seconds
 
     async def _refuse_commands(self, key: JobKey) -> float | None:
         """Remove Commands for a Job that does not exist."""
@@ -239,7 +242,7 @@ class JobTerm:
         except NotFound:
             pass
         except TooManyRequests as error:
-            return error.patience
+            return self._busy(error.patience)
         except ApiError as error:
             logger.warning("commands for job %s/%s: %s", namespace, name, error)
             return UNSEEN_SECONDS
@@ -253,6 +256,8 @@ class JobTerm:
                 )
             except (Conflict, NotFound):
                 continue
+            except TooManyRequests as error:
+                return self._busy(error.patience)
             except ApiError as error:
                 logger.warning("removing command %s/%s: %s", namespace, meta.name, error)
                 return UNSEEN_SECONDS
