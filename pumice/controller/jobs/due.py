@@ -1,7 +1,8 @@
 """The action that is due: events of a Job, matched with its policies.
 
 Targeted restarts that are due in the same pass become one restart: pods that failed together are created again
-together, and the Job enters `Restarting` once. An action on the whole Job is taken alone.
+together, and the Job enters `Restarting` once. An action on the whole Job is taken alone and before them: a restart of
+a task would also replace the pod for which the Job is to end.
 
 A policy may wait (`timeout`), and a pod that fails again waits (`retries`). Both follow from the moment at
 which something happened, so that a restart of the controller changes nothing.
@@ -101,9 +102,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
                     waits.append((request.since + delay, request))
                 continue
         if restart is None or not restart.targeted:
-            if not targeted:
-                return _alone(request, choice, restart), Delayed()
-            break  # still due after the current restart
+            return _alone(request, choice, restart), Delayed()
         targeted.append((request, choice, restart))
     if targeted:
         return _combined(case, targeted), Delayed()

@@ -21,6 +21,7 @@ from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.controller.jobs.job_pods import has_ended
 from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.phases import RESTARTING
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import JobKey
 from pumice.controller.loop.own_writes import OwnWrites
@@ -77,10 +78,16 @@ class JobMemory:
         """Drop the delayed status."""
         self.held, self.held_over, self.overdue = None, {}, False
 
-    def noted(self, pods: Iterable[Pod]) -> None:
-        """Drop ended pods that the status takes into account now."""
+    def noted(self, pods: Iterable[Pod], phase: str) -> None:
+        """Drop ended pods that the status takes into account now.
+
+        Args:
+            pods: The pods.
+            phase: The Job's phase in the pass; failed pods stay while it is `Restarting`, since no policy is asked then.
+        """
         for pod in pods:
-            if self.ended.get(pod.metadata.name) is pod:
+            waits = phase == RESTARTING and pod.status.phase == "Failed"
+            if not waits and self.ended.get(pod.metadata.name) is pod:
                 del self.ended[pod.metadata.name]
 
     def due(self, stored: Raw) -> PatchStatus | None:

@@ -157,12 +157,13 @@ class JobTerm:
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
         stored = job.get("status") or {}
+        phase = str((stored.get("state") or {}).get("phase", ""))
         if (overdue := memory.due(stored)) is not None:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
             memory.let_go()  # the stored object is right again
             if not plan:  # a Command is answered before the status is composed
-                memory.noted(observed.ended)
+                memory.noted(observed.ended, phase)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
                 memory.held_at = started
@@ -173,7 +174,7 @@ class JobTerm:
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
         if outcome.wrote_status and overdue is None:
-            memory.noted(observed.ended)
+            memory.noted(observed.ended, phase)
         memory.creates = outcome.complete and any(
             each.kind == POD and each.made is not None for each in outcome.written
         )
@@ -211,9 +212,7 @@ class JobTerm:
     ) -> float | None:
         """Seconds until the next pass over a Job, if known."""
         if outcome.busy is not None:
-            # It is the controller that has too many requests, not this Job.
-            self._busy_until = max(self._busy_until, self._clock.monotonic() + outcome.busy)
-            return outcome.busy
+            return self._busy(outcome.busy)
         if outcome.trouble is not None:
             memory.refusals += 1
             return _sooner(self._backoff.delay(memory.refusals - 1), wake)
@@ -225,6 +224,11 @@ class JobTerm:
             memory.trouble = None
             return 0.0
         return None if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
+
+    def _busy(self, seconds: float) -> float:
+        """Send nothing for any Job for some time: it is the controller that has too many requests, not one Job."""
+        self._busy_until = max(self._busy_until, self._clock.monotonic() + seconds)
+        return seconds
 
     async def _refuse_commands(self, key: JobKey) -> float | None:
         """Remove Commands for a Job that does not exist."""
@@ -238,7 +242,7 @@ class JobTerm:
         except NotFound:
             pass
         except TooManyRequests as error:
-            return error.patience
+            return self._busy(error.patience)
         except ApiError as error:
             logger.warning("commands for job %s/%s: %s", namespace, name, error)
             return UNSEEN_SECONDS
@@ -253,6 +257,8 @@ class JobTerm:
                 await self._sent.send(request)
             except (Conflict, NotFound):
                 continue
+            except TooManyRequests as error:
+                return self._busy(error.patience)
             except ApiError as error:
                 logger.warning("removing command %s/%s: %s", namespace, meta.name, error)
                 return UNSEEN_SECONDS

@@ -104,6 +104,32 @@ async def test_a_pod_that_fails_and_is_removed_at_once_has_failed(
     await played.until(lambda: played.phase() == "Aborted")
 
 
+async def test_a_pod_that_fails_and_is_removed_while_a_task_restarts_has_failed(
+    played: ControllerStage,
+) -> None:
+    """No policy is asked during the restart, which waits for a pod that takes its time to go."""
+    policies = [
+        {"exitCode": 3, "action": "AbortJob"},
+        {"event": "PodFailed", "action": "RestartTask"},
+    ]
+    await played.submit(job("train", [task("ps"), task("worker", 2)], policies=policies))
+    await played.until(lambda: played.status("running") == 3)
+    await played.calm()
+    held = {"metadata": {"finalizers": ["example.com/held"]}}
+    await played.client.patch(POD, "train-worker-1", played.namespace, held)
+    played.finish("train-worker-0", exit_code=1)
+    await played.until(lambda: played.names(POD) == ["train-ps-0", "train-worker-1"])
+    await played.calm()
+    played.finish("train-ps-0", exit_code=3)
+    played.store.delete(POD, "train-ps-0", played.namespace, grace=0)
+    await played.until(lambda: played.status("running") == 0)
+    await played.calm()
+    assert played.phase() == "Restarting"
+    released: Raw = {"metadata": {"finalizers": None}}
+    await played.client.patch(POD, "train-worker-1", played.namespace, released)
+    await played.until(lambda: played.phase() == "Aborted")
+
+
 async def test_a_command_without_effect_makes_no_removed_success_an_eviction(
     played: ControllerStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

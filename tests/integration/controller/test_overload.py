@@ -164,6 +164,27 @@ async def test_a_command_without_a_job_is_removed_with_an_event(empty: Controlle
     assert event["message"] == "Command stop is refused: there is no Job ghost"
 
 
+async def test_retry_after_is_waited_for_before_a_command_without_a_job_is_removed(
+    empty: ControllerStage,
+) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        refused = False
+
+        def refuse(request: Request) -> ApiError | None:
+            nonlocal refused
+            if refused or (request.method, request.resource) != ("DELETE", "commands"):
+                return None
+            refused = True
+            return TooManyRequests(429, "TooManyRequests", "slow down", retry_after=20.0)
+
+        requests.refuse = refuse
+        async with empty.controller(client, controllers=frozenset({"job-controller"})):
+            await empty.client.create(COMMAND, _command("ghost"))
+            await empty.until(lambda: refused)
+            assert await empty.still(15.0)
+            await empty.until(lambda: empty.all(COMMAND) == [])
+
+
 async def test_a_command_waits_for_a_job_that_the_caches_do_not_show(
     empty: ControllerStage,
 ) -> None:

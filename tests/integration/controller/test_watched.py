@@ -69,12 +69,15 @@ async def test_what_a_watcher_sees(case: Raw, cluster: EmbeddedCluster, client: 
             stage.finish(name, exit_code=1)
         for name in case.get("ends", ()):
             stage.finish(name)
+        held = 0
         for action in case.get("commands", [case["command"]] if "command" in case else []):
             await stage.command(action)
             await stage.calm()
-            _end(stage)
+            held += await _end(stage)
+            await stage.calm()
         await stage.calm()
-        _end(stage)
+        held += await _end(stage)
+        assert bool(held) is (case.get("pods") != "unscheduled")
         await stage.until(lambda: len(watcher.seen) > len(case["sees"]), str(watcher.seen))
         await stage.calm()
     assert watcher.seen[1:] == case["sees"]
@@ -86,15 +89,17 @@ def _counts(stage: ControllerStage) -> dict[str, int]:
 
 
 async def _run(stage: ControllerStage) -> None:
-    """Pods run on a node without a simulated kubelet."""
+    """Pods run on a node, and are held when they are removed."""
+    held = {"metadata": {"finalizers": ["example.com/held"]}}
     for name in stage.names(POD):
-        await stage.client.bind("default", name, "elsewhere")
-        pod = stage.find(POD, name)
-        stage.store.update_status(pod | {"status": pod["status"] | {"phase": "Running"}})
+        await stage.client.bind("default", name, "node1")
+        await stage.client.patch(POD, name, "default", held)
 
 
-def _end(stage: ControllerStage) -> None:
-    """That node has ended what was to be removed."""
-    for pod in stage.all(POD):
-        if pod["metadata"].get("deletionTimestamp"):
-            stage.store.delete(POD, pod["metadata"]["name"], "default", grace=0)
+async def _end(stage: ControllerStage) -> int:
+    """Pods that are being removed go. Returns how many."""
+    released: Raw = {"metadata": {"finalizers": None}}
+    leaving = [pod for pod in stage.all(POD) if pod["metadata"].get("deletionTimestamp")]
+    for pod in leaving:
+        await stage.client.patch(POD, pod["metadata"]["name"], "default", released)
+    return len(leaving)

@@ -53,6 +53,24 @@ def test_a_pod_that_went_while_a_targeted_restart_ran_was_evicted() -> None:
     ]
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_restart_of_a_task_does_not_replace_the_pod_for_which_the_job_ends(gone: bool) -> None:
+    """Both are seen in the same pass, and the restart would come first."""
+    policies = [
+        policy("PodEvicted", "TerminateJob"),
+        {"exitCode": 3, "action": "TerminateJob"},
+        policy("PodFailed", "RestartTask"),
+    ]
+    cluster = running(task("worker", 3), policies=policies)
+    cluster.fail("train-worker-0")
+    if gone:
+        cluster.vanish("train-worker-1")
+    else:
+        cluster.fail("train-worker-1", exit_code=3)
+    cluster.settle()
+    assert cluster.phase == "Terminated"
+
+
 def test_a_pod_that_went_before_the_first_pass_of_a_controller_was_evicted() -> None:
     """Nothing but the cluster is left of the earlier controller, in every test of this file."""
     cluster = running(policies=[policy("PodEvicted", "TerminateJob")])

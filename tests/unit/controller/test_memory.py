@@ -150,7 +150,10 @@ def test_a_pod_that_ended_is_remembered_until_that_is_written(about: Raw, rememb
     memory.removed(("default", "job1"), gone)
     assert list(job.ended.values()) == [gone] * remembered
     later = msgspec.convert(a_pod("job1-task1-0", given), Pod)
-    job.noted([later])
+    job.noted([later], "Running")
     assert list(job.ended.values()) == [gone] * remembered, "another pod of that name"
-    job.noted([gone])
+    job.noted([gone], "Restarting")
+    fails = gone.status.phase == "Failed"
+    assert list(job.ended.values()) == [gone] * (remembered and fails), "no policy was asked"
+    job.noted([gone], "Running")
     assert not job.ended

@@ -61,6 +61,42 @@ def test_a_job_runs_and_completes() -> None:
     assert words(cluster) == ["Running", "Completed"]
 
 
+def _moments(cluster: FakeCluster) -> tuple[str | None, str | None]:
+    noted = cluster.status["controlledResources"]
+    return noted.get("pumice.dev/startTime"), noted.get("pumice.dev/completionTime")
+
+
+@pytest.mark.parametrize("again", ["RestartJob", "ResumeJob"])
+def test_when_a_job_began_is_noted_until_all_of_it_begins_again(again: str) -> None:
+    cluster = running(policies=[policy("PodFailed", "RestartPod")])
+    began = format_time(cluster.now)
+    cluster.now += 10
+    cluster.fail("train-worker-0")
+    cluster.settle()
+    assert cluster.phase == "Pending"
+    cluster.run()
+    cluster.settle()
+    assert (cluster.phase, *_moments(cluster)) == ("Running", began, None)
+    if again == "ResumeJob":
+        cluster.command("AbortJob")
+        cluster.settle()
+        assert _moments(cluster) == (began, None)
+    cluster.command(again)
+    cluster.settle()
+    assert (cluster.phase, *_moments(cluster)) == ("Pending", None, None)
+    cluster.now += 10
+    cluster.admit()
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
+    began = format_time(cluster.now)
+    cluster.now += 10
+    cluster.succeed()
+    cluster.settle()
+    assert _moments(cluster) == (began, format_time(cluster.now))
+    assert cluster.status["runningDuration"] == "10s"
+
+
 def test_a_finished_job_counts_the_pods_that_it_keeps() -> None:
     """XAC-10."""
     cluster = running()
