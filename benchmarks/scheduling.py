@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.report import MACHINE, write
-from benchmarks.scheduling_events import WAITING, Happens, heartbeat
+from benchmarks.scheduling_events import WAITING, Happens, Waits, heartbeat
 from benchmarks.scheduling_work import (
     GANGS,
     NAMESPACE,
@@ -35,7 +35,6 @@ from benchmarks.scheduling_work import (
     cluster,
     equal,
     full_of_less_important,
-    pod,
     running,
     tree_of_queues,
 )
@@ -135,16 +134,20 @@ def measure_idle(nodes: int, pods: int, runs: int) -> list[Row]:
 
 
 def measure_waiting(
-    what: str, nodes: int, size: int, cpu: Callable[[int], str], happens: Happens, runs: int
+    what: str,
+    nodes: int,
+    size: int,
+    cpu: Callable[[int], str],
+    happens: Happens,
+    waits: Waits,
+    runs: int,
 ) -> Row:
     """Full nodes, 500 gangs that wait, and one event."""
     config = load_config()
     state = running(nodes, nodes * 16)
     state.delays = DELAYS
     for gang in range(GANGS):
-        add_gang(state, f"waiting-{gang}", size)
-        for index in range(size):
-            state.set_pod(pod(f"waiting-{gang}", "worker", index, cpu(gang)))
+        waits(state, f"waiting-{gang}", size, cpu(gang))
     now = 0.0
     for _ in range(5):  # until all reasons have been written
         run_cycle(state, config, now)
@@ -239,8 +242,8 @@ def measure_others(runs: int) -> list[Row]:
         + ordering
         + measure_idle(5000, 50_000, runs)
         + [
-            measure_waiting(what, nodes, size, cpu, happens, runs)
-            for what, size, cpu, happens in WAITING
+            measure_waiting(what, nodes, size, cpu, happens, waits, runs)
+            for what, size, cpu, happens, waits in WAITING
             for nodes in (1000, 5000)
         ]
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from benchmarks.scheduling_work import NAMESPACE, SIZE, equal, unequal
+from benchmarks.scheduling_work import NAMESPACE, SIZE, add_gang, equal, pod, unequal
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeSpec, NodeStatus, Taint
 from pumice.api.queues import Queue, QueueSpec
@@ -64,15 +64,49 @@ def heartbeat(state: ClusterState, row: int = 0) -> Node:
     return Node(metadata=node.metadata, spec=node.spec, status=node.status)
 
 
-WAITING: tuple[tuple[str, int, Callable[[int], str], Happens], ...] = (
-    ("pod ends", SIZE, equal, pod_ends),
-    ("pod ends", 1, equal, pod_ends),
-    ("pod ends", SIZE, unequal, pod_ends),
-    ("pod ends", 1, unequal, pod_ends),
-    ("node grows", SIZE, unequal, node_grows),
-    ("node labelled", SIZE, unequal, node_is_labelled),
-    ("node comes", SIZE, unequal, node_comes),
-    ("node of others comes", 1, unequal, node_of_others_comes),
-    ("queue changes", SIZE, unequal, queue_changes),
+def without_nodes(state: ClusterState, name: str, size: int, cpu: str) -> None:
+    """A gang for whose pods there is no room."""
+    add_gang(state, name, size)
+    for index in range(size):
+        state.set_pod(pod(name, "worker", index, cpu))
+
+
+def without_queue(state: ClusterState, name: str, size: int, cpu: str) -> None:
+    """A gang that may not enter its queue, because it needs two thirds of the cluster; it has no pods yet."""
+    needs = sum(each.node is not None for each in state.nodes.order) * 20_000 + int(
+        cpu.removesuffix("m")
+    )
+    add_gang(state, name, size, "Pending", needs={"cpu": f"{needs}m"})
+
+
+def without_share(state: ClusterState, name: str, size: int, cpu: str) -> None:
+    """A gang that has entered a queue which has all that it may have."""
+    if LIMITED not in state.queues:
+        spec = QueueSpec(capability={"cpu": "1"})
+        state.set_queue(Queue(metadata=ObjectMeta(name=LIMITED), spec=spec))
+    add_gang(state, name, size, "Inqueue", queue=LIMITED)
+    for index in range(size):
+        state.set_pod(pod(name, "worker", index, cpu))
+
+
+LIMITED = "limited"
+
+Waits = Callable[[ClusterState, str, int, str], None]
+"""Adds a gang that waits: its name, its size, the cpu of its pods."""
+
+WAITING: tuple[tuple[str, int, Callable[[int], str], Happens, Waits], ...] = (
+    ("pod ends", SIZE, equal, pod_ends, without_nodes),
+    ("pod ends", 1, equal, pod_ends, without_nodes),
+    ("pod ends", SIZE, unequal, pod_ends, without_nodes),
+    ("pod ends", 1, unequal, pod_ends, without_nodes),
+    ("pod ends, not in queue", SIZE, equal, pod_ends, without_queue),
+    ("pod ends, not in queue", SIZE, unequal, pod_ends, without_queue),
+    ("pod ends, full queue", SIZE, equal, pod_ends, without_share),
+    ("pod ends, full queue", SIZE, unequal, pod_ends, without_share),
+    ("node grows", SIZE, unequal, node_grows, without_nodes),
+    ("node labelled", SIZE, unequal, node_is_labelled, without_nodes),
+    ("node comes", SIZE, unequal, node_comes, without_nodes),
+    ("node of others comes", 1, unequal, node_of_others_comes, without_nodes),
+    ("queue changes", SIZE, unequal, queue_changes, without_nodes),
 )
-"""Rows of the table: event, size of the waiting gangs, cpu of their pods, function."""
+"""Rows of the table: event, size of the waiting gangs, cpu of their pods, function, why the gangs wait."""

@@ -100,12 +100,15 @@ def add_gang(
     queue: str = "",
     priority: str = "",
     annotations: dict[str, str] | None = None,
+    needs: dict[str, str | int] | None = None,
 ) -> None:
     """A gang without its pods."""
     state.set_pod_group(
         PodGroup(
             metadata=ObjectMeta(name=name, namespace=NAMESPACE, annotations=annotations),
-            spec=PodGroupSpec(min_member=size, queue=queue, priority_class_name=priority),
+            spec=PodGroupSpec(
+                min_member=size, queue=queue, priority_class_name=priority, min_resources=needs
+            ),
             status=PodGroupStatus(phase=phase),
         )
     )

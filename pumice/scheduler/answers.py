@@ -4,9 +4,11 @@ Answers are combined as in Volcano: an order is decided by the first plugin that
 must agree, and votes count tier by tier.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
+
+import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
@@ -145,6 +147,28 @@ class PluginAnswers:
             if permitted:
                 return None
         return None
+
+    def entrance(self) -> Callable[[JobInfo], bool]:
+        """A check whether a job may enter its queue, as far as follows from amounts; it holds while jobs only enter.
+
+        What it finds out about one job serves all of the same queue and priority. Plugins of the first tier that votes are
+        asked, because a permission in an earlier tier counts more than a rejection.
+        """
+        voting = self.extensions.job_enqueueable
+        rooms = [each for each in self.extensions.entry_room if each.tier == voting[0].tier]
+        known: dict[tuple[int, int], Ints] = {}
+
+        def may_enter(job: JobInfo) -> bool:
+            if not rooms:
+                return True
+            key = job.row, job.order_priority
+            room = known.get(key)
+            if room is None:
+                amounts = [each.call(job) for each in rooms]
+                room = known[key] = np.maximum(np.minimum.reduce(amounts), 0)
+            return not (job.minimum > room).any() and self._axis.has_all(job.min_resources)
+
+        return may_enter
 
     def is_ready(self, job: JobInfo) -> bool:
         """True if the placements of a job may be committed."""

@@ -156,6 +156,8 @@ class Closing:
         if outcome is None or not outcome.is_over_share:
             return None
         job.asked_at = self._session.now
+        if self._session.is_pending(job):
+            return job.minimum
         return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
 
     def _wake(self, job: JobInfo, moment: float) -> None:

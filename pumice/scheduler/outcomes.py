@@ -36,7 +36,7 @@ class JobOutcome:
         shortage: What the nodes lacked for it.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
-        is_over_share: Whether its queue had no room for it.
+        is_over_share: Whether its queue had no room for it, or did not let it in.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
     """
 

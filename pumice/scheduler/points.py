@@ -244,8 +244,10 @@ class Extensions:
         moving_task_order: Whether any of these keys changes while a job is placed.
         job_valid: Why a job cannot be tried at all.
         job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
+        entry_room: The largest minimum with which such a vote may let a job in.
         job_enqueued: Called when a job has entered its queue.
         job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
+        entitled_room: The largest minimum with which such a check may be true.
         job_ready: Whether a job may be committed; all must agree.
         job_pipelined: Whether a job may keep its promises until the end of the session.
         job_starving: Whether a job is below what it needs.
@@ -283,8 +285,10 @@ class Extensions:
     job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason]]] = field(
         default_factory=list
     )
+    entry_room: list[Extension[Callable[[JobInfo], Ints]]] = field(default_factory=list)
     job_enqueued: list[Extension[Callable[[JobInfo], None]]] = field(default_factory=list)
     job_entitled: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
+    entitled_room: list[Extension[Callable[[JobInfo], Ints]]] = field(default_factory=list)
     job_ready: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
     job_pipelined: list[Extension[Callable[[JobInfo], Vote]]] = field(default_factory=list)
     job_starving: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)

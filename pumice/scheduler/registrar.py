@@ -3,10 +3,13 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
@@ -100,17 +103,39 @@ class Registrar:
         """
         self._add(self._extensions.job_valid, check)
 
-    def job_enqueueable(self, vote: Callable[[JobInfo], Vote | Reason]) -> None:
-        """Register a vote on whether a job may enter its queue; a Reason rejects."""
+    def job_enqueueable(
+        self,
+        vote: Callable[[JobInfo], Vote | Reason],
+        *,
+        room: Callable[[JobInfo], Ints] | None = None,
+    ) -> None:
+        """Register a vote on whether a job may enter its queue; a Reason rejects.
+
+        Args:
+            vote: The function.
+            room: The largest minimum, by column, with which `vote` may let a job in that has the queue and the priority of
+                the given one. It may only become less while jobs enter. A job that was rejected, and needs more, is not
+                asked about again.
+        """
         self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
+        if room is not None:
+            self._add(self._extensions.entry_room, room, "enableJobEnqueued")
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Register a function to be called when a job has entered its queue."""
         self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
 
-    def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
-        """Register a check whether the queue of a job may reclaim what the job needs at least."""
+    def job_entitled(
+        self, check: Callable[[JobInfo], bool], *, room: Callable[[JobInfo], Ints] | None = None
+    ) -> None:
+        """Register a check whether the queue of a job may reclaim what the job needs at least.
+
+        Args:
+            check: The function.
+            room: The largest minimum, by column, with which `check` may be true; as for `job_enqueueable`.
+        """
         self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
+        self._add(self._extensions.entitled_room, room or _unlimited, "enableJobEnqueued")
 
     def job_ready(self, check: Callable[[JobInfo], bool]) -> None:
         """Register a check whether the placements of a job may be committed."""
@@ -297,3 +322,7 @@ class Registrar:
     def on_deallocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Register a function to be called when a pod has lost its place again."""
         self._add(self._extensions.on_deallocate, told)
+
+
+def _unlimited(job: JobInfo) -> Ints:
+    return np.full_like(job.minimum, UNLIMITED)

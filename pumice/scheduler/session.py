@@ -1,6 +1,6 @@
 """A session: the state during one cycle, the plugins' answers, and the decisions."""
 
-from collections.abc import Collection, Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Set
 from heapq import nsmallest
 from itertools import islice
 
@@ -102,6 +102,7 @@ class Session(PluginAnswers):
         waiting = self.retry_filter.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entitled = self.extensions.job_entitled
+        self.view.entitled_room = self.extensions.entitled_room
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
@@ -154,9 +155,20 @@ class Session(PluginAnswers):
         self.skipped.add(job.key)
         return True
 
-    def is_renewed(self, job: JobInfo) -> bool:
-        """Whether a job that its queue refused is tried although it has no room, so that its reason tells of the queue as it is."""
-        return job.key in self._asked_anew
+    def is_still_refused(self, job: JobInfo, has_room: Callable[[], bool]) -> bool:
+        """True if a job that its queue refused before, for want of room, need not be tried; it is left out then.
+
+        A few such jobs are tried, so that the numbers in their reasons are renewed.
+
+        Args:
+            job: The job.
+            has_room: Whether there may be room for it now.
+        """
+        if job.asks is None or job.key in self._asked_anew or has_room():
+            return False
+        self.view.wake_at(job.asked_at + self.state.delays.numbers)
+        self.skipped.add(job.key)
+        return True
 
     @property
     def tried(self) -> Set[str]:

@@ -75,6 +75,7 @@ class SessionView:
         "budgets",
         "claims",
         "entitled",
+        "entitled_room",
         "facts",
         "jobs",
         "matcher",
@@ -128,6 +129,7 @@ class SessionView:
         self.actions = actions
         self.backfills = "backfill" in actions
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
+        self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
@@ -174,6 +176,14 @@ class SessionView:
     def may_take_back(self, job: JobInfo) -> bool:
         """True if `reclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
         return "reclaim" in self.actions and any(each.call(job) for each in self.entitled)
+
+    def taken_back_at_most(self, job: JobInfo) -> Ints:
+        """The largest minimum, by column, with which `may_take_back` may be true for a gang with this queue and priority."""
+        most = np.zeros_like(job.minimum)
+        if "reclaim" in self.actions:
+            for each in self.entitled_room:
+                most = np.maximum(most, each.call(job))
+        return most
 
     def try_again(self, job: JobInfo) -> None:
         """Try a gang in this session for which only the time has changed."""

@@ -124,15 +124,9 @@ def _is_not_worth_it(session: Session, queue: Queue, job: JobInfo) -> bool:
 
 
 def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """True if a job that its queue refused before still needs more than the queue has left.
-
-    Some are still tried when the numbers in their reasons may be written again.
-    """
-    if job.asks is None or session.has_room(queue, job.asks) or session.is_renewed(job):
-        return False
-    session.view.wake_at(job.asked_at + session.state.delays.numbers)
-    session.skipped.add(job.key)
-    return True
+    """True if a job that its queue refused before still needs more than the queue has left."""
+    asks = job.asks
+    return session.is_still_refused(job, lambda: asks is None or session.has_room(queue, asks))
 
 
 def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) -> None:

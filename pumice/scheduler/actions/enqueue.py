@@ -1,8 +1,11 @@
 """enqueue: let waiting gangs into their queue, so that their pods are created and placed.
 
 Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it,
-unless the queue says `dequeueStrategy: fifo`.
+unless the queue says `dequeueStrategy: fifo`. A gang that was turned away is not asked about again while it needs more than
+plugins let any gang of its queue need.
 """
+
+from functools import partial
 
 from pumice.scheduler.actions.fifo import hold_back
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -17,6 +20,7 @@ __all__ = ["SPEC", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
     queues = session.ordered_queues()
+    may_enter = session.entrance()
     lines: dict[str, PriorityQueue[JobInfo]] = {}
     for job in session.view.waiting:
         if job.group is None or not session.is_pending(job):
@@ -25,6 +29,8 @@ def run(session: Session, _arguments: Arguments) -> None:
         if queue is None:
             continue
         try:
+            if not queue.is_fifo and session.is_still_refused(job, partial(may_enter, job)):
+                continue
             if job.queue not in lines:
                 lines[job.queue] = session.ordered_jobs()
             lines[job.queue].push(job)
@@ -46,7 +52,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             else:
                 outcome = session.outcome(job)
                 outcome.refusal = refusal
-                outcome.may_change = True
+                outcome.may_change = outcome.is_over_share = True
                 if queue.is_fifo:
                     hold_back(session, queue, job, line)
         except Exception as error:

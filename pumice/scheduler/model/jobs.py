@@ -79,8 +79,8 @@ class JobInfo:
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
         shortage: What it lacked when it was last tried; None when it is to be tried in any case.
-        asks: What it needs of its queue at least, in columns, where the queue had no room for it when it was last tried;
-            else None.
+        asks: What it needs of its queue at least, in columns, where the queue had no room for it, or did not let it in, when
+            it was last tried; else None.
         asked_at: When that was, UNIX seconds.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.

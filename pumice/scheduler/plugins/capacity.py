@@ -16,6 +16,7 @@ from pumice.scheduler.fairness.reclaim import ReclaimRequest, asked_by, over_des
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
@@ -57,9 +58,9 @@ class Capacity:
         register.allocatable(self._why_not_allocatable, room=self._room)
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go, by=self._class_of)
-        register.job_enqueueable(self._vote)
+        register.job_enqueueable(self._vote, room=self._entry_room)
         register.job_enqueued(self._enter)
-        register.job_entitled(self._is_entitled)
+        register.job_entitled(self._is_entitled, room=self._entitled_room)
         if in_tree:
             register.victim_queue_order(self._distance)
         register.on_allocate(self._note)
@@ -192,6 +193,25 @@ class Capacity:
         if vote is None:
             vote = self._votes[key] = self._judge(job, row, claims)
         return vote
+
+    def _entry_room(self, job: JobInfo) -> Ints:
+        """The largest minimum with which a gang may enter, by column; nothing is known of a queue with others below it."""
+        row = job.row
+        if row < 0 or row in self._above:
+            return np.full_like(job.minimum, UNLIMITED)
+        path = self._rights.paths[row]
+        room: Ints = (self._rights.real[path] - self._claimed()[path]).min(axis=0)
+        room += self._session.yielding(job)
+        room[[SCORED_CPU, SCORED_MEMORY]] = UNLIMITED
+        return room
+
+    def _entitled_room(self, job: JobInfo) -> Ints:
+        """The largest minimum with which `_is_entitled` is true, by column."""
+        row = job.row
+        if row < 0:
+            return np.zeros_like(job.minimum)
+        left = self._rights.deserved[row] - self._claimed()[row]
+        return np.where(self._rights.named[row], left, UNLIMITED)
 
     def _judge(self, job: JobInfo, row: int, claims: Ints) -> Vote | Reason:
         path = self._rights.paths[row]

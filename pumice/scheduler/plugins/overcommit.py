@@ -8,8 +8,9 @@ import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.deficits import deficit_text, insufficient, refusal, shortages
-from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
@@ -37,7 +38,7 @@ class Overcommit:
         self._limit: Ints | None = None
         self._refusals: dict[bytes, Reason | None] = {}
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
-        register.job_enqueueable(self._vote)
+        register.job_enqueueable(self._vote, room=self._room)
         register.job_enqueued(self._enter)
 
     def _limits(self) -> Ints:
@@ -55,6 +56,12 @@ class Overcommit:
             return Vote.PERMIT
         used = self._used + self._entered - self._session.yielding(job)
         return refusal if shortages(self._session, job, used, self._limits()) else Vote.PERMIT
+
+    def _room(self, job: JobInfo) -> Ints:
+        """The largest minimum with which a gang may enter, by column."""
+        room: Ints = self._limits() - self._used - self._entered + self._session.yielding(job)
+        room[PODS] = UNLIMITED
+        return np.maximum(room, self._session.taken_back_at_most(job))
 
     def _refusal(self, job: JobInfo) -> Reason | None:
         """Why a gang may not enter; gangs that need the same get the same until one of them enters."""

@@ -55,9 +55,9 @@ class Proportion:
         register.allocatable(self._why_not, room=self._room)
         register.preemptive(self._why_not)
         register.reclaimable(self._exceeding, by=any_preemptor)
-        register.job_enqueueable(self._vote)
+        register.job_enqueueable(self._vote, room=self._entry_room)
         register.job_enqueued(self._enter)
-        register.job_entitled(self._is_entitled)
+        register.job_entitled(self._is_entitled, room=self._entitled_room)
 
     def _divide(self) -> None:
         shares = self._session.shares
@@ -174,11 +174,33 @@ class Proportion:
             votes[key] = self._judge(job)
         return votes[key]
 
+    def _entry_room(self, job: JobInfo) -> Ints:
+        """The largest minimum with which a gang may enter, by column."""
+        room: Ints = self._ceilings[job.row] - self._claimed(job.row) + self._session.yielding(job)
+        room[PODS] = UNLIMITED
+        return room
+
+    def _entitled_room(self, job: JobInfo) -> Ints:
+        """The largest minimum with which `_is_entitled` is true, by column."""
+        room: Ints = self._rights[job.row] - self._held(job.row)
+        room[PODS] = UNLIMITED
+        return room
+
+    def _held(self, row: int) -> Ints:
+        """What a queue holds and reserves."""
+        shares = self._session.shares
+        held: Ints = shares.allocated[row] + shares.reserved[row] + self._entered[row]
+        return held
+
+    def _claimed(self, row: int) -> Ints:
+        """The same, without what gangs hold beyond their minimum."""
+        claimed: Ints = self._held(row) - self._session.shares.elastic[row]
+        return claimed
+
     def _judge(self, job: JobInfo) -> Vote | Reason:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
-        shares, row = self._session.shares, job.row
-        used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
-        used -= shares.elastic[row]
+        row = job.row
+        used = self._claimed(row)
         found = shortages(self._session, job, used, self._ceilings[row])
         yielding = self._session.yielding(job)
         if not found or not shortages(self._session, job, used - yielding, self._ceilings[row]):
@@ -194,9 +216,8 @@ class Proportion:
 
     def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than its part by weight or what it deserves."""
-        row, shares = job.row, self._session.shares
-        used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
-        return not shortages(self._session, job, used, self._rights[row])
+        row = job.row
+        return not shortages(self._session, job, self._held(row), self._rights[row])
 
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources:

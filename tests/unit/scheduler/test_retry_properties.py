@@ -38,7 +38,7 @@ def _try_all(scenario: Scenario) -> None:
     scenario.state.settled = None
     scenario.state.gains.any_gang = True
     for job in scenario.state.jobs.values():
-        job.shortage = None
+        job.shortage = job.asks = None
 
 
 @st.composite
