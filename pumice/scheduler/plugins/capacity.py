@@ -265,4 +265,5 @@ SPEC = PluginSpec(
         ),
     ),
     enforces=frozenset({"capability", "deserved", "guarantee"}),
+    spans_tree=True,
 )

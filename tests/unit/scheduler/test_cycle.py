@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+import yaml
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config, run_cycle
 from pumice.scheduler.arguments import Arguments
@@ -242,6 +243,30 @@ def test_a_queue_is_told_of_what_nothing_enforces_any_more() -> None:
     assert told(WITHOUT_SHARES) == [], "it has been told"
     assert told(None) == []
     assert told(WITHOUT_SHARES) == [("NotEnforced", "team")]
+
+
+def test_a_queue_is_told_that_its_limits_do_not_hold_for_the_queues_below_it() -> None:
+    """Of the configurations only capacity with a tree keeps pods of the team within the limit of the department."""
+    cluster = {
+        "nodes": [["n1", 8, "16Gi"]],
+        "queues": [["department", {"capability": {"cpu": 2}}]],
+        "podgroups": [["ns", "g", "team", 1, "Inqueue"]],
+        "pod_sets": [{"pg": "g", "count": 4}],
+    }
+    beside = "spec.capability: no configured plugin of the scheduler enforces this for the queues below; use capacity with enableHierarchy: true"
+    in_tree = yaml.safe_load(config_text([["gang", "capacity", "predicates"]]))
+    in_tree["tiers"][0]["plugins"][1]["enableHierarchy"] = True
+    for config, bound, told in (
+        (None, 4, [beside]),
+        (config_text([["gang", "capacity", "predicates"]]), 4, [beside]),
+        (yaml.safe_dump(in_tree), 2, []),
+    ):
+        scenario = Scenario(cluster, load_config(config))
+        assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
+        scenario.state.set_queue(queue(["team", {"parent": "department"}]))
+        result = scenario.cycle()
+        assert len(result.binds) == bound
+        assert [each.message for each in result.events if each.kind == "Queue"] == told
 
 
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
