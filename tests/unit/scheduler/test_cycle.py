@@ -91,6 +91,57 @@ def test_pods_of_a_task_for_which_no_node_was_found_are_tried_once_a_turn() -> N
     assert (asked.count("ps"), asked.count("w")) == (3, 2)
 
 
+@pytest.mark.parametrize("count", [5, 50])
+def test_of_pods_that_others_may_help_one_is_tried_before_and_one_after_them(count: int) -> None:
+    """They want to be near to pods that there are not; one pod of their gang is placed."""
+    asked: list[str] = []
+
+    class Noting(_Silent):
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.allocatable(lambda _queue, task: asked.append(task.name[0]))
+
+    spec = PluginSpec("noting", "A test's plugin.", Noting)
+    config = load_config(
+        config_text([["gang", "noting", "predicates"]]), with_plugins(builtin_registry(), spec)
+    )
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "none"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    waiting = [
+        ["ns", f"w-{place}", "", "Pending", 1, "1Gi", "g", {"spec": {"affinity": near}}]
+        for place in range(count)
+    ]
+    cluster = {
+        "nodes": [["n1", 4, "8Gi", {"labels": {"zone": "a"}}]],
+        "podgroups": [["ns", "g", "default", count + 1, "Inqueue"]],
+        "pods": [*waiting, ["ns", "x-0", "", "Pending", 1, "1Gi", "g"]],
+    }
+    assert Scenario(cluster, config).cycle().binds == {}
+    # Before x, after it, and once more because x had been placed in the round before.
+    assert (asked.count("w"), asked.count("x")) == (3, 1)
+
+
+def test_pods_without_requests_for_which_no_node_was_found_are_tried_once() -> None:
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+        "pod_sets": [
+            {"pg": "g", "count": 2, "cpu": 0, "memory": 0},
+            {
+                "pg": "g",
+                "role": "w",
+                "count": 9,
+                "cpu": 0,
+                "memory": 0,
+                "selector": {"disk": "none"},
+            },
+        ],
+    }
+    text = config_text([["gang", "predicates"]], ["enqueue", "allocate", "backfill"])
+    result = Scenario(cluster, text).cycle()
+    assert sorted(result.binds) == ["ns/g-0", "ns/g-1"]
+    assert result.decided == 3
+
+
 def test_new_room_wakes_up_who_waits() -> None:
     scenario = Scenario(WAITING)
     for _ in range(4):
