@@ -114,4 +114,4 @@ def in_units(column: int, milli: int, *, has: bool = False) -> int:
     """
     if column not in (CPU, SCORED_CPU):
         milli = milli // MILLI if has else -(-milli // MILLI)
-    return min(milli, LARGEST)
+    return max(min(milli, LARGEST), -LARGEST)
