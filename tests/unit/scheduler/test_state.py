@@ -140,6 +140,29 @@ def test_a_resource_that_only_a_pod_names_opens_a_column(state: ClusterState) ->
     assert (used["cpu"], used["x/y"]) == (1000, 3)
 
 
+def test_thousands_of_resources_of_a_pod_share_a_column() -> None:
+    """No node has them, so the pod waits; what a node names later has a column of its own."""
+    scenario = Scenario(
+        {"nodes": [["n1", 4, "8Gi"]], "podgroups": [GROUP, ["ns", "h", "default", 1, "Inqueue"]]},
+        config_text([["gang", "predicates"]]),
+    )
+    many = {f"example.com/r{place}": 1 for place in range(3000)}
+    scenario.add_pod(["ns", "many", "", "Pending", 1, "1Gi", "g", {"resources": many}])
+    scenario.add_pod(
+        ["ns", "few", "", "Pending", 1, "1Gi", "h", {"resources": {"example.com/own": 1}}]
+    )
+    result = scenario.cycle()
+    assert result.binds == {}
+    assert "Insufficient other resources" in result.pending["ns/h"].message
+    assert len(scenario.state.axis) < 100
+    scenario.state.remove_pod("ns", "few")
+    scenario.state.set_node(node(["n2", 4, "8Gi", {"resources": {"example.com/own": 1}}]))
+    scenario.add_pod(
+        ["ns", "later", "", "Pending", 1, "1Gi", "h", {"resources": {"example.com/own": 1}}]
+    )
+    assert scenario.cycle().binds == {"ns/later": "n2"}
+
+
 def test_a_node_without_a_limit_of_pods_takes_110() -> None:
     state = ClusterState()
     status = NodeStatus(capacity={"cpu": "1", "count/secrets": 7})

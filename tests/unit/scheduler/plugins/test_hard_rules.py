@@ -89,6 +89,38 @@ def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> Non
     assert "a claim to devices (spec.resourceClaims)" in result.pending["ns/pg"].message
 
 
+TERM = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "none"}}}
+SPREAD = {**TERM, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+
+
+@pytest.mark.parametrize(
+    ("field", "rules", "switch"),
+    [
+        (
+            "affinity",
+            {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM] * 100}},
+            "predicate.PodAffinityEnable",
+        ),
+        ("topologySpreadConstraints", [SPREAD] * 100, "predicate.PodTopologySpreadEnable"),
+    ],
+)
+def test_a_pod_with_thousands_of_rules_about_others_is_refused_and_not_looked_at(
+    field: str, rules: Any, switch: str
+) -> None:
+    """Also where they are preferences: each rule is compared with all pods and nodes."""
+    scenario = _scenario({"spec": {field: rules}})
+    result = scenario.cycle()
+    assert result.binds == {}
+    assert (
+        f"more than 4 KiB of rules about other pods (spec.{field})"
+        in result.pending["ns/pg"].message
+    )
+    assert not scenario.state.peers.is_live
+    assert _scenario({"spec": {field: rules}, "disabled": [switch]}).cycle().binds == {"ns/p": "n1"}
+    few: Any = rules[:10] if isinstance(rules, list) else {}
+    assert _scenario({"spec": {field: few}}).cycle().binds == {"ns/p": "n1"}
+
+
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 @pytest.mark.parametrize("rule", [{}, DEVICES], ids=["without", "with a claim to devices"])
 def test_nobody_is_evicted_for_a_gang_with_a_pod_that_is_refused(
