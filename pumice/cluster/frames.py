@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 import msgspec
 
+from pumice.cluster.deep_json import DeepDecoder
+
 __all__ = ["frames"]
 
 
@@ -15,7 +17,7 @@ class _Frame(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decoder = msgspec.json.Decoder(_Frame)
+_decoder = DeepDecoder(_Frame)
 
 
 async def frames(

@@ -14,6 +14,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import MAX_WEIGHT, weight_of
 from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.options import Config
 from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.phases import (
     is_releasing,
@@ -266,11 +267,14 @@ def _event(job: JobInfo, type_: Literal["Normal", "Warning"], reason: str, messa
     return Event("PodGroup", job.namespace, job.name, type_, reason, message)
 
 
-def unenforced(state: ClusterState, enforced: frozenset[str]) -> Iterator[Event]:
+def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
     """Events about queues that changed and say what no configured plugin enforces, or a weight that cannot be."""
     changed, state.changed_queues = sorted(state.changed_queues), {}
+    shares = state.shares
+    parents = {shares.names[row] for row in shares.parents if row >= 0} if changed else set()
     for name in changed:
         queue = state.queues.get(name)
+        enforced = config.enforced(below=name in parents)
         fields = [each for each in _shares(queue) if each not in enforced] if queue else []
         odd = ["weight"] if queue and queue.spec.weight not in (None, weight_of(queue)) else []
         told, state.told_queues[name] = state.told_queues.get(name, []), [*fields, *odd]
@@ -282,6 +286,8 @@ def unenforced(state: ClusterState, enforced: frozenset[str]) -> Iterator[Event]
         if fields and fields != [each for each in told if each != "weight"]:
             listed = " and ".join(f"spec.{each}" for each in fields)
             message = f"{listed}: no configured plugin of the scheduler enforces this"
+            if config.enforced(below=False).issuperset(fields):
+                message += " for the queues below; use capacity with enableHierarchy: true"
             yield Event("Queue", "", name, "Warning", "NotEnforced", message)
 
 

@@ -71,7 +71,7 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
         state.gains.any_gang = True
         return _result(state, committed, session, closing, nominations, error=error)
     session.pass_over()
-    session.events.extend(unenforced(state, config.enforced))
+    session.events.extend(unenforced(state, config))
     is_busy = (
         committed.binds or committed.evicted or nominations or closing.statuses or session.errors
     )

@@ -72,10 +72,18 @@ class Config:
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    @property
-    def enforced(self) -> frozenset[str]:
-        """Fields of a Queue's spec that some configured plugin enforces."""
-        return frozenset[str]().union(*(option.spec.enforces for option in self.plugins))
+    def enforced(self, *, below: bool) -> frozenset[str]:
+        """Fields of a Queue's spec that some configured plugin enforces.
+
+        Args:
+            below: Whether there are queues below the queue, whose pods the fields limit as well.
+        """
+        options = [
+            option
+            for option in self.plugins
+            if not below or (option.spec.spans_tree and option.switches["enableHierarchy"])
+        ]
+        return frozenset[str]().union(*(option.spec.enforces for option in options))
 
     @property
     def bind_timeout(self) -> float | None:

@@ -29,6 +29,7 @@ class PluginSpec:
         build: Makes the plugin for one session.
         arguments: Arguments that it understands.
         enforces: Fields of a Queue's spec that it enforces, of `capability`, `deserved` and `guarantee`.
+        spans_tree: Whether, with switch `enableHierarchy`, these fields of a queue hold for all queues below it together.
         bind_timeout: Seconds that binding the claims of a gang may take, by the plugin's arguments, if the plugin looks at
             claims that wait; otherwise the function is not there, or says None.
     """
@@ -38,6 +39,7 @@ class PluginSpec:
     build: Callable[[Arguments], Plugin]
     arguments: tuple[SchedulerArgument, ...] = ()
     enforces: frozenset[str] = frozenset()
+    spans_tree: bool = False
     bind_timeout: Callable[[Arguments], float | None] | None = None
 
 

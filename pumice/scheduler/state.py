@@ -3,7 +3,7 @@
 It consists of the objects of the cluster (`tables`), the decisions of cycles, and data that cycles keep.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pumice.api import keys
 from pumice.api.podgroups import PodGroupStatus
@@ -85,6 +85,10 @@ class ClusterState(ClusterTables):
             and min(self.wakes, default=NEVER) > now
             and min(spared, default=NEVER) > now
         )
+
+    def preparing(self) -> Iterator[None]:
+        """Begin what the first cycle has to do for all pods, one pod after the other, so that others can run in between."""
+        return self.peers.preparing(self.tasks)
 
     def settle(self, now: float = 0.0) -> None:
         """Bring rows and columns into order, and end what has lasted; a cycle does this first.

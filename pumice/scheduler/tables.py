@@ -51,7 +51,7 @@ class ClusterTables:
         version: Grows with every change that matters to scheduling.
         gains: What changed since the last cycle that may help gangs which found no node.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
-        changed_queues: Queues that changed, or went, since the last cycle.
+        changed_queues: Queues that changed, got a queue below them, or went, since the last cycle.
         waiting: Gangs that a cycle may have something to do for.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         statuses: Status of every PodGroup, as it is or is about to be written.
@@ -272,6 +272,7 @@ class ClusterTables:
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
+        self.changed_queues[queue.spec.parent or keys.ROOT_QUEUE] = None
         return self._helps(True)
 
     def remove_queue(self, name: str) -> bool:

@@ -149,10 +149,20 @@ class _Tasks:
     """The pods of a job that are still to be tried, in order.
 
     If an order changes while pods are placed, its plugins are called again for each pod. If placements of other pods
-    may help a pod, by pod affinity or topology spread, it is tried again after them.
+    may help a pod, by pod affinity or topology spread, it is tried again after them, and pods like it not before.
     """
 
-    __slots__ = ("_deferred", "_is_last_round", "_is_moving", "_job", "_key", "_placed", "_tasks")
+    __slots__ = (
+        "_alike",
+        "_deferred",
+        "_is_last_round",
+        "_is_moving",
+        "_job",
+        "_key",
+        "_placed",
+        "_tasks",
+        "_without_node",
+    )
 
     def __init__(
         self,
@@ -163,11 +173,13 @@ class _Tasks:
     ) -> None:
         """Put pods in the order of plugins, or by a key of their own before that."""
         self._job = job
+        self._alike = session.alike
         own = session.task_key
         self._key = own if first is None else lambda task: (first(task), *own(task))
         self._is_moving = session.extensions.moving_task_order and first is None
         self._tasks = sorted(tasks, key=self._key, reverse=True)
         self._deferred: list[TaskInfo] = []
+        self._without_node: set[Hashable] = set()
         self._is_last_round = False
         self._placed = False
 
@@ -178,6 +190,7 @@ class _Tasks:
         if not self._tasks:
             self._tasks = self._deferred[::-1]
             self._deferred = []
+            self._without_node.clear()
             self._is_last_round = not self._placed
             self._placed = False
         if self._is_moving:
@@ -188,6 +201,14 @@ class _Tasks:
         """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
         rules = task.shape.peers
         if rules is None or not rules.may_gain or self._is_last_round:
+            return False
+        self._deferred.append(task)
+        self._without_node.add(self._alike(task))
+        return True
+
+    def defer_with_others(self, task: TaskInfo) -> bool:
+        """Queue a pod too if one like it was queued and nothing has been placed since; False otherwise."""
+        if not self._without_node or self._alike(task) not in self._without_node:
             return False
         self._deferred.append(task)
         return True
@@ -208,6 +229,7 @@ class _Tasks:
         """Note that a pod was placed."""
         self._placed = True
         self._is_last_round = False
+        self._without_node.clear()
 
 
 def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
@@ -276,6 +298,8 @@ def _fill(
         session.decided += 1
         if failed and session.alike(task) in failed:
             continue  # more pods of the gang make no room for it
+        if tasks.defer_with_others(task):
+            continue
         impossible = session.why_impossible(task.shape)
         refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:

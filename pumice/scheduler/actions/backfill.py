@@ -4,6 +4,8 @@ If this action is configured, allocate leaves such pods to it, and counts them a
 is ready. If a gang is not ready because some of them found no node, none of them is placed.
 """
 
+from collections.abc import Hashable
+
 from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
@@ -48,9 +50,13 @@ def _candidates(job: JobInfo) -> list[TaskInfo]:
 
 def _turn(session: Session, job: JobInfo) -> None:
     statement = session.statement()
+    failed: set[Hashable] = set()
     for task in sorted(_candidates(job), key=session.task_key):
+        if failed and session.alike(task) in failed:
+            continue
         session.decided += 1
-        _place(session, job, statement, task)
+        if not _place(session, job, statement, task) and not _may_gain(task):
+            failed.add(session.alike(task))
     if session.is_ready(job):
         session.commit(statement)
     else:
@@ -59,19 +65,28 @@ def _turn(session: Session, job: JobInfo) -> None:
         statement.discard()
 
 
-def _place(session: Session, job: JobInfo, statement: Statement, task: TaskInfo) -> None:
+def _may_gain(task: TaskInfo) -> bool:
+    """Whether placements of other pods can give a pod like this one a node."""
+    rules = task.shape.peers
+    return rules is not None and rules.may_gain
+
+
+def _place(session: Session, job: JobInfo, statement: Statement, task: TaskInfo) -> bool:
+    """Place a pod; whether there was a node for it."""
     outcome = session.outcome(job)
     impossible = session.why_impossible(task.shape)
     if impossible is not None:
         outcome.refused = impossible
-        return
+        return False
     ranking = session.ranking(task, job.queue)
     row = ranking.best(task)
     if row != NOWHERE:
         statement.allocate(task, session.state.nodes.order[row])
         ranking.taken(row)
-    elif outcome.failed is None:
+        return True
+    if outcome.failed is None:
         outcome.failed = (task, ranking.why_not())
+    return False
 
 
 SPEC = ActionSpec(

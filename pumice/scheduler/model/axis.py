@@ -1,6 +1,7 @@
 """Columns of the node table: their resources and units.
 
-A column is added when a node or a pod first names a resource, and is never removed: a cluster has few resource names.
+A column is added when a node or a pod first names a resource, and is never removed: a cluster has few resource names. A pod may
+name thousands that no node has, so what pods name beyond a number of such resources has one column together.
 
 CPU is counted in milli-cores, everything else in whole units: memory in bytes, pods and devices by the piece. Requests and
 limits are rounded up, what a node has is rounded down. Sums over 20,000 nodes and over 250,000 pods fit into 64 bits.
@@ -45,14 +46,22 @@ LARGEST = 1 << 45
 and 100 times the amounts of a node, stay below the end of a 64-bit integer."""
 
 
+MOST_OF_PODS = 64
+"""Resources with a column of their own that a pod named before any node did."""
+
+_OTHERS = "other resources"
+"""Column of all further ones; no node has any of it."""
+
+
 class Axis:
     """Resource names in column order."""
 
-    __slots__ = ("_columns", "names")
+    __slots__ = ("_columns", "_of_pods", "names")
 
     def __init__(self) -> None:
         self.names: list[str] = ["cpu", "memory", "pods", "scored cpu", "scored memory"]
         self._columns = {name: column for column, name in enumerate(self.names)}
+        self._of_pods = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -76,11 +85,19 @@ class Axis:
             amounts: Milli-units by resource name.
             has: Whether they are what a node has, which is rounded down.
         """
-        columns = [self.column(name) for name in amounts]
+        columns = [(self.column if has else self._asked)(name) for name in amounts]
         vector = np.zeros(len(self), dtype=np.int64)
         for column, amount in zip(columns, amounts.values(), strict=True):
-            vector[column] = in_units(column, amount, has=has)
+            vector[column] = in_units(column, amount, has=has) or vector[column]
         return vector
+
+    def _asked(self, name: str) -> int:
+        """Column of a resource that a pod asks for."""
+        if name not in self._columns:
+            if self._of_pods == MOST_OF_PODS:
+                return self.column(_OTHERS)
+            self._of_pods += 1
+        return self.column(name)
 
     def known(self, amounts: Mapping[str, int]) -> Ints:
         """Milli-units as columns, without resources that have none: a PodGroup may name any number of them."""
@@ -100,7 +117,7 @@ class Axis:
         return {
             name: int(amount) * (1 if column == CPU else MILLI)
             for column, (name, amount) in enumerate(zip(self.names, vector, strict=False))
-            if amount and column not in (SCORED_CPU, SCORED_MEMORY)
+            if amount and column not in (SCORED_CPU, SCORED_MEMORY) and name != _OTHERS
         }
 
 
@@ -114,4 +131,4 @@ def in_units(column: int, milli: int, *, has: bool = False) -> int:
     """
     if column not in (CPU, SCORED_CPU):
         milli = milli // MILLI if has else -(-milli // MILLI)
-    return min(milli, LARGEST)
+    return max(min(milli, LARGEST), -LARGEST)

@@ -66,9 +66,11 @@ class NodeFacts:
 
     __slots__ = (
         "_cache",
+        "_keys",
         "_labels",
         "_layout",
         "_marks_are_stale",
+        "_nowhere",
         "_table",
         "_taint_codes",
         "_unready",
@@ -82,6 +84,8 @@ class NodeFacts:
         self._layout = -1
         self._marks_are_stale = True
         self._labels: dict[str, LabelColumn] = {}
+        self._keys: set[str] | None = None
+        self._nowhere = LabelColumn(table, _NO_LABEL)
         self._taint_codes: Ints = np.zeros(0, dtype=np.int64)
         self._unschedulable: Bools = np.zeros(0, dtype=np.bool_)
         self._unready: Bools = np.zeros(0, dtype=np.bool_)
@@ -95,6 +99,8 @@ class NodeFacts:
         if self._layout != self._table.layout:
             self._layout = self._table.layout
             self._labels.clear()
+            self._keys = None
+            self._nowhere = LabelColumn(self._table, _NO_LABEL)
             self._marks_are_stale = True
             self.version += 1
         if self._marks_are_stale:
@@ -102,11 +108,23 @@ class NodeFacts:
             self._read_marks()
 
     def label(self, key: str) -> LabelColumn:
-        """The column of a label."""
+        """The column of a label.
+
+        Once there are many, labels that no node has share one, because a pod may name any number of them.
+        """
         column = self._labels.get(key)
         if column is None:
+            if len(self._labels) >= _MANY_LABELS and key not in self._all_keys():
+                return self._nowhere
             column = self._labels[key] = LabelColumn(self._table, key)
         return column
+
+    def _all_keys(self) -> set[str]:
+        """Labels that any node has."""
+        if self._keys is None:
+            nodes = [record.node for record in self._table.order if record.node is not None]
+            self._keys = {key for node in nodes for key in node.metadata.labels or ()}
+        return self._keys
 
     @property
     def taint_codes(self) -> Ints:
@@ -150,6 +168,7 @@ class NodeFacts:
             for key in before.keys() | after.keys():
                 if before.get(key) != after.get(key):
                     self._labels.pop(key, None)
+            self._keys = None
             self.version += 1
         if old.spec != new.spec or old.is_ready != new.is_ready:
             self._marks_are_stale = True
@@ -174,6 +193,12 @@ class NodeFacts:
                 self._unready[row] = True
         self.taint_sets = list(places)
 
+
+_MANY_LABELS = 64
+"""Columns of labels from which on it is worth to know which labels nodes have at all."""
+
+_NO_LABEL = " "
+"""No label has this key."""
 
 _CACHE_LIMIT = 4096
 """Cached values; a mask of 5,000 nodes is 5 KB, so the cache stays below some 20 MB."""

@@ -7,7 +7,7 @@ anything about other pods, nothing is kept.
 Terms, kinds and their counts are in one file because each of them changes with the others.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.domains import DomainCounts
@@ -93,10 +93,12 @@ class PeerTable:
     __slots__ = (
         "_anywhere",
         "_by_pair",
+        "_is_prepared",
         "_keys",
         "_kinds",
         "_kinds_by_pair",
         "_known_namespaces",
+        "_matched",
         "_new",
         "_next",
         "_of",
@@ -119,7 +121,9 @@ class PeerTable:
     def _forget(self) -> None:
         self._keys: tuple[str, ...] | None = None
         self._known_namespaces = True
+        self._is_prepared = True
         self._new: dict[PeerTerm, None] = {}
+        self._matched: dict[PeerTerm, None] = {}
         self._kinds: dict[Hashable, PeerClass] = {}
         self._of: dict[str, PeerClass] = {}
         self._by_pair: dict[tuple[str, str], dict[PeerTerm, None]] = {}
@@ -236,6 +240,26 @@ class PeerTable:
 
     # -- before a session ------------------------------------------------------------------------
 
+    def preparing(self, tasks: Mapping[str, TaskInfo]) -> Iterator[None]:
+        """Look at the labels of all pods for the first time, one pod after the other; `settle` would do it at once.
+
+        Pods may come, change and go between two of them.
+
+        Args:
+            tasks: All pods, by key.
+        """
+        if not self.is_live or self._keys is not None:
+            return
+        for term in self._new:
+            self._index(term)
+        self._keys = tuple(sorted({key for term in self._new for key in _keys_of(term.key)}))
+        terms, self._is_prepared = dict(self._new), False
+        for key, task in list(tasks.items()):
+            if tasks.get(key) is task:
+                self.join(task)
+            yield
+        self._matched, self._is_prepared = terms, True
+
     def settle(self, tasks: Collection[TaskInfo], place: Place) -> None:
         """Find the pods that new terms select; a cycle does this first.
 
@@ -254,8 +278,11 @@ class PeerTable:
             self._keys = None
         if not self._new:
             return
-        new = list(self._new)
+        if not self._is_prepared:
+            self._is_prepared, self._keys = True, None
+        new, matched = list(self._new), self._matched
         self._new.clear()
+        self._matched = {}
         for term in new:
             self._index(term)
         keys = {key for term in new for key in _keys_of(term.key)}
@@ -264,7 +291,7 @@ class PeerTable:
             self._project(tuple(sorted(known)), tasks)
         else:
             for term in new:
-                for kind in self._candidates(term):
+                for kind in self._candidates(term) if term not in matched else ():
                     self._match(kind, [term])
         for term in new:
             term.tally.clear()

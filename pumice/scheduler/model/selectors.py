@@ -43,6 +43,8 @@ class NodeMatcher:
         mask = np.ones(len(self._table), dtype=np.bool_)
         for key, value in sorted(wanted.items()):
             mask &= self._facts.label(key).where(value.__eq__)
+            if not mask.any():
+                break
         return mask
 
     def required(self, selector: Mapping[str, str], affinity: NodeAffinity | None) -> Bools:

@@ -35,7 +35,7 @@ from pumice.scheduler.model.axis import (
     in_units,
 )
 from pumice.scheduler.model.claims import claim_names
-from pumice.scheduler.model.terms import PeerRules, peer_rules
+from pumice.scheduler.model.terms import PeerRules, peer_rules, too_long
 
 __all__ = ["HostPort", "Need", "PodShape", "ShapeTable"]
 
@@ -239,6 +239,7 @@ def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
 def _hard_rules(spec: PodSpec) -> Iterator[str]:
     if spec.resource_claims:
         yield "resourceClaims"
+    yield from too_long(spec)
 
 
 def _is_revocable(meta: ObjectMeta) -> bool:

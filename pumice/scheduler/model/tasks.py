@@ -90,6 +90,8 @@ _PHASES = {
     "Unknown": SchedulingStatus.UNKNOWN,
 }
 _DEFAULT_PRIORITY = 1
+_PRIORITIES = range(-(2**31), 2**31)
+"""Priorities have 32 bits; an annotation with another number is ignored."""
 _CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
@@ -251,7 +253,10 @@ def _priority(pod: Pod) -> int:
     annotated = pod.metadata.annotation(keys.TASK_PRIORITY)
     if annotated:
         try:
-            return int(annotated)
+            value = int(annotated)
         except ValueError:
             pass
+        else:
+            if value in _PRIORITIES:
+                return value
     return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY

@@ -15,11 +15,13 @@ from pumice.api.pods import (
     Pod,
     PodAffinity,
     PodAffinityTerm,
+    PodSpec,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
 
 __all__ = [
+    "LONGEST",
     "NOTHING",
     "PeerRequirement",
     "PeerRules",
@@ -29,7 +31,12 @@ __all__ = [
     "TermKey",
     "holds",
     "peer_rules",
+    "too_long",
 ]
+
+LONGEST = 4 * 1024
+"""Bytes of pod affinity, and of topology spread, that are read. Each rule is compared with all pods and nodes: those of one pod must not
+hold up the others for longer than a Lease lasts."""
 
 Requirement = tuple[str, str, tuple[str, ...]]
 Requirements = tuple[Requirement, ...]
@@ -127,15 +134,28 @@ class PeerRules(msgspec.Struct, frozen=True, cache_hash=True):
             yield spread.term
 
 
+def too_long(spec: PodSpec) -> Iterator[str]:
+    """Fields with more rules about other pods than are read."""
+    affinity = spec.affinity or _NO_AFFINITY
+    near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
+    if (near or apart) and len(_ENCODER.encode((near, apart))) > LONGEST:
+        yield "affinity"
+    constraints = spec.topology_spread_constraints
+    if constraints and len(_ENCODER.encode(constraints)) > LONGEST:
+        yield "topologySpreadConstraints"
+
+
 def peer_rules(pod: Pod) -> PeerRules | None:
-    """The rules of a pod about other pods; None if it has none."""
+    """The rules of a pod about other pods; None if it has none, or more than are read."""
     meta, spec = pod.metadata, pod.spec
     constraints = spec.topology_spread_constraints
     if spec.affinity is None and not constraints:
         return None
-    affinity = spec.affinity or Affinity()
+    affinity = spec.affinity or _NO_AFFINITY
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
     if near is None and apart is None and not constraints:
+        return None
+    if any(too_long(spec)):
         return None
     namespace, labels = meta.namespace, meta.labels or {}
     required = [_wish(term, namespace, labels, 1) for term in _required(near)]
@@ -158,6 +178,9 @@ def peer_rules(pod: Pod) -> PeerRules | None:
     )
     return None if rules == _NO_RULES else rules
 
+
+_NO_AFFINITY = Affinity()
+_ENCODER = msgspec.json.Encoder()
 
 _NO_RULES = PeerRules(None, (), (), (), (), (), ())
 

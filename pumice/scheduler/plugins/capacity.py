@@ -285,4 +285,5 @@ SPEC = PluginSpec(
         ),
     ),
     enforces=frozenset({"capability", "deserved", "guarantee"}),
+    spans_tree=True,
 )

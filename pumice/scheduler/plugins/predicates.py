@@ -21,6 +21,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.terms import LONGEST
 from pumice.scheduler.plugins.pod_affinity import affinity_filter
 from pumice.scheduler.plugins.topology_spread import spread_filter
 from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters, bind_timeout
@@ -34,10 +35,13 @@ __all__ = ["SPEC", "Predicates"]
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
+_LONG = f"more than {LONGEST // 1024} KiB of rules about other pods"
 _UNSUPPORTED = {
     "resourceClaims": ("predicate.DynamicResourceAllocationEnable", "a claim to devices"),
+    "affinity": ("predicate.PodAffinityEnable", _LONG),
+    "topologySpreadConstraints": ("predicate.PodTopologySpreadEnable", _LONG),
 }
-"""Hard rules of pods that are not built, the argument that turns each off, and what it is called."""
+"""Rules of pods that are not followed, the argument that turns each off, and what it is called."""
 _ANY_ADDRESS = "0.0.0.0"
 
 

@@ -15,6 +15,7 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.elected import Check, ElectedWorker
 from pumice.cluster.events import Reference
 from pumice.cluster.lifecycle import SupervisedTask
+from pumice.cluster.slices import in_slices
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
@@ -191,6 +192,8 @@ class _Term:
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics
         measure = metrics.volcano.measure(clock)
+        async for _ in in_slices(self._context.state.preparing()):
+            pass
         while True:
             await self._context.caches.settled()
             self._news.clear()

@@ -90,6 +90,27 @@ def review(obj: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+async def test_what_a_configuration_names_and_this_version_lacks_is_shown_by_a_ready_scheduler(
+    cluster: EmbeddedCluster, kubeconfig: str, tmp_path: Path
+) -> None:
+    file, port = tmp_path / "scheduler.conf", free_port()
+    file.write_text("actions: enqueue, allocate, gangpreempt\ntiers: [{plugins: [{name: cdp}]}]\n")
+    command = (f"--kubeconfig={kubeconfig}", f"--config={file}", f"--metrics-port={port}")
+    with running("scheduler", *command) as process:
+        await ready(f"http://127.0.0.1:{port}/readyz")
+        await shows(
+            f"http://127.0.0.1:{port}/readyz?verbose",
+            "[!]configuration: not part of this version, does nothing: action gangpreempt, plugin cdp",
+        )
+        await shows(
+            f"http://127.0.0.1:{port}/metrics",
+            'pumice_scheduler_config_missing{what="plugin cdp"} 1.0',
+        )
+        code, said = await stop(process)
+    assert code == 0
+    assert "action gangpreempt is not part of this version and does nothing" in said
+
+
 async def test_controller_and_scheduler(cluster: EmbeddedCluster, kubeconfig: str) -> None:
     for name, cpu in (("node1", "2"), ("node2", "1"), ("node3", "4")):
         cluster.add_node(name, cpu=cpu)

@@ -1,5 +1,11 @@
 """A scheduler that starts in a cluster where everything was decided before."""
 
+from typing import Any
+
+import pytest
+
+from pumice.scheduler.model.peers import PeerTable
+from pumice.scheduler.model.tasks import TaskInfo
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.requests import recorded
 
@@ -24,6 +30,39 @@ async def test_of_what_is_unchanged_nothing_is_written(stage: SchedulerStage) ->
         await stage.calm()
     assert len(worker.caches.pods) == (GANGS + 1) * SIZE
     assert requests.writes == {}
+
+
+async def test_labels_of_all_pods_are_not_looked_at_in_one_go(
+    stage: SchedulerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One pod that says something about others is enough, and most clusters have one."""
+    stage.cluster.add_node("node1", cpu="100")
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    stage.gang("others", SIZE)
+    stage.gang("apart", 1, affinity={"podAntiAffinity": rule})
+    join, settle = PeerTable.join, PeerTable.settle
+    joined: list[str] = []
+    at_once: list[str] = []
+
+    def noted(table: PeerTable, task: TaskInfo) -> None:
+        joined.append(task.key)
+        join(table, task)
+
+    def counted(table: PeerTable, *arguments: Any) -> None:
+        before = len(joined)
+        settle(table, *arguments)
+        at_once.extend(joined[before:])
+
+    monkeypatch.setattr(PeerTable, "join", noted)
+    monkeypatch.setattr(PeerTable, "settle", counted)
+    async with stage.scheduler():
+        await stage.until(lambda: "" not in stage.nodes_of("apart"))
+    assert len(set(joined)) == SIZE + 1
+    assert at_once == []
 
 
 async def test_no_cycle_runs_while_a_list_is_taken_in(stage: SchedulerStage) -> None:

@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+import yaml
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config, run_cycle
 from pumice.scheduler.arguments import Arguments
@@ -88,6 +89,57 @@ def test_pods_of_a_task_for_which_no_node_was_found_are_tried_once_a_turn() -> N
     scenario = Scenario(cluster, config)
     assert sorted(scenario.cycle().binds) == ["ns/g-ps-0", "ns/g-ps-1", "ns/g-ps-2"]
     assert (asked.count("ps"), asked.count("w")) == (3, 2)
+
+
+@pytest.mark.parametrize("count", [5, 50])
+def test_of_pods_that_others_may_help_one_is_tried_before_and_one_after_them(count: int) -> None:
+    """They want to be near to pods that there are not; one pod of their gang is placed."""
+    asked: list[str] = []
+
+    class Noting(_Silent):
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.allocatable(lambda _queue, task: asked.append(task.name[0]))
+
+    spec = PluginSpec("noting", "A test's plugin.", Noting)
+    config = load_config(
+        config_text([["gang", "noting", "predicates"]]), with_plugins(builtin_registry(), spec)
+    )
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "none"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    waiting = [
+        ["ns", f"w-{place}", "", "Pending", 1, "1Gi", "g", {"spec": {"affinity": near}}]
+        for place in range(count)
+    ]
+    cluster = {
+        "nodes": [["n1", 4, "8Gi", {"labels": {"zone": "a"}}]],
+        "podgroups": [["ns", "g", "default", count + 1, "Inqueue"]],
+        "pods": [*waiting, ["ns", "x-0", "", "Pending", 1, "1Gi", "g"]],
+    }
+    assert Scenario(cluster, config).cycle().binds == {}
+    # Before x, after it, and once more because x had been placed in the round before.
+    assert (asked.count("w"), asked.count("x")) == (3, 1)
+
+
+def test_pods_without_requests_for_which_no_node_was_found_are_tried_once() -> None:
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+        "pod_sets": [
+            {"pg": "g", "count": 2, "cpu": 0, "memory": 0},
+            {
+                "pg": "g",
+                "role": "w",
+                "count": 9,
+                "cpu": 0,
+                "memory": 0,
+                "selector": {"disk": "none"},
+            },
+        ],
+    }
+    text = config_text([["gang", "predicates"]], ["enqueue", "allocate", "backfill"])
+    result = Scenario(cluster, text).cycle()
+    assert sorted(result.binds) == ["ns/g-0", "ns/g-1"]
+    assert result.decided == 3
 
 
 def test_new_room_wakes_up_who_waits() -> None:
@@ -242,6 +294,30 @@ def test_a_queue_is_told_of_what_nothing_enforces_any_more() -> None:
     assert told(WITHOUT_SHARES) == [], "it has been told"
     assert told(None) == []
     assert told(WITHOUT_SHARES) == [("NotEnforced", "team")]
+
+
+def test_a_queue_is_told_that_its_limits_do_not_hold_for_the_queues_below_it() -> None:
+    """Of the configurations only capacity with a tree keeps pods of the team within the limit of the department."""
+    cluster = {
+        "nodes": [["n1", 8, "16Gi"]],
+        "queues": [["department", {"capability": {"cpu": 2}}]],
+        "podgroups": [["ns", "g", "team", 1, "Inqueue"]],
+        "pod_sets": [{"pg": "g", "count": 4}],
+    }
+    beside = "spec.capability: no configured plugin of the scheduler enforces this for the queues below; use capacity with enableHierarchy: true"
+    in_tree = yaml.safe_load(config_text([["gang", "capacity", "predicates"]]))
+    in_tree["tiers"][0]["plugins"][1]["enableHierarchy"] = True
+    for config, bound, told in (
+        (None, 4, [beside]),
+        (config_text([["gang", "capacity", "predicates"]]), 4, [beside]),
+        (yaml.safe_dump(in_tree), 2, []),
+    ):
+        scenario = Scenario(cluster, load_config(config))
+        assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
+        scenario.state.set_queue(queue(["team", {"parent": "department"}]))
+        result = scenario.cycle()
+        assert len(result.binds) == bound
+        assert [each.message for each in result.events if each.kind == "Queue"] == told
 
 
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:

@@ -265,11 +265,18 @@ def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: A
 @EXAMPLES
 @given(clusters(), clusters(), st.randoms(use_true_random=False))
 def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -> None:
-    """From one cluster to another, event by event and with settling in between: nothing of the past is left."""
+    """From one cluster to another, event by event and with settling in between: nothing of the past is left.
+
+    Events also come while the labels of all pods are looked at for the first time.
+    """
     lived, again = _scenario(first), _scenario(second)
     donor = _scenario(second)
     state = lived.state
-    state.settle()
+    preparing = state.preparing()
+    for _ in range(dice.randint(0, 6)):
+        next(preparing, None)
+    if dice.random() < 0.5:
+        state.settle()
     events: list[Any] = [
         *(lambda name=name: state.remove_node(name) for name in list(state.nodes.records)),
         *(lambda key=key: state.remove_pod(*key.split("/")) for key in list(state.tasks)),
@@ -282,6 +289,8 @@ def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -
     dice.shuffle(arrivals)
     for event in [*events, *arrivals]:
         event()
+        if dice.random() < 0.3:
+            next(preparing, None)
         if dice.random() < 0.3:
             state.settle()
     for name in NAMESPACES:
@@ -315,3 +324,24 @@ def test_a_node_that_comes_back_with_its_pods_is_counted_while_an_earlier_sessio
     scenario.state.set_node(node(nodes[1]))
     assert dump(scenario.state) == dump(Scenario(cluster, FILTERS).state)
     assert ranking is not None
+
+
+def test_pods_may_change_and_go_while_labels_are_looked_at_for_the_first_time() -> None:
+    apart = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    pods = [
+        ["ns", name, "n1", "Running", "1", "1Gi", "", {"labels": {"app": "a"}, "affinity": rule}]
+        for name in ("first", "moves", "goes")
+    ]
+    moved = [*pods[1][:2], "n2", *pods[1][3:]]
+    nodes = [[name, 8, "8Gi", {"labels": {"zone": name}}] for name in ("n1", "n2")]
+    scenario = Scenario({"nodes": nodes, "pods": pods}, FILTERS)
+    state = scenario.state
+    preparing = state.preparing()
+    next(preparing)
+    scenario.add_pod(moved)
+    state.remove_pod("ns", "goes")
+    assert len(list(preparing)) == 2
+    assert state.peers._of.keys() == {"ns/first", "ns/moves"}
+    assert dump(state) == dump(Scenario({"nodes": nodes, "pods": [pods[0], moved]}, FILTERS).state)
+    assert list(state.preparing()) == [], "the labels of all pods are known"

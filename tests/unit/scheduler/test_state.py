@@ -6,6 +6,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
+from pumice.scheduler.model.axis import CPU
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod, pod_group, queue
@@ -139,6 +140,29 @@ def test_a_resource_that_only_a_pod_names_opens_a_column(state: ClusterState) ->
     assert (used["cpu"], used["x/y"]) == (1000, 3)
 
 
+def test_thousands_of_resources_of_a_pod_share_a_column() -> None:
+    """No node has them, so the pod waits; what a node names later has a column of its own."""
+    scenario = Scenario(
+        {"nodes": [["n1", 4, "8Gi"]], "podgroups": [GROUP, ["ns", "h", "default", 1, "Inqueue"]]},
+        config_text([["gang", "predicates"]]),
+    )
+    many = {f"example.com/r{place}": 1 for place in range(3000)}
+    scenario.add_pod(["ns", "many", "", "Pending", 1, "1Gi", "g", {"resources": many}])
+    scenario.add_pod(
+        ["ns", "few", "", "Pending", 1, "1Gi", "h", {"resources": {"example.com/own": 1}}]
+    )
+    result = scenario.cycle()
+    assert result.binds == {}
+    assert "Insufficient other resources" in result.pending["ns/h"].message
+    assert len(scenario.state.axis) < 100
+    scenario.state.remove_pod("ns", "few")
+    scenario.state.set_node(node(["n2", 4, "8Gi", {"resources": {"example.com/own": 1}}]))
+    scenario.add_pod(
+        ["ns", "later", "", "Pending", 1, "1Gi", "h", {"resources": {"example.com/own": 1}}]
+    )
+    assert scenario.cycle().binds == {"ns/later": "n2"}
+
+
 def test_a_node_without_a_limit_of_pods_takes_110() -> None:
     state = ClusterState()
     status = NodeStatus(capacity={"cpu": "1", "count/secrets": 7})
@@ -171,6 +195,21 @@ def test_huge_amounts_do_not_overflow() -> None:
     assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
+def test_an_amount_far_below_zero_is_no_obstacle_for_others() -> None:
+    """Admission refuses it; the columns of all gangs are widened when a pod names a new resource."""
+    state = ClusterState()
+    state.set_node(node(["n1", 4, "8Gi"]))
+    for name, least in (("bad", "-1e30"), ("g", "1")):
+        state.set_pod_group(
+            pod_group(["ns", name, "default", 1, "Inqueue", {"minRes": {"cpu": least}}])
+        )
+    state.set_pod(
+        pod(["ns", "p", "n1", "Running", 1, "1Gi", "g", {"resources": {"example.com/new": 1}}])
+    )
+    assert state.jobs["ns/g"].allocated[CPU] == 1000
+    assert len(state.jobs["ns/g"].allocated) == len(state.jobs["ns/bad"].allocated)
+
+
 def test_the_group_annotation_and_the_scheduler_make_a_pod_ours(state: ClusterState) -> None:
     volcano = {"annotations": {"scheduling.volcano.sh/group-name": "g"}}
     state.set_pod(pod(["ns", "a", "", "Pending", 1, "1Gi", "", volcano]))
@@ -192,6 +231,8 @@ def test_other_scheduler_names_can_be_ours() -> None:
         ({"prio": 7}, 7),
         ({"prio": 7, "annotations": {"volcano.sh/task-priority": "9"}}, 9),
         ({"prio": 7, "annotations": {"volcano.sh/task-priority": "high"}}, 7),
+        ({"prio": 7, "annotations": {"volcano.sh/task-priority": "-2147483648"}}, -(2**31)),
+        ({"prio": 7, "annotations": {"volcano.sh/task-priority": "9" * 20}}, 7),
     ],
 )
 def test_priority_of_a_pod(state: ClusterState, options: dict[str, object], priority: int) -> None:

@@ -31,6 +31,9 @@ NODES = [
 ]
 
 
+DEVICES = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
+
+
 def _scenario(case: dict[str, Any]) -> Scenario:
     arguments = dict.fromkeys(case.get("disabled", ()), False)
     return Scenario(
@@ -72,17 +75,95 @@ def test_a_pod_is_placed_once_its_claim_and_the_volume_are_there() -> None:
 
 
 def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> None:
-    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
     case = {
         "nodes": NODES,
         "podgroups": [["ns", "pg", "default", 2, "Inqueue"]],
         "pods": [
             ["ns", "p-0", "", "Pending", 1, "1Gi", "pg"],
-            ["ns", "p-1", "", "Pending", 1, "1Gi", "pg", {"spec": claims}],
+            ["ns", "p-1", "", "Pending", 1, "1Gi", "pg", {"spec": DEVICES}],
         ],
     }
     scenario = Scenario(case, config_text([["gang", "predicates"]]))
     result = scenario.cycle()
+    assert result.binds == {}
+    assert "a claim to devices (spec.resourceClaims)" in result.pending["ns/pg"].message
+
+
+TERM = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "none"}}}
+SPREAD = {**TERM, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+
+
+@pytest.mark.parametrize(
+    ("field", "rules", "switch"),
+    [
+        (
+            "affinity",
+            {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM] * 100}},
+            "predicate.PodAffinityEnable",
+        ),
+        ("topologySpreadConstraints", [SPREAD] * 100, "predicate.PodTopologySpreadEnable"),
+    ],
+)
+def test_a_pod_with_thousands_of_rules_about_others_is_refused_and_not_looked_at(
+    field: str, rules: Any, switch: str
+) -> None:
+    """Also where they are preferences: each rule is compared with all pods and nodes."""
+    scenario = _scenario({"spec": {field: rules}})
+    result = scenario.cycle()
+    assert result.binds == {}
+    assert (
+        f"more than 4 KiB of rules about other pods (spec.{field})"
+        in result.pending["ns/pg"].message
+    )
+    assert not scenario.state.peers.is_live
+    assert _scenario({"spec": {field: rules}, "disabled": [switch]}).cycle().binds == {"ns/p": "n1"}
+    few: Any = rules[:10] if isinstance(rules, list) else {}
+    assert _scenario({"spec": {field: few}}).cycle().binds == {"ns/p": "n1"}
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+@pytest.mark.parametrize("rule", [{}, DEVICES], ids=["without", "with a claim to devices"])
+def test_nobody_is_evicted_for_a_gang_with_a_pod_that_is_refused(
+    action: str, rule: dict[str, Any]
+) -> None:
+    case = {
+        "nodes": [["n1", 2, "8Gi"]],
+        "queues": [["q"]],
+        "classes": {"high": 10, "low": 1},
+        "podgroups": [
+            ["ns", "low", "default", 1, "Running", {"prio": "low"}],
+            [
+                "ns",
+                "high",
+                "default" if action == "preempt" else "q",
+                2,
+                "Inqueue",
+                {"prio": "high"},
+            ],
+        ],
+        "pods": [
+            *(
+                ["ns", f"low-{place}", "n1", "Running", 1, "1Gi", "low", {"prio": 1}]
+                for place in range(2)
+            ),
+            ["ns", "high-0", "", "Pending", 0.5, "1Gi", "high", {"prio": 10}],
+            ["ns", "high-1", "", "Pending", 0.5, "1Gi", "high", {"prio": 10, "spec": rule}],
+        ],
+    }
+    tiers = [["priority", "conformance", "gang", "proportion", "predicates"]]
+    result = Scenario(case, config_text(tiers, ["allocate", action])).cycle()
+    assert len(result.evicted) == (0 if rule else 1)
+
+
+def test_a_pod_without_requests_is_refused_too() -> None:
+    """Action backfill places it, not allocate."""
+    case = {
+        "nodes": NODES,
+        "podgroups": [["ns", "pg", "default", 1, "Inqueue"]],
+        "pods": [["ns", "p", "", "Pending", 0, 0, "pg", {"spec": DEVICES}]],
+    }
+    config = config_text([["gang", "predicates"]], ["allocate", "backfill"])
+    result = Scenario(case, config).cycle()
     assert result.binds == {}
     assert "a claim to devices (spec.resourceClaims)" in result.pending["ns/pg"].message
 

@@ -108,3 +108,21 @@ def test_masks_follow_labels_and_taints() -> None:
     assert "1 node(s) were unschedulable" in scenario.cycle().pods["ns/p"].message
     scenario.state.set_node(node(["n1", 4, "8Gi", {"labels": {"disk": "ssd"}}]))
     assert scenario.cycle().binds == {"ns/p": "n1"}
+
+
+def test_thousands_of_labels_in_a_selector_are_not_kept_and_still_follow_nodes() -> None:
+    labels = {f"label-{place:04}": "x" for place in range(2000)}
+    case: dict[str, Any] = {"nodes": [["n1", 4, "8Gi"]], "pod": {"selector": labels}}
+    scenario = _scenario(case)
+    assert scenario.cycle().binds == {}
+    affinity = [[{"key": key, "operator": "Exists"}] for key in labels]
+    other = _scenario({"nodes": [["n1", 4, "8Gi"]], "required": affinity})
+    assert other.cycle().binds == {}
+    assert len(other.state.facts._labels) < 100
+    last = {"label-1999": "x"}
+    other.state.set_node(node(["n1", 4, "8Gi", {"labels": last}]))
+    assert other.cycle().binds == {"ns/p": "n1"}
+    scenario.state.set_node(node(["n1", 4, "8Gi", {"labels": last}]))
+    assert scenario.cycle().binds == {}
+    scenario.state.set_node(node(["n1", 4, "8Gi", {"labels": labels}]))
+    assert scenario.cycle().binds == {"ns/p": "n1"}
