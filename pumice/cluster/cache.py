@@ -24,7 +24,6 @@ from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.deep_json import DeepDecoder
 from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.slices import in_slices
 from pumice.cluster.store import Key, ObjectStore, Read
@@ -67,8 +66,8 @@ class _ListPage(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-_heads = DeepDecoder(_Head)
-_pages = DeepDecoder(_ListPage)
+_heads = msgspec.json.Decoder(_Head)
+_pages = msgspec.json.Decoder(_ListPage)
 
 
 class WatchCache(ObjectStore[T]):

@@ -18,7 +18,6 @@ from pumice.cluster import sources
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import Connection
-from pumice.cluster.deep_json import DeepDecoder
 from pumice.cluster.errors import ApiError, error_of
 from pumice.cluster.frames import frames
 from pumice.cluster.subresources import binding, eviction
@@ -406,7 +405,7 @@ class _Page(msgspec.Struct):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
 
 
-_page_decoder = DeepDecoder(_Page)
+_page_decoder = msgspec.json.Decoder(_Page)
 _object_decoder = msgspec.json.Decoder(Object)
 
 

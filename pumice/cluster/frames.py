@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 import msgspec
 
-from pumice.cluster.deep_json import DeepDecoder
-
 __all__ = ["frames"]
 
 
@@ -17,7 +15,7 @@ class _Frame(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decoder = DeepDecoder(_Frame)
+_decoder = msgspec.json.Decoder(_Frame)
 
 
 async def frames(

@@ -165,8 +165,6 @@ class ObjectStore(Generic[T]):
             read = self._decoder.decode(raw)
         except msgspec.MsgspecError as error:
             return error.with_traceback(None)  # which would keep the bytes
-        except RecursionError:
-            return msgspec.DecodeError("it is nested too deeply")
         if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
             meta.pop("managedFields", None)  # never read, and often larger than the rest
         return read

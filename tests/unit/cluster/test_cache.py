@@ -174,29 +174,6 @@ async def test_one_unreadable_object_does_not_stop_the_rest(
         await until(lambda: sizes(cache) == {"good": 1, "next": 1, "bad": 5})
 
 
-async def test_an_object_of_any_depth_does_not_stop_the_rest(
-    cache: WatchCache[Thing], api: TinyApi, caplog: pytest.LogCaptureFixture
-) -> None:
-    """An API server stores 10,000 levels; one part is skipped, the other is where a number is expected."""
-    deep = "[" * 9_990 + "]" * 9_990
-
-    def written(name: str, fields: str) -> str:
-        return (
-            f'{{"metadata": {{"name": "{name}", "namespace": "ns", "resourceVersion": "101"}}, '
-            f"{fields}}}"
-        )
-
-    listed = ", ".join((written("good", '"size": 1'), written("listed", f'"size": {deep}')))
-    api.answer_next(200, f'{{"metadata": {{"resourceVersion": "101"}}, "items": [{listed}]}}')
-    events = (written("seen", f'"size": 2, "rest": {deep}'), written("later", '"size": 3'))
-    lines = (f'{{"type": "ADDED", "object": {each}}}\n' for each in events)
-    api.answer_next(200, "".join(lines))
-    async with running(cache):
-        await until(lambda: sizes(cache) == {"good": 1, "later": 3})
-    assert cache.decode_errors == 2
-    assert "Pod ns/seen cannot be read and is skipped: it is nested too deeply" in caplog.text
-
-
 async def test_an_unreadable_deletion_deletes(cache: WatchCache[Thing], api: TinyApi) -> None:
     await api.put(PODS, thing("a"))
     async with running(cache):
