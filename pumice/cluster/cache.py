@@ -25,6 +25,7 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Gone, NotFound
+from pumice.cluster.nesting import decode
 from pumice.cluster.slices import in_slices
 from pumice.cluster.store import Key, ObjectStore, Read
 
@@ -215,7 +216,7 @@ class WatchCache(ObjectStore[T]):
                 async for body in self._client.pages(
                     self.kind, self._namespace, limit=1, **self._selectors
                 ):
-                    return version_number(_pages.decode(body).metadata.resource_version)
+                    return version_number(decode(_pages, body).metadata.resource_version)
             except (ApiError, msgspec.MsgspecError) as error:
                 logger.warning("version of %s: %s; trying again", self._what, error)
             await self._clock.sleep(self._backoff.delay(attempt))
@@ -267,7 +268,7 @@ class WatchCache(ObjectStore[T]):
         pages = self._client.pages(self.kind, self._namespace, limit=limit, **self._selectors)
         async with aclosing(_one_ahead(pages)) as bodies:
             async for body in bodies:
-                page = _pages.decode(body)
+                page = decode(_pages, body)
                 version = version or page.metadata.resource_version
                 async for raw in in_slices(page.items or ()):
                     self._read_item(raw, found)
@@ -276,7 +277,7 @@ class WatchCache(ObjectStore[T]):
 
     def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, Read[T]] | None]) -> None:
         """Add an object of a list."""
-        head = _heads.decode(raw).metadata
+        head = decode(_heads, raw).metadata
         key = head.namespace, head.name
         if self._versions.get(key) == head.resource_version:
             found[key] = None
@@ -316,7 +317,7 @@ class WatchCache(ObjectStore[T]):
             **self._selectors,
         ):
             self._contact = self._clock.monotonic()
-            head = _heads.decode(raw).metadata
+            head = decode(_heads, raw).metadata
             key = head.namespace, head.name
             if event == "DELETED":
                 self._remove(key)

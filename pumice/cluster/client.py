@@ -20,6 +20,7 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.connection import Connection
 from pumice.cluster.errors import ApiError, error_of
 from pumice.cluster.frames import frames
+from pumice.cluster.nesting import decode
 from pumice.cluster.subresources import binding, eviction
 from pumice.cluster.transport import Body, Transport
 
@@ -134,7 +135,7 @@ class Client:
         async for body in self.pages(
             kind, namespace, label_selector=label_selector, field_selector=field_selector
         ):
-            page = msgspec.json.decode(body)
+            page = decode(_object_decoder, body)
             items.extend(page.get("items") or ())
             whole = page
         whole["items"] = items
@@ -162,7 +163,7 @@ class Client:
         while True:
             body = await self._transport.request("GET", kind.collection(namespace), query=query)
             yield body
-            token = _page_decoder.decode(body).metadata.continue_
+            token = decode(_page_decoder, body).metadata.continue_
             if not token:
                 return
             query["continue"] = token
@@ -391,7 +392,7 @@ class Client:
     ) -> Object:
         answer = await self._transport.request(method, path, body, query=query, headers=headers)
         try:
-            return _object_decoder.decode(answer)
+            return decode(_object_decoder, answer)
         except msgspec.MsgspecError as error:
             message = f"expected a JSON object, found {answer[:200]!r}"
             raise ApiError(200, "BadAnswer", message, context=f"{method} {path}") from error

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 import msgspec
 
+from pumice.cluster.nesting import decode
+
 __all__ = ["frames"]
 
 
@@ -43,5 +45,5 @@ async def frames(
             rest.append(tail)
         for line in lines:
             if line:
-                frame = _decoder.decode(line)
+                frame = decode(_decoder, line)
                 yield frame.type, frame.object

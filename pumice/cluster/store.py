@@ -17,6 +17,7 @@ import msgspec
 
 from pumice.api.kinds import Kind
 from pumice.cluster.index import Index
+from pumice.cluster.nesting import decode
 from pumice.cluster.slices import in_slices
 
 __all__ = ["Change", "Key", "ObjectStore", "Read", "Subscriber"]
@@ -162,7 +163,7 @@ class ObjectStore(Generic[T]):
     def _read(self, raw: msgspec.Raw) -> Read[T]:
         """Decode an object; an error is returned, not raised."""
         try:
-            read = self._decoder.decode(raw)
+            read = decode(self._decoder, raw)
         except msgspec.MsgspecError as error:
             return error.with_traceback(None)  # which would keep the bytes
         if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):

@@ -1,6 +1,7 @@
 """How a watch cache follows a server through changes, breaks and forgetting."""
 
 import asyncio
+import json
 import logging
 from typing import Any
 
@@ -172,6 +173,30 @@ async def test_one_unreadable_object_does_not_stop_the_rest(
         assert lines[0].startswith("Pod ns/bad cannot be read and is skipped: Expected `int`")
         await api.put(PODS, thing("bad", 5))
         await until(lambda: sizes(cache) == {"good": 1, "next": 1, "bad": 5})
+
+
+@pytest.mark.parametrize("type_", [Thing, dict])
+@pytest.mark.parametrize("depth", [200, 900, 950, 1_100, 9_990])
+async def test_an_object_that_is_nested_too_deeply_ends_neither_list_nor_watch(
+    client: Client, api: TinyApi, depth: int, type_: type[Any]
+) -> None:
+    deep = '{"f:a":' * depth + "{}" + "}" * depth
+
+    def text(obj: dict[str, Any]) -> str:
+        return json.dumps(obj).replace(
+            '{"name":', '{"managedFields":[{"fieldsV1":' + deep + '}],"name":'
+        )
+
+    listed = {"metadata": {"resourceVersion": "100"}, "items": [thing("a"), thing("b", 2)]}
+    event = text({"type": "ADDED", "object": thing("c", 3)})
+    gone = text({"type": "DELETED", "object": thing("a")})
+    api.answer_next(200, text(listed))
+    api.answer_next(200, f"{event}\n{gone}\n")
+    cache: WatchCache[Any] = WatchCache(client, POD, type_)
+    async with running(cache):
+        await until(lambda: cache.get("c", "ns") is not None and cache.get("a", "ns") is None)
+        assert cache.get("b", "ns") is not None
+        assert cache.decode_errors == 0
 
 
 async def test_an_unreadable_deletion_deletes(cache: WatchCache[Thing], api: TinyApi) -> None:
