@@ -42,7 +42,7 @@ column, so placing a pod is one vector addition; no pod ever *needs* them to fit
 """
 
 LARGEST = 1 << 45
-"""Largest amount of one column (32 TiB of memory): what is more is cut off, so that the sums over 250,000 pods or nodes,
+"""Largest amount of one column (32 TiB of memory), also below 0: what is more is cut off, so that the sums over 250,000 pods or nodes,
 and 100 times the amounts of a node, stay below the end of a 64-bit integer."""
 
 

@@ -33,6 +33,9 @@ _HOLDS = tuple(
 )
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
+_LARGEST_COUNT = (1 << 31) - 1
+"""Counts have 32 bits in the API; files may have more."""
+
 _INITIAL_PHASES = ("", "Pending")
 _STARTING_PHASES = (*_INITIAL_PHASES, "Inqueue")
 
@@ -188,7 +191,7 @@ class JobInfo:
         self.group = group
         self.min_resources = resources
         self.queue = spec.queue or default_queue
-        self.min_member = spec.min_member
+        self.min_member = min(max(spec.min_member, 0), _LARGEST_COUNT)
         self.min_task = dict(spec.min_task_member or {})
         self.min_task_total = sum(self.min_task.values())
         self.created = parse_time(group.metadata.creation_timestamp) or 0.0 if group else 0.0

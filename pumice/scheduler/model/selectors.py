@@ -24,7 +24,7 @@ from pumice.scheduler.model.nodes import NodeTable
 __all__ = ["NodeMatcher", "tolerates"]
 
 _NAME_FIELD = "metadata.name"
-_DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DECIMAL = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 """How the values of taints and tolerations must be written for `Gt` and `Lt`."""
 
@@ -132,9 +132,10 @@ def _accepts(toleration: Toleration, taint: Taint) -> bool:
 
 def _integer(text: str) -> int | None:
     """The number that Go reads in a text: decimal digits with a sign, of at most 64 bits."""
-    if not _DECIMAL.fullmatch(text):
+    read = _DECIMAL.fullmatch(text)
+    if read is None:
         return None
-    number = int(text)
+    number = int(read[1] + read[2])
     return number if -(1 << 63) <= number < 1 << 63 else None
 
 

@@ -195,19 +195,42 @@ def test_huge_amounts_do_not_overflow() -> None:
     assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
-def test_an_amount_far_below_zero_is_no_obstacle_for_others() -> None:
-    """Admission refuses it; the columns of all gangs are widened when a pod names a new resource."""
-    state = ClusterState()
-    state.set_node(node(["n1", 4, "8Gi"]))
-    for name, least in (("bad", "-1e30"), ("g", "1")):
-        state.set_pod_group(
-            pod_group(["ns", name, "default", 1, "Inqueue", {"minRes": {"cpu": least}}])
-        )
-    state.set_pod(
-        pod(["ns", "p", "n1", "Running", 1, "1Gi", "g", {"resources": {"example.com/new": 1}}])
+@pytest.mark.parametrize("amount", ["9e30", "-9e30", 2**63, -(2**63)])
+def test_a_minimum_that_is_out_of_range_affects_no_other_object(amount: str | int) -> None:
+    scenario = Scenario({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP]})
+    scenario.state.set_pod_group(
+        pod_group([*GROUP[:1], "a", *GROUP[2:], {"minRes": {"cpu": amount}}])
     )
-    assert state.jobs["ns/g"].allocated[CPU] == 1000
-    assert len(state.jobs["ns/g"].allocated) == len(state.jobs["ns/bad"].allocated)
+    scenario.add_pod(["ns", "other", "", "Pending", 0, 0, "", {"resources": {"x/y": 1}}])
+    scenario.add_pod(POD)
+    assert scenario.cycle().binds == {"ns/p": "n1"}
+
+
+def test_a_priority_that_is_out_of_range_affects_no_other_pod() -> None:
+    first = ["ns", "a", "n1", "Running", 1, "1Gi", "g", {"annotations": {"volcano.sh/task-priority": "9" * 30}}]  # fmt: skip
+    scenario = Scenario({"nodes": [["n1", 2, "8Gi"]], "podgroups": [GROUP], "pods": [first, POD]})
+    assert scenario.cycle().binds == {"ns/p": "n1"}
+    assert scenario.state.remove_pod("ns", "a")
+
+
+@pytest.mark.parametrize(
+    ("digits", "binds"), [("0" * 5_000, {"ns/p": "n1"}), ("9" * 5_000, {})], ids=["0", "9"]
+)
+def test_thousands_of_digits_are_compared_as_go_reads_them(
+    digits: str, binds: dict[str, str]
+) -> None:
+    above = {"key": "generation", "operator": "Gt", "values": [digits]}
+    term = {"nodeSelectorTerms": [{"matchExpressions": [above]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
+    scenario = Scenario(
+        {
+            "nodes": [["n1", 1, "8Gi", {"labels": {"generation": "7"}}]],
+            "podgroups": [GROUP],
+            "pods": [[*POD, {"affinity": affinity}]],
+        },
+        config_text([["gang", "predicates"]]),
+    )
+    assert scenario.cycle().binds == binds
 
 
 def test_the_group_annotation_and_the_scheduler_make_a_pod_ours(state: ClusterState) -> None:
@@ -233,6 +256,10 @@ def test_other_scheduler_names_can_be_ours() -> None:
         ({"prio": 7, "annotations": {"volcano.sh/task-priority": "high"}}, 7),
         ({"prio": 7, "annotations": {"volcano.sh/task-priority": "-2147483648"}}, -(2**31)),
         ({"prio": 7, "annotations": {"volcano.sh/task-priority": "9" * 20}}, 7),
+        ({"prio": 7, "annotations": {"volcano.sh/task-priority": str(2**31 - 1)}}, 2**31 - 1),
+        ({"prio": 7, "annotations": {"volcano.sh/task-priority": str(2**31)}}, 7),
+        ({"prio": 7, "annotations": {"volcano.sh/task-priority": str(-(2**31) - 1)}}, 7),
+        ({"prio": 7, "annotations": {"volcano.sh/task-priority": "9" * 5_000}}, 7),
     ],
 )
 def test_priority_of_a_pod(state: ClusterState, options: dict[str, object], priority: int) -> None:
