@@ -45,9 +45,10 @@ def held_tasks(
     by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
     for pod in pods:
         by_task.setdefault(pod.metadata.annotation(keys.TASK_SPEC), []).append(pod)
+    minimums = {task.name: task.minimum for task in job.tasks}
     found: list[HeldTask] = []
     for task in job.tasks:
-        waits = _unready(job, task, by_task, lost or {})
+        waits = _unready(task, minimums, by_task, lost or {})
         if waits:
             message = f"task {task.name} waits for {' and '.join(waits)}"
             started = bool(by_task[task.name] or (lost or {}).get(task.name))
@@ -56,17 +57,20 @@ def held_tasks(
 
 
 def _unready(
-    job: Job, task: Task, by_task: dict[str, list[Pod]], lost: Mapping[str, int]
+    task: Task,
+    minimums: Mapping[str, int],
+    by_task: Mapping[str, list[Pod]],
+    lost: Mapping[str, int],
 ) -> list[str]:
     """What a task waits for; empty when it may start."""
-    names = (task.depends_on.name if task.depends_on else None) or []
+    names = list(dict.fromkeys((task.depends_on.name if task.depends_on else None) or ()))
     waits: list[str] = []
     for name in names:
-        dependency = job.task(name)
-        if dependency is None:
+        minimum = minimums.get(name)
+        if minimum is None:
             waits.append(f"task {name}, which does not exist")
-        elif (ready := ready_pods(by_task[name]) + lost.get(name, 0)) < dependency.minimum:
-            waits.append(f"task {name} ({ready} of {dependency.minimum} pods ready)")
+        elif (ready := ready_pods(by_task[name]) + lost.get(name, 0)) < minimum:
+            waits.append(f"task {name} ({ready} of {minimum} pods ready)")
     one_is_enough = task.depends_on is not None and task.depends_on.iteration == "any"
     if one_is_enough and len(names) > 1 and len(waits) < len(names):
         return []

@@ -39,7 +39,11 @@ class Missing:
 
 
 class Replicas:
-    """The pods that a Job wants, and which of them exist. Terminating pods count as existing."""
+    """The pods that a Job wants, and which of them exist. Terminating pods count as existing.
+
+    Attributes:
+        missing: Number of missing pods.
+    """
 
     def __init__(self, job: Job, job_pods: JobPods) -> None:
         """Find existing and missing pods.
@@ -51,11 +55,7 @@ class Replicas:
         self._job = job
         self._job_pods = job_pods
         self._there = {name for name in job_pods.present if job_pods.wants(name)} | job_pods.lost
-
-    @property
-    def missing(self) -> int:
-        """Number of missing pods."""
-        return self._job.replicas - len(self._there)
+        self.missing = job.replicas - len(self._there)
 
     def lacks(self, task: Task) -> bool:
         """True if a task has fewer pods than it wants."""

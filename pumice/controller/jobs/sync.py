@@ -91,6 +91,7 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     taken, others = _names(case, replicas)
     conflicts = (*settled.conflicts, *group.conflicts, *others)
     waits = {each.task for each in held}
+    lacking = {task.name for task in case.job.tasks if task.name in waits and replicas.lacks(task)}
     free = replicas.window(case.limits.window, held=waits, taken=taken)
     pods = creations(case, free if startable and group.admitted else (), forwarding=_forwards(case))
     problem = pods.problem()
@@ -99,11 +100,7 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
         conflicts=conflicts,
         problem=case.plugin_problem or problem,
         admitted=group.admitted,
-        held=tuple(
-            each
-            for each in held
-            if (task := case.job.task(each.task)) is not None and replicas.lacks(task)
-        ),
+        held=tuple(each for each in held if each.task in lacking),
         missing=replicas.missing,
         backoff=backoff.message if backoff else "",
     )
