@@ -23,6 +23,7 @@ from pumice.controller.jobs.phases import SYNC_JOB
 from pumice.controller.jobs.pods import partition_of
 from pumice.controller.jobs.policies import TASK_COMPLETED, PolicyRequest, choose, concerns
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
+from pumice.plugins.native.places import number_in
 
 __all__ = ["completed", "evicted", "job_events"]
 
@@ -171,10 +172,10 @@ def _living(pods: Sequence[Pod]) -> list[Pod]:
 
 
 def _of_group(group: Raw) -> PolicyRequest:
-    text = str((group["metadata"].get("annotations") or {}).get(keys.JOB_VERSION, ""))
+    annotations = group["metadata"].get("annotations") or {}
     return PolicyRequest(
         event="Unknown",
-        version=int(text) if text.isascii() and text.isdigit() else None,
+        version=number_in(annotations.get(keys.JOB_VERSION)),
         since=reported_at(group),
         detail="part of the gang runs and the rest cannot be placed",
     )

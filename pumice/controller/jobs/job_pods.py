@@ -29,6 +29,7 @@ from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
 from pumice.controller.jobs.podsets import PodNames
+from pumice.plugins.native.places import number_in
 
 __all__ = [
     "COMPLETED",
@@ -55,8 +56,7 @@ LONGEST = 65_536
 
 def version_of(pod: Pod) -> int:
     """The incarnation of the Job for which a pod was created."""
-    text = pod.metadata.annotation(keys.JOB_VERSION)
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return number_in(pod.metadata.annotation(keys.JOB_VERSION)) or 0
 
 
 def has_ended(pod: Pod) -> bool:

@@ -27,6 +27,7 @@ from pumice.plugins import (
     Wiring,
     problems,
 )
+from pumice.plugins.native.places import number_in
 
 __all__ = ["LIMITS", "Limits", "Situation", "situation", "unexpected_error"]
 
@@ -223,10 +224,9 @@ def _in_order(job: Job, pods: list[Pod]) -> tuple[Pod, ...]:
 
     def key(pod: Pod) -> tuple[int, int, str]:
         notes = pod.metadata.annotations or {}
-        index = notes.get(keys.TASK_INDEX, "")
         return (
             positions.get(notes.get(keys.TASK_SPEC, ""), len(positions)),
-            int(index) if index.isascii() and index.isdigit() else 0,
+            number_in(notes.get(keys.TASK_INDEX)) or 0,
             pod.metadata.name,
         )
 

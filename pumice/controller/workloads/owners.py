@@ -14,6 +14,7 @@ from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta, controller_of
 from pumice.api.pods import Pod
+from pumice.plugins.native.places import number_in
 
 __all__ = ["GROUP_PREFIX", "OWNER_KINDS", "GroupedPods", "Workload", "group_named_by", "unit_of"]
 
@@ -81,9 +82,9 @@ class Workload(ApiStruct, frozen=True):
 
     def whole_size(self, kind: Kind) -> int | None:
         """`size` after a rolling update: a Deployment divides its replicas over several ReplicaSets until then."""
-        desired = (self.metadata.annotations or {}).get(DESIRED_REPLICAS, "")
+        desired = number_in((self.metadata.annotations or {}).get(DESIRED_REPLICAS))
         size = self.size(kind)
-        return size if size is None or not desired.isdecimal() else max(size, int(desired))
+        return size if size is None or desired is None else max(size, desired)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,20 @@
-"""Notes that a user wrote into a Job's status neither stop the controller nor keep it busy."""
+"""Notes that a user wrote into a Job's status, or on its pods, neither stop the controller nor keep it busy."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+import msgspec
 import pytest
 
-from pumice.controller.jobs import job_pods, podsets, restarts, retries
+from pumice.api import keys, kinds
+from pumice.controller.jobs import job_events, job_pods, podsets, restarts, retries
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
+from pumice.controller.workloads import owners
 from tests.kit.builders import job, task
-from tests.unit.controller.job_scenarios import policy, running
+from tests.unit.controller.fake_cluster import FakeCluster
+from tests.unit.controller.job_scenarios import a_job, policy, running
 
 SIZE = 1000
 NAMES = PodNames(read(job("train", [task("worker", SIZE)])))
@@ -127,3 +131,30 @@ def test_a_moment_that_cannot_be_written_is_left_out() -> None:
     cluster.vanish("train-worker-1")
     cluster.look()
     assert cluster.phase == "Pending"
+
+
+def test_numbers_of_thousands_of_digits_on_pods_and_group_do_not_stop_their_job() -> None:
+    cluster = FakeCluster(
+        a_job(task("worker", 3), policies=[policy("PodFailed", "RestartPod"), policy("Unknown", "AbortJob")])
+    )  # fmt: skip
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
+    digits = {keys.TASK_INDEX: "9" * 5_000, keys.JOB_VERSION: "9" * 5_000}
+    for obj in (cluster.pods["train-worker-0"], cluster.group):
+        assert obj is not None
+        obj["metadata"]["annotations"] |= digits
+        cluster.touch(obj)
+    cluster.fail("train-worker-1")
+    cluster.settle()
+    assert "train-worker-1" not in cluster.pods  # it is being replaced
+    group = {"metadata": {"annotations": digits}}
+    assert job_events._of_group(group).version is None
+
+
+def test_a_number_of_thousands_of_digits_on_an_owner_does_not_count() -> None:
+    metadata = {"annotations": {owners.DESIRED_REPLICAS: "9" * 5_000}}
+    workload = msgspec.convert({"metadata": metadata, "spec": {"replicas": 2}}, owners.Workload)
+    assert workload.whole_size(kinds.REPLICA_SET) == 2
