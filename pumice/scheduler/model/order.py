@@ -9,12 +9,13 @@ Natural = tuple[str | int, ...]
 
 _DIGITS = re.compile(r"([0-9]+)")
 _PARTS_WITH_INDEX = 3
+_LONGEST_NAME = 253
 
 
 def natural(name: str) -> Natural:
     """Sort key that compares digits as numbers."""
     parts = _DIGITS.split(name)
-    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts))
+    return tuple(_number(part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def trailing_index(name: str) -> int:
@@ -25,4 +26,9 @@ def trailing_index(name: str) -> int:
     parts = name.split("-")
     if len(parts) < _PARTS_WITH_INDEX or not _DIGITS.fullmatch(parts[-1]):
         return 0
-    return int(parts[-1])
+    return _number(parts[-1])
+
+
+def _number(digits: str) -> int:
+    """A number in a name; of names in files that no API server takes, only so many digits as a name has count."""
+    return int(digits[:_LONGEST_NAME])

@@ -16,3 +16,9 @@ def test_numbers_in_names_are_numbers() -> None:
 )
 def test_index_of_a_pod(name: str, index: int) -> None:
     assert trailing_index(name) == index
+
+
+def test_names_of_thousands_of_digits_have_an_order() -> None:
+    """Files of simulations may have such names."""
+    assert sorted(["a-" + "9" * 5_000, "a-9", "a-x"], key=natural)[:1] == ["a-9"]
+    assert trailing_index("a-b-" + "9" * 5_000) > 0
