@@ -2,8 +2,11 @@
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from enum import StrEnum
+from typing import Any
+
+from pumice.api.fields import plain
 
 __all__ = ["Level", "configure", "verbosity"]
 
@@ -45,6 +48,8 @@ def verbosity(level: Level, arguments: Sequence[str]) -> tuple[Level, list[str]]
 def configure(*, json: bool | None = None, level: Level = Level.INFO) -> None:
     """Send all logs to stderr.
 
+    Text has no control characters, which names and messages of objects may hold.
+
     Args:
         json: Whether to write JSON lines; by default if stderr is not a terminal.
         level: Level of Pumice's loggers; libraries log at most `info`.
@@ -59,19 +64,22 @@ def configure(*, json: bool | None = None, level: Level = Level.INFO) -> None:
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderer: structlog.typing.Processor
+    shared.append(structlog.processors.format_exc_info)
+    renderers: list[structlog.typing.Processor]
     if json:
-        renderer = structlog.processors.JSONRenderer()
-        shared.append(structlog.processors.format_exc_info)
+        renderers = [structlog.processors.JSONRenderer()]
     else:
         from pumice.cli.output import coloured
 
-        renderer = structlog.dev.ConsoleRenderer(colors=coloured(sys.stderr))
+        text = structlog.dev.ConsoleRenderer(
+            colors=coloured(sys.stderr), exception_formatter=structlog.dev.plain_traceback
+        )
+        renderers = [_escaped, text]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
         )
     )
     root = logging.getLogger()
@@ -85,3 +93,14 @@ def configure(*, json: bool | None = None, level: Level = Level.INFO) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def _escaped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """An entry without control characters; only a traceback has several lines."""
+
+    def escaped(key: str, value: Any) -> Any:
+        if key == "exception":
+            return "\n".join(map(plain, value.split("\n")))
+        return plain(value) if isinstance(value, str) else value
+
+    return {key: escaped(key, value) for key, value in event.items()}

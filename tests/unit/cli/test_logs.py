@@ -61,3 +61,22 @@ def test_a_level_is_about_pumice_and_libraries_tell_no_more(
             getattr(logging.getLogger(name), what)("%s %s", who, what)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["event"] for line in lines] == told
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("json_lines", [False, True])
+def test_names_and_messages_do_not_control_the_terminal(
+    json_lines: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\u202e\x9b1A\nforged"
+    logs.configure(json=json_lines)
+    logging.getLogger("pumice.test").warning("Job %s waits", hostile)
+    structlog.get_logger("pumice.test").info("is created", phase=hostile.partition("\n")[0])
+    try:
+        raise ValueError(hostile)
+    except ValueError:
+        logging.getLogger("pumice.test").exception("failed")
+    printed = capsys.readouterr().err
+    assert not [each for each in printed if not each.isprintable() and each != "\n"]
+    assert not [line for line in printed.splitlines()[:3] if line.startswith("forged")]
+    assert "ValueError: " in printed
