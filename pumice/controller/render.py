@@ -44,7 +44,9 @@ def render(
     return [
         *owned(subject.metadata, [*wanted_claims(subject), *wiring.objects()]),
         *(without_keys(subject.metadata, secret) for secret in wiring.secrets()),
-        job_group.wanted(subject, priorities or {}, (), annotations),
+        job_group.wanted(
+            subject, priorities or {}, (), annotations, strict=settings.strict_upstream
+        ),
         *(
             pods.build(subject, task, index, wiring.pod)
             for task in subject.tasks

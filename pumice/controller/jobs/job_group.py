@@ -28,6 +28,8 @@ def wanted(
     waiting: Sequence[str] = (),
     annotations: Mapping[str, str] | None = None,
     lost: Mapping[str, int] | None = None,
+    *,
+    strict: bool = False,
 ) -> Raw:
     """The PodGroup of a Job.
 
@@ -37,6 +39,7 @@ def wanted(
         waiting: Names of tasks that must not start yet and have no pods.
         annotations: Annotations that plugins add.
         lost: Numbers of pods by task that succeeded and exist no longer: the gang needs as many fewer.
+        strict: Whether it has the Job's PriorityClass also where pods have a lower one, as in Volcano.
 
     Raises:
         UnusableError: A pod template requests a value that is not a quantity.
@@ -64,7 +67,7 @@ def wanted(
         "minResources": min_resources(job, tasks, minimum, priorities),
     }
     if job.spec.priority_class_name:
-        spec["priorityClassName"] = job.spec.priority_class_name
+        spec["priorityClassName"] = _priority_class(job, {} if strict else priorities)
     if topology := _topology(job.spec.network_topology):
         spec["networkTopology"] = topology
     if policies := [_sub_group(task) for task in job.tasks if task.partition_policy]:
@@ -82,6 +85,17 @@ def wanted(
         "spec": spec,
         "status": {"phase": "Pending"},
     }
+
+
+def _priority_class(job: Job, priorities: Mapping[str, int]) -> str:
+    """The PriorityClass of the PodGroup: the Job's, or the lowest of its pods if that is lower.
+
+    Quotas limit pods by their priority, and a gang enters its queue before it has pods.
+    """
+    own = job.spec.priority_class_name
+    of_pods = (str(task.pod_spec().get("priorityClassName")) for task in job.tasks if task.size)
+    found = (own, *(name for name in of_pods if name in priorities))
+    return min(found, key=lambda name: priorities.get(name, 0))
 
 
 def _topology(topology: NetworkTopology | None) -> Raw | None:

@@ -240,7 +240,12 @@ def _group(case: Situation, held: Sequence[HeldTask], *, create: bool) -> _Group
     stored = case.observed.group
     waiting = [each.task for each in held if not each.started]
     target = job_group.wanted(
-        case.job, case.observed.priorities, waiting, case.annotations, case.job_pods.lost_by_task
+        case.job,
+        case.observed.priorities,
+        waiting,
+        case.annotations,
+        case.job_pods.lost_by_task,
+        strict=case.strict,
     )
     if stored is None:
         return _GroupSync((CreateObject(POD_GROUP, target),) if create else ())

@@ -63,6 +63,34 @@ def test_what_a_group_asks_for(case: Raw) -> None:
     assert {key: group["spec"].get(key) for key in case["spec"]} == case["spec"]
 
 
+@pytest.mark.parametrize(
+    ("own", "pods", "found"),
+    [
+        ("high", ["high", "low"], "low"),
+        ("high", ["low", ""], "low"),
+        ("low", ["high"], "low"),
+        ("high", ["unknown"], "high"),
+        ("unknown", ["high", "negative"], "negative"),
+        ("high", ["same"], "high"),
+        ("", ["low"], None),
+    ],
+)
+def test_its_priority_is_no_higher_than_that_of_the_pods(
+    own: str, pods: list[str], found: str | None
+) -> None:
+    """Quotas limit pods by their priority, and a gang enters its queue before it has pods."""
+    tasks = [
+        task(f"t{place}", spec={"priorityClassName": name} if name else None)
+        for place, name in enumerate(pods)
+    ]
+    none = task("none", 0, spec={"priorityClassName": "negative"})
+    made = read(job("job1", [*tasks, none], uid="u1", priorityClassName=own))
+    priorities = {"high": 1000, "same": 1000, "low": 10, "negative": -1}
+    assert wanted(made, priorities)["spec"].get("priorityClassName") == found
+    strict = wanted(made, priorities, strict=True)
+    assert strict["spec"].get("priorityClassName") == (own or None)
+
+
 def test_labels_and_annotations_of_the_job_are_copied_but_not_kubectls_copy() -> None:
     group = _wanted(task(), annotations={"note": "x", LAST_APPLIED: "{}"})
     assert group["metadata"]["annotations"] == {
