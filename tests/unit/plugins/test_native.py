@@ -27,6 +27,7 @@ from pumice.plugins.native import (
     Wired,
     place,
 )
+from pumice.plugins.native.request import read_plugins, read_tasks
 from pumice.plugins.settings import PluginSettings
 from tests.kit.counting import calls
 from tests.unit.plugins.support import loses_nothing, repeats, rows
@@ -317,6 +318,19 @@ def test_no_annotation_makes_a_long_message(plugins: str, tasks: str) -> None:
     with pytest.raises(RequestError) as refusal:
         list(NativeWirings(builtin()).of(owner_of(shape)))
     assert len(str(refusal.value)) < 500
+
+
+def test_an_annotation_has_at_most_16_kib() -> None:
+    """In bytes, of UTF-8."""
+    start, end = '{"svc": ["', '"]}'
+    most = (16 * 1024 - len(start) - len(end)) // len("é".encode())
+    assert read_plugins(f"{start}{'é' * most}{end}")
+    with pytest.raises(RequestError, match=r"expected at most 16384 bytes, found 1638[56]$"):
+        read_plugins(f"{start}{'é' * (most + 1)}{end}")
+    tasks = f"{'a=1,b':<16384}"
+    assert read_tasks(tasks, 2) == [("a", 1), ("b", 1)]
+    with pytest.raises(RequestError, match=r"expected at most 16384 bytes, found 16385$"):
+        read_tasks(f"{tasks} ", 2)
 
 
 def test_a_large_set_of_groups_is_read_group_by_group() -> None:
