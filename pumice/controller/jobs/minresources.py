@@ -84,7 +84,7 @@ def by_minimum(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
 def _usage(job: Job, task: Task) -> Amounts:
     try:
         return quota_usage(msgspec.convert(_stated(task.pod_spec()), PodSpec))
-    except (QuantityError, msgspec.ValidationError) as error:
+    except (QuantityError, msgspec.ValidationError, RecursionError) as error:
         position = next(at for at, each in enumerate(job.tasks) if each.name == task.name)
         raise UnusableError(
             f"spec.tasks[{position}].template.spec cannot be read: {error}"

@@ -32,7 +32,7 @@ def read(raw: Raw, max_pods: int = DEFAULT_MAX_PODS) -> Job:
     """
     try:
         job = msgspec.convert(raw, Job)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise UnusableError(f"the Job cannot be read: {error}") from error
     if not job.tasks:
         raise UnusableError("spec.tasks is empty: a Job needs at least one task")

@@ -106,3 +106,17 @@ def test_what_is_null_is_as_good_as_left_out() -> None:
     containers = [{"name": "main", "restartPolicy": None, "resources": amounts}]
     subject = msgspec.convert(job(tasks=[task("a", spec={**null, "containers": containers})]), Job)
     assert min_resources(subject, subject.tasks, 1, {})["cpu"] == "2"
+
+
+def test_a_template_that_is_nested_too_deeply_is_named() -> None:
+    """API servers store templates that are nested up to 10,000 levels deep."""
+    deep: dict[str, Any] = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    whole = msgspec.convert(job(tasks=[task("a")]), Job)
+    nested = msgspec.structs.replace(whole.tasks[0], template={"spec": deep})
+    subject = msgspec.structs.replace(
+        whole, spec=msgspec.structs.replace(whole.spec, tasks=[nested])
+    )
+    with pytest.raises(UnusableError, match=r"spec\.tasks\[0\]\.template\.spec cannot be read"):
+        min_resources(subject, subject.tasks, 1, {})
