@@ -22,6 +22,7 @@ from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import weight_of
+from pumice.scheduler.model.queues import MAX_DEPTH
 from pumice.scheduler.view import SessionView
 
 __all__ = ["ShareTree"]
@@ -123,7 +124,7 @@ class ShareTree:
         """Nodes from below the root to that of a queue, opened where they are missing."""
         text = queue.metadata.annotation(keys.HIERARCHY)
         if text:
-            names = text.split("/")[1:]
+            names = text.split("/")[1 : MAX_DEPTH + 1]
             stated = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS).split("/")[1:]
             weights = [_weight(each) for each in stated]
         else:

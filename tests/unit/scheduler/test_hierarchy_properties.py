@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api import keys
+from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.fairness.hierarchy import ShareTree
+from pumice.scheduler.model.queues import MAX_DEPTH
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.answers import open_session
@@ -160,3 +163,18 @@ def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> N
         first = min(waiting, key=session.queue_key)
         assert line.pop() is first
         waiting.remove(first)
+
+
+def test_a_path_has_as_many_levels_as_count_for_queues() -> None:
+    """Each level is computed again after each placement."""
+    annotations = {keys.HIERARCHY: "root" + "/a" * 1_000, keys.HIERARCHY_WEIGHTS: "1" + "/1" * 999}
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "queues": [["default", {"annotations": annotations}]],
+        "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+        "pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]],
+    }
+    scenario = Scenario(cluster, config_text(HDRF))
+    view = open_session(scenario).view
+    tree = ShareTree(view, DominantShare(view.total()))
+    assert len(tree.key("default")) == MAX_DEPTH
