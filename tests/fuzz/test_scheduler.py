@@ -49,14 +49,15 @@ RESOURCES = st.one_of(
 
 @st.composite
 def affinities(draw: st.DrawFn) -> Raw:
+    """Rules of a pod, in less than the 1.5 MiB that an API server stores."""
     count, operator = (
         draw(MANY),
         draw(st.sampled_from(["Gt", "Lt", "In", "NotIn", "Exists", "DoesNotExist"])),
     )
-    absent = [
-        {"key": f"k{each}", "operator": operator, "values": [draw(TEXT)]} for each in range(count)
-    ]
+    values = [draw(TEXT)] if count == 1 else ["7"]
+    absent = [{"key": f"k{each}", "operator": operator, "values": values} for each in range(count)]
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": absent}}
+    short = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"k": "7"}}}
     hard, soft = (
         f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("required", "preferred")
     )
@@ -64,7 +65,7 @@ def affinities(draw: st.DrawFn) -> Raw:
         {"nodeAffinity": {hard: {"nodeSelectorTerms": [{"matchExpressions": absent}]}}},
         {"nodeAffinity": {soft: [{"weight": draw(INTEGERS), "preference": {"matchExpressions": absent}}]}},
         {"podAffinity": {hard: [term]}},
-        {"podAntiAffinity": {hard: [term] * count}},
+        {"podAntiAffinity": {hard: [short] * count}},
         {"podAntiAffinity": {soft: [{"weight": 100, "podAffinityTerm": term}]}},
     ]))  # fmt: skip
 

@@ -5,7 +5,7 @@ ports, claims and whether they may use revocable nodes are interned as one shape
 for each shape and not for each pod.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -37,12 +37,27 @@ from pumice.scheduler.model.axis import (
 from pumice.scheduler.model.claims import claim_names
 from pumice.scheduler.model.terms import PeerRules, peer_rules, too_long
 
-__all__ = ["HostPort", "Need", "PodShape", "ShapeTable"]
+__all__ = [
+    "LONGEST_ABOUT_NODES",
+    "NODE_AFFINITY",
+    "NODE_SELECTOR",
+    "TOLERATIONS",
+    "HostPort",
+    "Need",
+    "PodShape",
+    "ShapeTable",
+]
 
 DEFAULT_SCORED_CPU = 100
 """Milli-CPU that a container without a request counts as when nodes are compared by their load."""
 DEFAULT_SCORED_MEMORY = 200 * 1024 * 1024 * 1000
 """The same for memory: 200 MiB in milli-bytes. Both are kube-scheduler's defaults for pods without requests."""
+
+NODE_SELECTOR, NODE_AFFINITY, TOLERATIONS = "nodeSelector", "affinity.nodeAffinity", "tolerations"
+"""Fields with rules about nodes, as `hard_rules` names them."""
+
+LONGEST_ABOUT_NODES = 32 * 1024
+"""Bytes that are read of each of them, enough for the names of a thousand nodes. Each expression is compared with all nodes."""
 
 HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for all) and port."""
@@ -68,7 +83,7 @@ class PodShape:
         claims: Claims that it mounts, `namespace/name`.
         is_revocable: Whether it may use nodes of revocable zones.
         peers: What it says about other pods; None for nothing.
-        hard_rules: Fields with which it rules out nodes in a way that is not supported.
+        hard_rules: Fields with which it rules out nodes in a way that is not supported, or that are too long to be read.
         rules: What it asks of nodes apart from its requests; equal for shapes that differ in these alone, or in `peers`.
         users: Pods that have it.
     """
@@ -108,13 +123,17 @@ class PodShape:
             if column not in (SCORED_CPU, SCORED_MEMORY)
         )
         self.is_empty = all(need.column == PODS for need in self.needs)
-        self.node_selector = dict(spec.node_selector or {})
-        self.node_affinity: NodeAffinity | None = (spec.affinity or Affinity()).node_affinity
-        self.tolerations: tuple[Toleration, ...] = tuple(spec.tolerations or ())
+        self.hard_rules = hard = key.hard_rules
+        self.node_selector = {} if NODE_SELECTOR in hard else dict(spec.node_selector or {})
+        self.node_affinity: NodeAffinity | None = (
+            None if NODE_AFFINITY in hard else (spec.affinity or Affinity()).node_affinity
+        )
+        self.tolerations: tuple[Toleration, ...] = (
+            () if TOLERATIONS in hard else tuple(spec.tolerations or ())
+        )
         self.host_ports = key.host_ports
         self.claims = key.claims
         self.peers = key.peers
-        self.hard_rules = key.hard_rules
         self.is_revocable = key.is_revocable
         self.rules = (
             key.placement, key.host_ports, key.claims, key.hard_rules, key.is_revocable
@@ -160,14 +179,20 @@ class ShapeTable:
         """
         spec, meta = pod.spec, pod.metadata
         requests = pod_requests(spec, pod.status)
-        node_affinity = spec.affinity.node_affinity if spec.affinity else None
+        about_nodes = {
+            NODE_SELECTOR: spec.node_selector,
+            NODE_AFFINITY: spec.affinity.node_affinity if spec.affinity else None,
+            TOLERATIONS: spec.tolerations,
+        }
+        placement = _ENCODER.encode(tuple(about_nodes.values()))
+        long = _too_long(about_nodes) if len(placement) > LONGEST_ABOUT_NODES else ()
         key = ShapeKey(
             tuple(sorted(requests.items())),
             _scored(spec),
-            _ENCODER.encode((spec.node_selector, node_affinity, spec.tolerations)),
+            placement,
             tuple(sorted(set(_host_ports(spec)))),
             tuple(f"{meta.namespace}/{name}" for name in claim_names(meta.name, spec.volumes)),
-            tuple(_hard_rules(spec)),
+            (*_hard_rules(spec), *long),
             _is_revocable(meta),
             peer_rules(pod),
         )
@@ -240,6 +265,15 @@ def _hard_rules(spec: PodSpec) -> Iterator[str]:
     if spec.resource_claims:
         yield "resourceClaims"
     yield from too_long(spec)
+
+
+def _too_long(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Fields with more rules about nodes than are read."""
+    return tuple(
+        field
+        for field, rules in fields.items()
+        if len(_ENCODER.encode(rules)) > LONGEST_ABOUT_NODES
+    )
 
 
 def _is_revocable(meta: ObjectMeta) -> bool:

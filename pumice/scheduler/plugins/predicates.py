@@ -20,7 +20,13 @@ from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
-from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.shapes import (
+    LONGEST_ABOUT_NODES,
+    NODE_AFFINITY,
+    NODE_SELECTOR,
+    TOLERATIONS,
+    PodShape,
+)
 from pumice.scheduler.model.terms import LONGEST
 from pumice.scheduler.plugins.pod_affinity import affinity_filter
 from pumice.scheduler.plugins.topology_spread import spread_filter
@@ -36,10 +42,14 @@ __all__ = ["SPEC", "Predicates"]
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
 _LONG = f"more than {LONGEST // 1024} KiB of rules about other pods"
+_LONG_ABOUT_NODES = f"more than {LONGEST_ABOUT_NODES // 1024} KiB of rules about nodes"
 _UNSUPPORTED = {
     "resourceClaims": ("predicate.DynamicResourceAllocationEnable", "a claim to devices"),
     "affinity": ("predicate.PodAffinityEnable", _LONG),
     "topologySpreadConstraints": ("predicate.PodTopologySpreadEnable", _LONG),
+    NODE_SELECTOR: ("predicate.NodeAffinityEnable", _LONG_ABOUT_NODES),
+    NODE_AFFINITY: ("predicate.NodeAffinityEnable", _LONG_ABOUT_NODES),
+    TOLERATIONS: ("predicate.TaintTolerationEnable", _LONG_ABOUT_NODES),
 }
 """Rules of pods that are not followed, the argument that turns each off, and what it is called."""
 _ANY_ADDRESS = "0.0.0.0"

@@ -6,7 +6,6 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.axis import CPU
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod, pod_group, queue

@@ -121,6 +121,41 @@ def test_a_pod_with_thousands_of_rules_about_others_is_refused_and_not_looked_at
     assert _scenario({"spec": {field: few}}).cycle().binds == {"ns/p": "n1"}
 
 
+HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+NAMES = [f"node-{number:05}" for number in range(3000)]
+ONE_OF = [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1", *NAMES]}]
+
+
+@pytest.mark.parametrize(
+    ("field", "spec", "switch"),
+    [
+        ("nodeSelector", {"nodeSelector": dict.fromkeys(NAMES, "x")}, "NodeAffinityEnable"),
+        (
+            "affinity.nodeAffinity",
+            {"affinity": {"nodeAffinity": {HARD: {"nodeSelectorTerms": [{"matchExpressions": ONE_OF}]}}}},
+            "NodeAffinityEnable",
+        ),
+        (
+            "tolerations",
+            {"tolerations": [{"key": each, "operator": "Exists"} for each in NAMES]},
+            "TaintTolerationEnable",
+        ),
+    ],
+)  # fmt: skip
+def test_a_pod_with_thousands_of_rules_about_nodes_is_refused_and_not_looked_at(
+    field: str, spec: dict[str, Any], switch: str
+) -> None:
+    scenario = _scenario({"spec": spec})
+    result = scenario.cycle()
+    assert result.binds == {}
+    message = result.pending["ns/pg"].message
+    assert f"more than 32 KiB of rules about nodes (spec.{field})" in message
+    shape = scenario.state.tasks["ns/p"].shape
+    assert not any((shape.node_selector, shape.node_affinity, shape.tolerations))
+    is_off = _scenario({"spec": spec, "disabled": [f"predicate.{switch}"]})
+    assert is_off.cycle().binds == {"ns/p": "n1"}
+
+
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 @pytest.mark.parametrize("rule", [{}, DEVICES], ids=["without", "with a claim to devices"])
 def test_nobody_is_evicted_for_a_gang_with_a_pod_that_is_refused(
