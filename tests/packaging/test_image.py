@@ -48,6 +48,7 @@ def test_the_second_stage_takes_what_was_installed_and_nothing_of_the_sources() 
 def test_both_stages_have_the_same_python() -> None:
     bases = {of(stage, "FROM")[0].partition(" ")[0] for stage in stages()}
     assert len(bases) == 1, "the environment of the first stage runs in the second"
+    assert re.fullmatch(r"python:3\.\d+-slim@sha256:[0-9a-f]{64}", bases.pop()), "it is pinned"
 
 
 def test_it_runs_as_the_user_that_the_chart_demands() -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from pumice.cli.files.dumping import dump
 from pumice.cli.output import json_text, note, paint, table, write, write_json, write_json_list
+from tests.kit.builders import job, node, pod, pod_group, queue, task
+from tests.unit.cli.conftest import Pumice, texts
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b1A\r"
 FORGED = "train\nCycle 2"
@@ -114,3 +116,32 @@ def test_half_of_a_surrogate_pair_is_escaped_in_json(monkeypatch: pytest.MonkeyP
     write_json_list([{"file": "\udcff.yaml"}])
     assert stdout.getvalue().isascii()
     assert json.loads(stdout.getvalue()) == [{"file": "\udcff.yaml"}]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "simulate --state - --explain",
+        "simulate --state - -o json",
+        "lint - --changes",
+        "lint - -o json",
+        "lint - -o github",
+        "render -",
+        "render - -o json",
+    ],
+)
+def test_no_verb_prints_names_as_they_are(pumice: Pumice, command: str) -> None:
+    """Of objects that no API server would store: files come from anywhere."""
+    state = texts(
+        node(HOSTILE),
+        queue(HOSTILE),
+        pod_group(HOSTILE, queue=HOSTILE, phase="Inqueue"),
+        pod(FORGED + HOSTILE, group=HOSTILE, cpu="1"),
+        pod_group(f"waits{HOSTILE}", 3, queue=HOSTILE, phase="Inqueue"),
+        pod(HOSTILE, group=f"waits{HOSTILE}", cpu="1"),
+        job(HOSTILE, [task(HOSTILE, cpu=HOSTILE)], plugins={HOSTILE: [HOSTILE]}, queue=HOSTILE),
+        job("wired", [task("a", spec={HOSTILE: HOSTILE})], annotations={"note": HOSTILE}),
+    )
+    ran = pumice(*command.split(), stdin=state)
+    assert not left(ran.out + ran.err)
+    assert "owned" in ran.out + ran.err
