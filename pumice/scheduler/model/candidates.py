@@ -46,17 +46,18 @@ class Candidates:
     """Running pods that might have to go, by node and then in the order in which they would.
 
     Attributes:
+        are_alone: Whether each is judged as the only candidate on its node.
         jobs: Gangs of the candidates.
         node: Row of the node, ascending.
         job: Place of its gang in `jobs`.
     """
 
     __slots__ = (
-        "_are_alone",
         "_rows",
         "_running",
         "_tasks",
         "_vectors",
+        "are_alone",
         "job",
         "jobs",
         "node",
@@ -82,7 +83,7 @@ class Candidates:
         self._running = running
         self._rows = rows
         self._tasks: Sequence[TaskInfo] | None = None
-        self._are_alone = node is None
+        self.are_alone = node is None
         self.jobs = jobs
         self.node: Ints = np.arange(len(rows)) if node is None else node
         self.job = job
@@ -133,7 +134,7 @@ class Candidates:
         Args:
             group: Number of a group by candidate, such as `job` or `queue`.
         """
-        if self._are_alone:
+        if self.are_alone:
             return np.zeros(len(self), dtype=np.int64)
         order, starts = self._grouped(group)
         places = np.arange(len(order))
@@ -143,7 +144,7 @@ class Candidates:
 
     def taken_before(self, group: Ints) -> Ints:
         """Amounts that earlier candidates of the same node and group take, by candidate and column."""
-        if self._are_alone:
+        if self.are_alone:
             return np.zeros_like(self.vectors)
         order, starts = self._grouped(group)
         sums = np.zeros((len(order) + 1, self.vectors.shape[1]), dtype=np.int64)

@@ -158,10 +158,14 @@ class Proportion:
 
     def _exceeding(self, _preemptor: Preemptor, candidates: Candidates) -> Bools:
         """Pods of queues that hold more than they deserve, until they hold no more than that."""
-        rows = candidates.queue
-        held = self._session.shares.allocated[rows] - candidates.taken_before(rows)
-        exceeds: Bools = (held > self._whole[rows]).any(axis=1) & (rows >= 0)
-        return exceeds
+        rows, allocated = candidates.queue, self._session.shares.allocated
+        is_there: Bools = rows >= 0
+        if candidates.are_alone:  # all pods of a queue get the same answer
+            by_queue: Bools = np.any(allocated > self._whole, axis=1)
+            return by_queue[rows] & is_there
+        held = allocated[rows] - candidates.taken_before(rows)
+        exceeds: Bools = np.any(held > self._whole[rows], axis=1)
+        return exceeds & is_there
 
     # -- gangs -------------------------------------------------------------------------------
 
