@@ -110,8 +110,8 @@ def test_masks_follow_labels_and_taints() -> None:
     assert scenario.cycle().binds == {"ns/p": "n1"}
 
 
-def test_thousands_of_labels_in_a_selector_are_not_kept_and_still_follow_nodes() -> None:
-    labels = {f"label-{place:04}": "x" for place in range(2000)}
+def test_hundreds_of_labels_in_a_selector_are_not_kept_and_still_follow_nodes() -> None:
+    labels = {f"label-{place:04}": "x" for place in range(400)}
     case: dict[str, Any] = {"nodes": [["n1", 4, "8Gi"]], "pod": {"selector": labels}}
     scenario = _scenario(case)
     assert scenario.cycle().binds == {}
@@ -119,7 +119,7 @@ def test_thousands_of_labels_in_a_selector_are_not_kept_and_still_follow_nodes()
     other = _scenario({"nodes": [["n1", 4, "8Gi"]], "required": affinity})
     assert other.cycle().binds == {}
     assert len(other.state.facts._labels) < 100
-    last = {"label-1999": "x"}
+    last = {"label-0399": "x"}
     other.state.set_node(node(["n1", 4, "8Gi", {"labels": last}]))
     assert other.cycle().binds == {"ns/p": "n1"}
     scenario.state.set_node(node(["n1", 4, "8Gi", {"labels": last}]))
