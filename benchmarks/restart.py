@@ -30,8 +30,8 @@ from benchmarks.report import MACHINE, write
 QUIET = subprocess.DEVNULL
 STARTS = 5
 """Number of starts of each component in a small cluster."""
-WATCHED_SECONDS = 3.0
-"""Seconds for which the process is measured after the first binding."""
+WATCHED_SECONDS = 10.0
+"""Seconds for which the process is measured after the first binding; counts and statuses of queues are written within this time."""
 
 
 def report(port: int) -> dict[str, Any]:

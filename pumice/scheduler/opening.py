@@ -1,7 +1,7 @@
 """The beginning of a session: every configured plugin registers its functions."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Literal
 
 from pumice.scheduler.options import Config
@@ -9,7 +9,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 
-__all__ = ["Measure", "Step", "open_session", "unmeasured"]
+__all__ = ["Measure", "Step", "idle_actions", "open_session", "unmeasured"]
 
 Step = Literal["cycle", "opening", "action", "plugin"]
 """A part of a cycle: the whole, the beginning of its session, an action, and a plugin's part in the beginning."""
@@ -52,3 +52,13 @@ def open_session(
         session.close()
         raise
     return session
+
+
+def idle_actions(config: Config) -> tuple[str, ...]:
+    """Names of configured actions that do nothing, because no configured plugin registers what they ask for."""
+    with suppress(Exception):  # of a plugin that fails; the first cycle reports it
+        session = open_session(ClusterState(), config, 0.0)
+        session.close()
+        asking = [spec for spec, _ in config.actions if spec.asks]
+        return tuple(spec.name for spec in asking if not getattr(session.extensions, spec.asks))
+    return ()

@@ -75,15 +75,21 @@ class Config:
     def enforced(self, *, below: bool) -> frozenset[str]:
         """Fields of a Queue's spec that some configured plugin enforces.
 
+        What a queue deserves is only taken back by action `reclaim`; the other fields are limits, which a plugin enforces where
+        it is asked whether a queue can take a pod.
+
         Args:
             below: Whether there are queues below the queue, whose pods the fields limit as well.
         """
-        options = [
-            option
+        reclaims = any(spec.name == "reclaim" for spec, _ in self.actions)
+        found = {
+            field
             for option in self.plugins
             if not below or (option.spec.spans_tree and option.switches["enableHierarchy"])
-        ]
-        return frozenset[str]().union(*(option.spec.enforces for option in options))
+            for field in option.spec.enforces
+            if (reclaims if field == "deserved" else option.switches["enabledAllocatable"])
+        }
+        return frozenset(found)
 
     @property
     def bind_timeout(self) -> float | None:

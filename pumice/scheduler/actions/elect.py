@@ -75,4 +75,5 @@ SPEC = ActionSpec(
     name="elect",
     summary="Chooses the gang for which nodes are reserved.",
     run=run,
+    asks="target_job",
 )

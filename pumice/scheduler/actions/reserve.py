@@ -88,6 +88,7 @@ SPEC = ActionSpec(
     name="reserve",
     summary="Reserves nodes for the chosen gang, one in each cycle, until it can run.",
     run=run,
+    asks="reserved_nodes",
     arguments=(
         SchedulerArgument(
             _TIMEOUT, 1800, "How long a gang may be the target without becoming ready."

@@ -11,6 +11,7 @@ from pathlib import Path
 from pumice.cluster.clock import Clock
 from pumice.cluster.files import FollowedFile, UnusableFileError
 from pumice.scheduler import Config, ConfigError, load_config
+from pumice.scheduler.opening import idle_actions
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
 __all__ = ["ActiveConfig"]
@@ -55,18 +56,26 @@ class ActiveConfig:
 
     @property
     def problem(self) -> str | None:
-        """What an administrator should look at: a file that cannot be used, or what this version lacks."""
+        """What an administrator should look at: a file that cannot be used, or what does nothing."""
         if self.file is not None and self.file.problem is not None:
             return self.file.problem
-        missing = ", ".join(self.config.missing)
-        return f"not part of this version, does nothing: {missing}" if missing else None
+        missing, idle = ", ".join(self.config.missing), ", ".join(self._idle)
+        problems = []
+        if missing:
+            problems.append(f"not part of this version, does nothing: {missing}")
+        if idle:
+            problems.append(f"does nothing without a plugin that takes part: {idle}")
+        return "; ".join(problems) or None
 
     def use(self, config: Config) -> None:
         """Put a configuration into effect."""
         for what in config.missing:
             logger.error("configuration: %s is not part of this version and does nothing", what)
+        self._idle = [f"action {name}" for name in idle_actions(config)]
+        for what in self._idle:
+            logger.error("configuration: %s does nothing without a plugin that takes part", what)
         self._metrics.config_missing.clear()
-        for what in config.missing:
+        for what in (*config.missing, *self._idle):
             self._metrics.config_missing.labels(what).set(1)
         self.config = config
 

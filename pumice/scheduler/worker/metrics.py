@@ -29,7 +29,7 @@ class SchedulerMetrics:
         leading: 1 while this process schedules.
         config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
         config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
-        config_missing: 1 for each action and plugin of the configuration that this version lacks.
+        config_missing: 1 for each action and plugin of the configuration that does nothing.
         volcano: Volcano's metrics, under their names.
     """
 
@@ -70,7 +70,7 @@ class SchedulerMetrics:
         )
         self.config_missing = self._gauge(
             "config_missing",
-            "Actions and plugins of the configuration that this version lacks.",
+            "Actions and plugins of the configuration that do nothing.",
             "what",
         )
         self.volcano = VolcanoMetrics(self.registry)

@@ -111,6 +111,22 @@ def test_what_this_version_lacks_is_said_for_as_long_as_the_file_names_it(
     assert in_force.config.problem is None
 
 
+def test_an_action_without_a_plugin_that_takes_part_is_reported(
+    in_force: InForce, caplog: pytest.LogCaptureFixture
+) -> None:
+    actions = "actions: enqueue, allocate, elect, shuffle, reserve\n"
+    in_force.look(actions + "tiers: [{plugins: [{name: gang}]}]")
+    assert str(in_force.config.problem) == (
+        "does nothing without a plugin that takes part: action elect, action shuffle, action reserve"
+    )
+    assert "action elect does nothing without a plugin that takes part" in caplog.text
+    assert in_force.value("config_missing", what="action shuffle") == 1
+    zones = "{name: tdm, arguments: {tdm.revocable-zone.rz1: '10:00-21:00'}}"
+    in_force.look(actions + f"tiers: [{{plugins: [{{name: reservation}}, {zones}]}}]")
+    assert in_force.config.problem is None
+    assert in_force.value("config_missing", what="action shuffle") is None
+
+
 async def test_a_change_is_in_force_within_a_second_of_the_clock(tmp_path: Path) -> None:
     file, clock = tmp_path / "c", ManualClock()
     file.write_text(PACKED)

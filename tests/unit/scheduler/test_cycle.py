@@ -320,6 +320,26 @@ def test_a_queue_is_told_that_its_limits_do_not_hold_for_the_queues_below_it() -
         assert [each.message for each in result.events if each.kind == "Queue"] == told
 
 
+@pytest.mark.parametrize(
+    ("actions", "switches", "fields"),
+    [
+        (("allocate", "reclaim"), {}, None),
+        (("allocate",), {}, "spec.deserved"),
+        (("allocate", "reclaim"), {"enabledAllocatable": False}, "spec.capability"),
+    ],
+)
+def test_a_plugin_enforces_nothing_where_it_is_not_asked(
+    actions: tuple[str, ...], switches: dict[str, bool], fields: str | None
+) -> None:
+    text = yaml.safe_load(config_text([["gang", "capacity", "predicates"]], actions))
+    text["tiers"][0]["plugins"][1] |= switches
+    spec = {"capability": {"cpu": "4"}, "deserved": {"cpu": "2"}}
+    scenario = Scenario(WAITING | {"queues": [["team", spec]]}, yaml.safe_dump(text))
+    told = [each.message for each in scenario.cycle().events if each.kind == "Queue"]
+    wanted = f"{fields}: no configured plugin of the scheduler enforces this"
+    assert told == ([wanted] if fields else [])
+
+
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
     spec = PluginSpec("limits", "A test's plugin.", _Silent, enforces=frozenset({"capability"}))
     config = load_config(config_text([["gang", "limits"]]), with_plugins(builtin_registry(), spec))
