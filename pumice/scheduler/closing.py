@@ -79,7 +79,7 @@ class Closing:
         state.dirty.clear()
 
     def _renew(self) -> None:
-        """Write changed numbers of a few gangs, the longest unchanged first; the others follow in later cycles."""
+        """Write changed reasons of a few gangs, the longest unchanged first; the others follow in later cycles."""
         for place, (_, key) in enumerate(sorted(self._renewals)):
             job = self._state.jobs[key]
             if place < RENEWED:
@@ -220,7 +220,11 @@ class Closing:
         )
 
     def _is_due(self, job: JobInfo, finding: Finding, *, renews: bool) -> tuple[bool, bool]:
-        """Whether the reason of a gang is to be written now, and whether its cause is new; numbers alone are if `renews`."""
+        """Whether the reason of a gang is to be written now, and whether its cause is new.
+
+        One event can change what hundreds of gangs have as reasons: numbers, or the gang ahead of them. Where a reason of the same
+        kind stands, it is written if `renews`.
+        """
         now, delays = self._session.now, self._state.delays
         reason = finding.reason
         kind, standing = standing_message(job.status.conditions or ())
@@ -232,7 +236,7 @@ class Closing:
         if due > now:
             self._wake(job, due)
             return False, False
-        if delays.numbers and not renews and job.report.is_told(standing):
+        if delays.numbers and not renews and standing is not None and kind == reason.reason:
             self._renewals.append((job.report.written, job.key))
             return False, False
         return True, job.report.tell(now)

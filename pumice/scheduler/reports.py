@@ -73,17 +73,9 @@ class Report:
             patience: Seconds for which the cause must have lasted.
             numbers: Seconds between two messages of one cause.
         """
-        if not self.is_told(standing):
+        if standing is None or self._told != self.cause:
             return self.since + patience
         return NEVER if message == standing else self.written + numbers
-
-    def is_told(self, standing: str | None) -> bool:
-        """Whether the current cause was written before and still stands, so that only numbers may have changed.
-
-        Args:
-            standing: The message that the object has; None if it has none.
-        """
-        return standing is not None and self._told == self.cause
 
     def tell(self, now: float) -> bool:
         """Record that the reason is written; True if its cause differs from the one written before."""

@@ -182,6 +182,34 @@ def test_what_a_reason_names_is_its_cause(
     assert "g" in [event.name for event in result.events]
 
 
+def test_another_gang_ahead_is_written_for_a_few_gangs_a_cycle() -> None:
+    """It is another cause for everyone behind it."""
+    scenario = Scenario(
+        {
+            "nodes": [["n1", 1, "8Gi"]],
+            "queues": [["default", {"dequeueStrategy": "fifo"}]],
+            "podgroups": [["ns", f"g{each:02}", "default", 1, "Inqueue"] for each in range(20)],
+            "pod_sets": [{"pg": f"g{each:02}", "count": 1, "cpu": 2} for each in range(20)],
+        },
+        config_text([["gang", "predicates"]], ["allocate"]),
+        delays=DELAYS,
+    )
+    scenario.cycle(NOW)
+    assert len(scenario.cycle(NOW + 1).events) == 20
+    scenario.state.remove_pod("ns", "g00-0")
+    scenario.state.remove_pod_group("ns", "g00")
+    now = NOW + 2
+    behind: list[str] = []
+    scenario.cycle(now)
+    while len(behind) < 18:
+        now += 1
+        events = scenario.cycle(now).events
+        found = [each.name for each in events if "ns/g01 ahead of this one" in each.message]
+        assert 0 < len(found) <= 3
+        behind += found
+    assert sorted(behind) == [f"g{each:02}" for each in range(2, 20)]
+
+
 def test_pods_are_reported_later_than_their_gang() -> None:
     scenario = _scenario()
     assert scenario.cycle(NOW).pods == {}
