@@ -2,6 +2,7 @@
 
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.model.terms import is_too_long
 
 __all__ = ["BudgetTable"]
 
@@ -18,8 +19,13 @@ class BudgetTable:
         return bool(self._budgets)
 
     def set(self, budget: PodDisruptionBudget) -> bool:
-        """Add or update a budget; True if a relevant field changed."""
+        """Add or update a budget; True if a relevant field changed.
+
+        One whose selector is too long is left out; the API server still enforces it when a pod is evicted.
+        """
         meta = budget.metadata
+        if is_too_long(budget.spec.selector):
+            return self.remove(meta.namespace, meta.name)
         budgets = self._budgets.setdefault(meta.namespace, {})
         old = budgets.get(meta.name)
         budgets[meta.name] = budget

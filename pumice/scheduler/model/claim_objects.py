@@ -10,6 +10,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.model.attachments import Attached
 from pumice.scheduler.model.claims import EXCLUSIVE, ZONES, WantedVolume, Zone
+from pumice.scheduler.model.terms import LONGEST, is_too_long
 from pumice.scheduler.model.volume_pools import VolumeRecord
 
 __all__ = ["ClaimObjects"]
@@ -165,6 +166,7 @@ class ClaimObjects:
             and found.waits
             and not claim.spec.volume_name
             and claim.status.phase != "Lost"
+            and not is_too_long(claim.spec.selector)
         )
 
     def _volume_changed(self, name: str) -> None:
@@ -221,6 +223,10 @@ class ClaimObjects:
         name = claim.storage_class
         if claim.spec.volume_name:
             return self._why_not_named(claim)
+        if is_too_long(claim.spec.selector):
+            return (
+                f"has a selector of more than {LONGEST // 1024} KiB, which is not read; shorten it"
+            )
         if not name:
             return "has no storage class; create a PersistentVolume that suits it"
         found = self._classes.get(name)

@@ -30,13 +30,14 @@ __all__ = [
     "Spread",
     "TermKey",
     "holds",
+    "is_too_long",
     "peer_rules",
     "too_long",
 ]
 
 LONGEST = 4 * 1024
-"""Bytes of pod affinity, and of topology spread, that are read. Each rule is compared with all pods and nodes: those of one pod must not
-hold up the others for longer than a Lease lasts."""
+"""Bytes of pod affinity, of topology spread, and of selectors of claims and budgets, that are read. Each rule is compared with all
+pods, nodes or volumes: those of one object must not hold up the others for longer than a Lease lasts."""
 
 Requirement = tuple[str, str, tuple[str, ...]]
 Requirements = tuple[Requirement, ...]
@@ -143,6 +144,11 @@ def too_long(spec: PodSpec) -> Iterator[str]:
     constraints = spec.topology_spread_constraints
     if constraints and len(_ENCODER.encode(constraints)) > LONGEST:
         yield "topologySpreadConstraints"
+
+
+def is_too_long(selector: LabelSelector | None) -> bool:
+    """Whether a selector of a claim or a budget has more than is read."""
+    return selector is not None and len(_ENCODER.encode(selector)) > LONGEST
 
 
 def peer_rules(pod: Pod) -> PeerRules | None:

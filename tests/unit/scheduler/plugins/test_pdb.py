@@ -125,3 +125,15 @@ def test_shuffle_evicts_no_critical_pod() -> None:
     }
     text = config_text([["gang", "mover", "conformance"]], ["shuffle"])
     assert Scenario(cluster, load_config(text, registry)).cycle().evicted == ["ns/old-0"]
+
+
+def test_a_budget_whose_selector_is_too_long_is_not_compared_with_pods() -> None:
+    cluster = {"nodes": [["n1", 1, "1Gi"]], "pods": [["ns", "p", "n1", "Running", 1, "1Gi", ""]]}
+    scenario = Scenario(cluster, config_text(TIERS))
+    absent = [{"key": f"k{number}", "operator": "DoesNotExist"} for number in range(200)]
+    task = scenario.state.tasks["ns/p"]
+    for number, protects in ((10, True), (200, False)):
+        scenario.state.set_budget(
+            _budget("b", {"selector": {"matchExpressions": absent[:number]}}, 0)
+        )
+        assert bool(scenario.state.budgets.of(task)) is protects
