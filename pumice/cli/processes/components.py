@@ -3,12 +3,13 @@
 import logging
 import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pumice.cli.exits import REFUSED, UserError, finish
+from pumice.cli.exits import FINE, REFUSED, UserError, finish
 from pumice.cli.live.sessions import error_text
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def run_worker(
     server: str | None,
     metrics_port: int | None,
     make: "Callable[[Client], ElectedWorker[Any, Any]]",
-) -> None:
-    """Run a component with leader election until it gets a signal to stop.
+) -> NoReturn:
+    """Run a component with leader election until it gets a signal to stop, and end the process.
 
     Args:
         kubeconfig: How to reach the API server.
@@ -85,10 +86,13 @@ def run_worker(
             async with serving_health(metrics_port, registry, worker.checks, worker.notes):
                 await run_until_stopped(worker.tasks())
 
-    with (
-        lean.settled()
-    ):  # a full collection stops the event loop, the longer the more pods there are
+    # A full collection stops the event loop, the longer the more pods there are.
+    with lean.settled():
         run(work)
+    # Python would free the objects of the cluster one by one, for seconds in which the next leader needs the processor.
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(FINE)
 
 
 @asynccontextmanager
