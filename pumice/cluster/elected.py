@@ -146,6 +146,11 @@ class ElectedWorker(ABC, Generic[S, M]):
     async def term(self) -> None:
         """Work until cancelled; called each time this process leads and its caches are synced."""
 
+    @asynccontextmanager
+    async def preparation(self) -> AsyncIterator[None]:
+        """What surrounds a term and can begin before the caches are synced; components may have something to do."""
+        yield
+
     @property
     def checks(self) -> Mapping[str, Check]:
         """Conditions for readiness; a candidate is ready, too."""
@@ -199,11 +204,14 @@ class ElectedWorker(ABC, Generic[S, M]):
     async def _lead(self) -> None:
         may_write.set(self.leads)
         # The writes of the last leader must be visible before the first decision.
-        await asyncio.gather(*(cache.catch_up() for cache in self._caches))
-        self.metrics.leading.set(1)
-        self.started.set()
+        caught_up = asyncio.gather(*(cache.catch_up() for cache in self._caches))
         try:
-            await self.term()
+            async with self.preparation():
+                await caught_up
+                self.metrics.leading.set(1)
+                self.started.set()
+                await self.term()
         finally:
+            caught_up.cancel()
             self.started.clear()
             self.metrics.leading.set(0)

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from pumice.api.kinds import POD, POD_GROUP, QUEUE
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import Check, ElectedWorker
@@ -100,15 +101,22 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """What must hold for this process to be ready."""
         return {**super().checks, "cycles": lambda: self._term.problem if self._term else None}
 
-    async def term(self) -> None:
-        """Schedule until cancelled."""
+    @asynccontextmanager
+    async def preparation(self) -> AsyncIterator[None]:
+        """Fill the state while the caches of a candidate catch up; with 140,000 pods that takes seconds."""
         self._term = _Term(self)
         self.config.news = self._term.take_up_config
         try:
-            await self._term.run()
+            async with self._term.fed():
+                yield
         finally:
             self._term = None
             self.config.news = lambda: None
+
+    async def term(self) -> None:
+        """Schedule until cancelled."""
+        assert self._term is not None
+        await self._term.run()
 
 
 class _Term:
@@ -162,16 +170,22 @@ class _Term:
                 )
         self._news.set()
 
+    @asynccontextmanager
+    async def fed(self) -> AsyncIterator[None]:
+        """Fill the state from the caches, and keep it current inside the block."""
+        caches = self._context.caches
+        await wait_synced(*caches.all)
+        async with caches.feeding(self._context.state, self._news):
+            async for _ in in_slices(self._context.state.preparing()):
+                pass
+            yield
+
     async def run(self) -> None:
         settings, context = self._settings, self._context
         writes = settings.concurrent_writes
         context.metrics.volcano.queues.state = context.state
         try:
-            async with (
-                context.caches.feeding(context.state, self._news),
-                self._claims.watching(),
-                asyncio.TaskGroup() as group,
-            ):
+            async with self._claims.watching(), asyncio.TaskGroup() as group:
                 queues = ensure_queues(context.client, context.clock, settings.default_queue)
                 group.create_task(queues, name="queues")
                 group.create_task(self._binder.run(settings.concurrent_binds), name="bindings")
@@ -192,8 +206,6 @@ class _Term:
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics
         measure = metrics.volcano.measure(clock)
-        async for _ in in_slices(self._context.state.preparing()):
-            pass
         while True:
             await self._context.caches.settled()
             self._news.clear()
