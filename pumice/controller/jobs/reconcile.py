@@ -162,12 +162,13 @@ def _of_restart(
     case: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
 ) -> tuple[dict[str, str], list[Pod]]:
     """The status fields for a new restart, and the pods that it removes."""
+    again: list[Unit] = []
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not case.strict:
         names = case.job_pods.names
         again = retries.units(under_way, names)
         tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
-    verdict = judged(case, under_way, case.facts.retry_count + retry, tallies)
+    verdict = judged(case, under_way, case.facts.retry_count + retry, again, tallies)
     if verdict.phase not in FINISHED:
         controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies)
         if not under_way.targeted:

@@ -28,9 +28,9 @@ from pumice.controller.jobs.phases import (
     judge,
     row,
 )
-from pumice.controller.jobs.policies import choose
+from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
-from pumice.controller.jobs.replicas import Replicas, leaving, removal
+from pumice.controller.jobs.replicas import Replicas, is_marked, leaving, removal
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import foreign_claims
 from pumice.controller.key_secrets import settle_keys
@@ -109,7 +109,7 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     )
     old = rolling.outdated(case) if startable else []
     surplus = leaving(replicas, case.pods)
-    surplus += [pod for pod in old if not _is_marked(pod)]  # the others are leaving already
+    surplus += [pod for pod in old if not is_marked(pod)]  # the others are leaving already
     removed = removal(surplus, case.limits.window)
     evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
@@ -177,12 +177,8 @@ def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
     ]
 
 
-def _is_marked(pod: Pod) -> bool:
-    return bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
-
-
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
-    if not old or any(map(_is_marked, old)):
+    if not old or any(map(is_marked, old)):
         return []  # nothing to report, or it was reported when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
@@ -232,10 +228,11 @@ def _verdict(
 
 def _evicted(case: Situation) -> dict[str, float]:
     """Evicted pods that were just found missing and for which a policy has a timeout, with the time."""
+    policies = Policies(case.job)
     return {
         request.pod: case.now
         for request in evicted(case.job, case.job_pods)
-        if request.since is None and choose(case.job, request).delay
+        if request.since is None and policies.choose(request).delay
     }
 
 
