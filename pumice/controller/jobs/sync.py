@@ -42,7 +42,6 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
-    RequireAbsent,
     RequireObject,
     Step,
     UpdateObject,
@@ -83,6 +82,10 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
         case: The Job.
         backoff: Pods that failed and are about to be restarted.
     """
+    evicted = _evicted(case)
+    absent = case.unconfirmed(evicted)
+    if len(absent) > case.limits.window:
+        return Plan.of(absent[: case.limits.window], [RequeueAfter(0.0)])
     held = held_tasks(case.job, case.pods, case.job_pods.lost_by_task)
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
@@ -111,9 +114,7 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     surplus = leaving(replicas, case.pods)
     surplus += [pod for pod in old if not is_marked(pod)]  # the others are leaving already
     removed = removal(surplus, case.limits.window)
-    evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
-    absent = [RequireAbsent(POD, case.namespace, name) for name in evicted]
     if verdict.phase in FINISHED:
         removing = [pod for pod in case.pods if pod.status.phase not in SOFT]
         status = case.status(verdict, marks.of_passing(case), removing=removing)
