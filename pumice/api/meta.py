@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -113,8 +114,11 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 def parse_time(text: str | None) -> float | None:
     """Read an RFC 3339 time as UNIX seconds; None for a missing or unreadable one."""
-    if not text:
-        return None
+    return _parse_time(text) if text else None
+
+
+@lru_cache(maxsize=4096)  # they have whole seconds, so the pods of a gang share most of theirs
+def _parse_time(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

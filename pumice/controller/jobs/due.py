@@ -15,17 +15,25 @@ from pumice.api.meta import format_time
 from pumice.controller.jobs import retries
 from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.orders import Order
-from pumice.controller.jobs.phases import PENDING, RESTARTING, RUNNING, row
+from pumice.controller.jobs.phases import PENDING, RUNNING, TARGETED, turning
 from pumice.controller.jobs.policies import (
+    POD_FAILED,
     POD_PENDING,
+    TASK_COMPLETED,
+    Policies,
     PolicyChoice,
     PolicyRequest,
-    choose,
     concerns,
     has_policies,
 )
-from pumice.controller.jobs.restarts import Restart, restart_for, together
-from pumice.controller.jobs.retries import RestartCount, Unit
+from pumice.controller.jobs.restarts import (
+    Restart,
+    Target,
+    restart_for,
+    restart_of,
+    target_for,
+)
+from pumice.controller.jobs.retries import Unit
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.sync import DelayedRestarts
 
@@ -69,7 +77,7 @@ class Delayed:
     backoff: DelayedRestarts | None = None
 
 
-_Due = tuple[PolicyRequest, PolicyChoice, Restart]
+_Due = tuple[PolicyRequest, PolicyChoice, Target, Unit | None]
 
 
 def due(case: Situation) -> tuple[DueAction | None, Delayed]:
@@ -79,19 +87,25 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
     wake: float | None = None
     waits: list[tuple[float, PolicyRequest]] = []
     targeted: list[_Due] = []
-    tallies = {} if case.strict else retries.of(case.job, case.job_pods.names)
-    pending = concerns(case.job, POD_PENDING)
+    policies, names = Policies(case.job), case.job_pods.names
+    tallies = {} if case.strict else retries.of(case.job, names)
+    actions = turning(case.phase)
+    without = [event for event in (POD_PENDING, TASK_COMPLETED) if not concerns(case.job, event)]
     for request in job_events(
-        case.job, case.pods, case.job_pods, case.observed.group, pending=pending
+        case.job, case.pods, case.job_pods, case.observed.group, without=without
     ):
-        choice = choose(case.job, request)
-        leads_to = row(case.phase, choice.action).to
-        if not leads_to:
+        choice = policies.choose(request)
+        if choice.action not in actions:
             continue
-        restart = restart_for(choice.action, request.task, request.pod, request.partition)
-        if leads_to == RESTARTING and restart is None:
-            continue  # a targeted restart for an event that concerns no pod
-        backoff = _backoff(case, request, restart, tallies)
+        target = unit = None
+        if choice.action in TARGETED:
+            target = target_for(choice.action, request.task, request.pod, request.partition)
+            if target is None:
+                continue  # the event concerns no pod
+            if request.event == POD_FAILED:
+                unit = retries.unit(target, names)
+        tally = tallies.get(unit) if tallies and unit and not request.gone else None
+        backoff = retries.delay(tally, request.ran) if tally else 0.0
         if delay := max(choice.delay, backoff):
             if request.since is None:
                 continue
@@ -101,59 +115,42 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
                 if backoff:
                     waits.append((request.since + delay, request))
                 continue
-        if restart is None or not restart.targeted:
-            return _alone(request, choice, restart), Delayed()
-        targeted.append((request, choice, restart))
+        if target is None:
+            return _alone(request, choice), Delayed()
+        targeted.append((request, choice, target, unit))
     if targeted:
-        return _combined(case, targeted), Delayed()
+        return _combined(targeted), Delayed()
     return None, Delayed(wake, _message(waits))
 
 
-def _backoff(
-    case: Situation,
-    request: PolicyRequest,
-    restart: Restart | None,
-    tallies: Mapping[Unit, RestartCount],
-) -> float:
-    """Seconds for which a failed pod waits."""
-    if not tallies or restart is None or request.event != "PodFailed" or request.gone:
-        return 0.0
-    return max(
-        (
-            retries.delay(tallies.get(unit, RestartCount()), request.ran)
-            for unit in retries.units(restart, case.job_pods.names)
-        ),
-        default=0.0,
-    )
-
-
-def _alone(request: PolicyRequest, choice: PolicyChoice, restart: Restart | None) -> DueAction:
+def _alone(request: PolicyRequest, choice: PolicyChoice) -> DueAction:
     return DueAction(
         action=choice.action,
-        why=f"{request.detail} ({choice.path})",
-        restart=restart,
+        why=_why(request, choice),
+        restart=restart_for(choice.action),
         gone=(request.pod,) if request.gone else (),
     )
 
 
-def _combined(case: Situation, found: list[_Due]) -> DueAction:
+def _why(request: PolicyRequest, choice: PolicyChoice) -> str:
+    return f"{request.detail} ({choice.path})"
+
+
+def _combined(found: list[_Due]) -> DueAction:
     """One restart of everything that is due."""
     failed: dict[Unit, bool] = {}
-    whys: list[str] = []
-    for request, choice, restart in found:
-        whys.append(f"{request.detail} ({choice.path})")
-        if request.event == "PodFailed":
-            for unit in retries.units(restart, case.job_pods.names):
-                failed[unit] = failed.get(unit, True) and retries.rested(request.ran)
-    why = "; ".join(whys[:_SHOWN])
-    if len(whys) > _SHOWN:
-        why += f"; and {len(whys) - _SHOWN} more"
+    for request, _, _, unit in found:
+        if unit is not None:
+            failed[unit] = failed.get(unit, True) and retries.rested(request.ran)
+    why = "; ".join(_why(request, choice) for request, choice, _, _ in found[:_SHOWN])
+    if len(found) > _SHOWN:
+        why += f"; and {len(found) - _SHOWN} more"
     return DueAction(
         action=found[0][1].action,
         why=why,
-        restart=together(restart for _, _, restart in found),
+        restart=restart_of(target for _, _, target, _ in found),
         failed=failed,
-        gone=tuple(dict.fromkeys(request.pod for request, _, _ in found if request.gone)),
+        gone=tuple(dict.fromkeys(request.pod for request, *_ in found if request.gone)),
     )
 
 

@@ -9,8 +9,9 @@ makes its version higher than that of the pods that caused it. `job_pods` shows 
 removed by the controller.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
@@ -18,10 +19,18 @@ from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs.broken_gangs import is_broken, reported_at
 from pumice.controller.jobs.job_pods import JobPods, version_of
-from pumice.controller.jobs.lifetimes import container_statuses, ended, ran, started
+from pumice.controller.jobs.lifetimes import container_statuses, end_of, started
 from pumice.controller.jobs.phases import SYNC_JOB
 from pumice.controller.jobs.pods import partition_of
-from pumice.controller.jobs.policies import TASK_COMPLETED, PolicyRequest, choose, concerns
+from pumice.controller.jobs.policies import (
+    POD_FAILED,
+    POD_PENDING,
+    TASK_COMPLETED,
+    Policies,
+    PolicyRequest,
+    choose,
+    concerns,
+)
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
 from pumice.plugins.native.places import number_in
 
@@ -29,7 +38,12 @@ __all__ = ["completed", "evicted", "job_events"]
 
 
 def job_events(
-    job: Job, pods: Sequence[Pod], job_pods: JobPods, group: Raw | None, *, pending: bool = True
+    job: Job,
+    pods: Sequence[Pod],
+    job_pods: JobPods,
+    group: Raw | None,
+    *,
+    without: Collection[str] = (),
 ) -> Iterator[PolicyRequest]:
     """Facts about a Job that may require an action, pods first.
 
@@ -38,21 +52,25 @@ def job_events(
         pods: Its pods, in order.
         job_pods: Which pods it has had.
         group: Its PodGroup, when there is one.
-        pending: Whether to yield that pods are pending.
+        without: `PodPending` and `TaskCompleted`, if no policy concerns them: they are costly for many pods.
     """
+    idle = {"Running", "Succeeded"} | ({"Pending", ""} if POD_PENDING in without else set())
+    waiting = job_pods.waiting
     for pod in pods:
-        if not pending and _waits(pod) and pod.metadata.name not in job_pods.waiting:
+        meta, phase = pod.metadata, pod.status.phase
+        if phase in idle and meta.deletion_timestamp is None and meta.name not in waiting:
             continue
         if request := _of_pod(pod, job_pods):
             yield request
-            since = job_pods.waiting.get(pod.metadata.name)
-            if since is not None and pod.status.phase in ("Pending", ""):
+            since = waiting.get(meta.name) if waiting else None
+            if since is not None and phase in ("Pending", ""):
                 yield _request("PodEvicted", pod, since, "was removed and does not run again")
     yield from evicted(job, job_pods)
     by_task = _by_task(job, pods)
     lost = job_pods.lost_by_task
     for task in job.tasks:
-        yield from _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
+        if TASK_COMPLETED not in without:
+            yield from _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
         yield from _of_containers(task, by_task[task.name])
     if group is not None and is_broken(group, job, by_task):
         yield _of_group(group)
@@ -64,7 +82,7 @@ def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
     A pod may fail and be removed before a pass sees it, for example when its node is deleted. If no policy concerns its
     eviction, its failure counts.
     """
-    tasks = {task.name: task for task in job.tasks}
+    tasks, policies = {task.name: task for task in job.tasks}, Policies(job)
     for name in job_pods.missing:
         task, index = job_pods.names.key(name) or ("", 0)
         since = job_pods.waiting.get(name)
@@ -80,10 +98,10 @@ def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
             detail=f"pod {name} {does}",
         )
         failed = job_pods.failed.get(name)
-        if failed is None or choose(job, eviction).action != SYNC_JOB:
+        if failed is None or policies.choose(eviction).action != SYNC_JOB:
             yield eviction
         else:
-            yield replace(_failure(failed), gone=True)
+            yield msgspec.structs.replace(_failure(failed), gone=True)
 
 
 def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:
@@ -99,10 +117,6 @@ def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> d
     }
 
 
-def _waits(pod: Pod) -> bool:
-    return pod.status.phase in ("Pending", "") and pod.metadata.deletion_timestamp is None
-
-
 def _of_pod(pod: Pod, job_pods: JobPods) -> PolicyRequest | None:
     meta = pod.metadata
     if meta.annotation(keys.OUT_OF_SYNC):
@@ -114,14 +128,15 @@ def _of_pod(pod: Pod, job_pods: JobPods) -> PolicyRequest | None:
     if pod.status.phase == "Failed":
         return _failure(pod)
     if pod.status.phase in ("Pending", ""):
-        return _request("PodPending", pod, parse_time(meta.creation_timestamp), "is pending")
+        return _request(POD_PENDING, pod, parse_time(meta.creation_timestamp), "is pending")
     return None
 
 
 def _failure(pod: Pod) -> PolicyRequest:
-    codes = _exit_codes(pod)
+    end = end_of(pod)
+    codes = end.exit_codes
     detail = f"failed with exit code {codes[0]}" if codes else "failed"
-    return _request("PodFailed", pod, ended(pod), detail, codes, ran(pod))
+    return _request(POD_FAILED, pod, end.moment, detail, codes, end.ran)
 
 
 def _by_task(job: Job, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
@@ -145,7 +160,7 @@ def _completed(
             task=task.name,
             # The last of them completes the task.
             version=max(map(version_of, succeeded)) if noted is None else job_pods.version,
-            since=max(filter(None, map(ended, succeeded)), default=None)
+            since=max(filter(None, (end_of(pod).moment for pod in succeeded)), default=None)
             if noted is None
             else noted,
             detail=f"task {task.name} is complete",
@@ -201,9 +216,3 @@ def _request(
         ran=lasted,
         detail=f"pod {meta.name} {detail}",
     )
-
-
-def _exit_codes(pod: Pod) -> tuple[int, ...]:
-    """Exit codes of all containers that failed, the regular ones first."""
-    ends = [each.state.terminated for each in container_statuses(pod) if each.state]
-    return tuple(each.exit_code for each in ends if each and each.exit_code)

@@ -21,6 +21,7 @@ it costs no write of its own.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pumice.api import keys
 from pumice.api.jobs import Job
@@ -56,7 +57,12 @@ LONGEST = 65_536
 
 def version_of(pod: Pod) -> int:
     """The incarnation of the Job for which a pod was created."""
-    return number_in(pod.metadata.annotation(keys.JOB_VERSION)) or 0
+    return _version(pod.metadata.annotation(keys.JOB_VERSION))
+
+
+@lru_cache(maxsize=64)  # all pods of a Job have one of a few
+def _version(text: str) -> int:
+    return number_in(text) or 0
 
 
 def has_ended(pod: Pod) -> bool:
@@ -79,6 +85,7 @@ class JobPods:
         missing: Pods that were evicted and have not been created again, in order.
         failed: Those of them that had failed by themselves since the notes were written.
         lost: Pods that succeeded and no longer exist.
+        lost_by_task: Their numbers by task.
         waiting: Since when evicted pods do not run, if a policy has a timeout.
         completed: Since when tasks are complete, if a policy has a timeout.
     """
@@ -93,20 +100,16 @@ class JobPods:
     missing: tuple[str, ...]
     failed: Mapping[str, Pod]
     lost: frozenset[str]
+    lost_by_task: Mapping[str, int]
     waiting: Mapping[str, float]
     completed: Mapping[str, float]
 
-    @property
-    def lost_by_task(self) -> dict[str, int]:
-        """Numbers of pods by task that succeeded and no longer exist."""
-        return self._by_task(self.lost)
-
-    def lost_after(self, notes: Mapping[str, str]) -> dict[str, int]:
+    def lost_after(self, notes: Mapping[str, str]) -> Mapping[str, int]:
         """`lost_by_task` as it will be after other notes are written."""
         text = notes.get(SUCCEEDED, "")
         if text == self.notes.get(SUCCEEDED, "") and self.done == self.noted:
             return self.lost_by_task
-        return self._by_task(podsets.read(text, self.names).difference(self.present))
+        return self.names.numbers(podsets.read(text, self.names).difference(self.present))
 
     def living(
         self,
@@ -154,7 +157,7 @@ class JobPods:
         }
         succeeded = self._succeeded(removed)
         if completed:
-            sizes = self._by_task(succeeded)
+            sizes = self.names.numbers(succeeded)
             completed = {
                 task: moment
                 for task, moment in completed.items()
@@ -205,9 +208,6 @@ class JobPods:
         found |= self.lost
         return {name for name in found if not removed(name)}
 
-    def _by_task(self, pods: Iterable[str]) -> dict[str, int]:
-        return {task: len(indexes) for task, indexes in self.names.by_task(pods).items()}
-
 
 def read(
     job: Job,
@@ -239,6 +239,7 @@ def read(
     }
     had = podsets.read(notes.get(PODS, ""), names)
     missing = had.difference(present, elsewhere, done)
+    lost = frozenset(done.difference(present, elsewhere))
     return JobPods(
         names=names,
         version=version,
@@ -249,7 +250,8 @@ def read(
         done=done,
         missing=tuple(sorted(missing, key=lambda name: names.key(name) or ("", 0))),
         failed={name: removed[name] for name in missing if name in removed},
-        lost=frozenset(done.difference(present, elsewhere)),
+        lost=lost,
+        lost_by_task=names.numbers(lost),
         waiting=_read_moments(notes.get(EVICTED, ""), names, now),
         completed=_read_completed(notes.get(COMPLETED, ""), names, now),
     )
@@ -287,7 +289,7 @@ def _read_moments(text: str, names: PodNames, now: float) -> dict[str, float]:
     for part in text.split():
         entry, _, moment = part.partition("@")
         if (since := _moment(moment, now)) is not None:
-            found |= dict.fromkeys((names.name(*key) for key in entries.read(entry)), since)
+            found |= dict.fromkeys(names.names(*entries.read(entry)), since)
     return found
 
 

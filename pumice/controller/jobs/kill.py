@@ -7,7 +7,7 @@ A Job that has ended keeps its finished pods, whose logs may still be wanted, an
 and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pumice.api.kinds import JOB, POD_GROUP
@@ -70,8 +70,9 @@ def restart(case: Situation) -> Plan:
     """Remove the pods that a restart replaces, then set the Job to `Pending`."""
     noted = case.job.status.controlled_resources or {}
     under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.job_pods.names)
-    tallies = retries.of(case.job, case.job_pods.names)
-    verdict = judged(case, under_way, case.facts.retry_count, tallies)
+    names = case.job_pods.names
+    again, tallies = retries.units(under_way, names), retries.of(case.job, names)
+    verdict = judged(case, under_way, case.facts.retry_count, again, tallies)
     remaining: list[Pod] = []
     if verdict.phase in FINISHED:
         spared = [pod for pod in case.pods if pod.status.phase not in SOFT]
@@ -95,7 +96,11 @@ def restart(case: Situation) -> Plan:
 
 
 def judged(
-    case: Situation, restart: Restart, retry_count: int, tallies: Mapping[Unit, RestartCount]
+    case: Situation,
+    restart: Restart,
+    retry_count: int,
+    again: Sequence[Unit],
+    tallies: Mapping[Unit, RestartCount],
 ) -> PhaseResult:
     """The phase after a restart, given the restart budget of its targets.
 
@@ -103,13 +108,14 @@ def judged(
         case: The Job.
         restart: The restart.
         retry_count: Restarts of the Job, with this one.
+        again: The units that it restarts.
         tallies: Restarts of its pods, tasks and partitions, with this one.
     """
     rule, restarted = NextPhase.RESTART, ""
     if not case.strict and restart == restarts.RESUME:
         rule = NextPhase.RESUME
     elif not case.strict and restart.targeted:
-        retry_count, restarted = retries.spent(restart, tallies, case.job_pods.names)
+        retry_count, restarted = retries.spent(again, tallies, case.job_pods.names)
     facts = replace(case.facts, retry_count=retry_count, restarted=restarted)
     return judge(rule, RESTARTING, facts)
 

@@ -4,12 +4,26 @@ The times of its containers are used. Kubelet may drop them, for example for a p
 the last change of a condition, and its start is the time when kubelet accepted it.
 """
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
 from pumice.api.meta import parse_time
-from pumice.api.pods import ContainerStatus, Pod, Terminated
+from pumice.api.pods import ContainerStatus, Pod
 
-__all__ = ["container_statuses", "ended", "ended_by_itself", "ran", "started"]
+__all__ = ["PodEnd", "container_statuses", "end_of", "ended_by_itself", "started"]
+
+
+class PodEnd(NamedTuple):
+    """How a pod ended.
+
+    Attributes:
+        exit_codes: Exit codes of all containers that failed, the regular ones first.
+        moment: When the last container ended; None if that is not known.
+        ran: Seconds for which the pod had run; None if that is not known.
+    """
+
+    exit_codes: tuple[int, ...]
+    moment: float | None
+    ran: float | None
 
 
 def container_statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
@@ -23,22 +37,30 @@ def started(pod: Pod) -> float | None:
     return parse_time(pod.status.start_time or pod.metadata.creation_timestamp)
 
 
-def ended(pod: Pod) -> float | None:
-    """When the last container of a pod ended."""
-    times = [parse_time(each.finished_at) for each in _ends(container_statuses(pod))]
+def end_of(pod: Pod) -> PodEnd:
+    """How a pod ended. All pods of a Job may have failed at once, so this looks at each container once."""
+    codes: list[int] = []
+    began = end = None
+    regular = pod.status.container_statuses or ()
+    for statuses in (regular, pod.status.init_container_statuses or ()):
+        for status in statuses:
+            terminated = status.state and status.state.terminated
+            if not terminated:
+                continue
+            if terminated.exit_code:
+                codes.append(terminated.exit_code)
+            if finish := parse_time(terminated.finished_at):
+                end = finish if end is None else max(end, finish)
+            if statuses is regular and (start := parse_time(terminated.started_at)):
+                began = start if began is None else min(began, start)
+    began = began or started(pod)
+    end = end or _last_change(pod) or parse_time(pod.metadata.creation_timestamp)
+    return PodEnd(tuple(codes), end, None if began is None or end is None else end - began)
+
+
+def _last_change(pod: Pod) -> float | None:
     conditions = (parse_time(each.last_transition_time) for each in pod.status.conditions or ())
-    return (
-        max(filter(None, times), default=None)
-        or max(filter(None, conditions), default=None)
-        or parse_time(pod.metadata.creation_timestamp)
-    )
-
-
-def ran(pod: Pod) -> float | None:
-    """Seconds for which a pod that ended had run; None if that is not known."""
-    times = (parse_time(each.started_at) for each in _ends(pod.status.container_statuses or ()))
-    began, end = min(filter(None, times), default=started(pod)), ended(pod)
-    return None if began is None or end is None else end - began
+    return max(filter(None, conditions), default=None)
 
 
 def ended_by_itself(pod: Pod) -> bool:
@@ -55,8 +77,3 @@ def ended_by_itself(pod: Pod) -> bool:
     if removal is None or grace is None or not states or len(times) < len(states):
         return False
     return all(time is not None and time < removal - grace for time in times)
-
-
-def _ends(statuses: Iterable[ContainerStatus]) -> list[Terminated]:
-    states = (each.state for each in statuses)
-    return [state.terminated for state in states if state and state.terminated]

@@ -1,6 +1,6 @@
 """The observed state of a Job at one moment: the input of `reconcile`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from pumice.api.commands import Command
@@ -41,6 +41,7 @@ class Observed:
         commands: Commands that name the Job as their target.
         queue: The Job's queue, when it exists.
         priorities: PriorityClass values by name.
+        absent: Names of pods of which the API server has said since the status was last written that they do not exist.
         trouble: Why the last plan could not be carried out.
         awaited: Whether the Job's JobFlow has not yet recorded its end, or its CronJob its run. If the Job were removed
             now, it would run again.
@@ -54,5 +55,6 @@ class Observed:
     commands: tuple[Command, ...] = ()
     queue: Queue | None = None
     priorities: Mapping[str, int] = field(default_factory=dict)
+    absent: Set[str] = frozenset()
     trouble: PlanFailure | None = None
     awaited: bool = False

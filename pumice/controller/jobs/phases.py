@@ -77,6 +77,7 @@ __all__ = [
     "known",
     "row",
     "step",
+    "turning",
 ]
 
 PENDING = "Pending"
@@ -281,6 +282,11 @@ def row(phase: str, action: str) -> Transition:
     """Row of the table for a phase and an action."""
     phase = known(phase)
     return TABLE.get((phase, action)) or TABLE[phase, ANY]
+
+
+def turning(phase: str) -> frozenset[str]:
+    """Actions that send a Job in a phase to another one at once."""
+    return frozenset(action for _, action in TABLE if row(phase, action).to)
 
 
 def step(phase: str, action: str, facts: Facts) -> PhaseResult:

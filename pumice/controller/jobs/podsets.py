@@ -8,6 +8,7 @@ instead: `worker/~` with base64, where index 0 is the lowest bit. So the text fo
 
 import base64
 import binascii
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -39,7 +40,7 @@ class PodNames:
 
     def __init__(self, job: Job) -> None:
         self._job = job.metadata.name
-        self._tasks = {f"{self._job}-{task.name}": task.name for task in job.tasks}
+        self._tasks = {self.prefix(task.name): task.name for task in job.tasks}
         self._known: dict[str, PodKey] = {}  # parsing a name costs ten times as much
         self._sizes = {task.name: task.size for task in job.tasks}
 
@@ -60,6 +61,16 @@ class PodNames:
         self._known[name] = task, index
         return name
 
+    def names(self, task: str, indexes: Iterable[int]) -> list[str]:
+        """Names of pods of a task."""
+        found = {pod_name(self._job, task, index): (task, index) for index in indexes}
+        self._known |= found
+        return list(found)
+
+    def prefix(self, task: str) -> str:
+        """How the names of a task's pods begin, without the `-` before the index."""
+        return f"{self._job}-{task}"
+
     def task(self, prefix: str) -> str | None:
         """The task whose pod names begin with this prefix; None if there is none."""
         return self._tasks.get(prefix)
@@ -74,11 +85,16 @@ class PodNames:
         return self._sizes.get(task, 0)
 
     def by_task(self, pods: Iterable[str]) -> dict[str, list[int]]:
-        """Indexes of pods by task, of pods that the Job can have."""
-        found: dict[str, list[int]] = {}
-        for task, index in sorted(filter(None, map(self.key, pods))):
-            found.setdefault(task, []).append(index)
-        return found
+        """Indexes of pods by task, both in order, of pods that the Job can have."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for task, index in filter(None, map(self.key, pods)):
+            found[task].append(index)
+        return {task: sorted(found[task]) for task in sorted(found)}
+
+    def numbers(self, pods: Iterable[str]) -> dict[str, int]:
+        """Numbers of pods by task, of pods that the Job can have."""
+        found = Counter([key[0] for key in map(self.key, pods) if key is not None])
+        return dict(sorted(found.items()))
 
 
 def write(pods: Iterable[str], names: PodNames) -> str:
@@ -95,7 +111,7 @@ def write_entries(pods: Iterable[str], names: PodNames) -> Iterator[str]:
 def read(text: str, names: PodNames) -> set[str]:
     """Names of the pods in a set; what cannot be read, and what the Job does not want, is left out."""
     entries = Entries(names)
-    return {names.name(*key) for entry in text.split() for key in entries.read(entry)}
+    return {name for entry in text.split() for name in names.names(*entries.read(entry))}
 
 
 def fits(text: str, names: PodNames) -> bool:
@@ -118,14 +134,14 @@ class Entries:
         self._names = names
         self._left: dict[str, int] = {}
 
-    def read(self, entry: str) -> list[PodKey]:
-        """The pods of one entry, those of one task: `worker/0-19,25`."""
+    def read(self, entry: str) -> tuple[str, list[int]]:
+        """The task of one entry, and the indexes of its pods: `worker/0-19,25`."""
         task, _, indexes = entry.partition("/")
         size = self._names.size(task)
         left = self._left.get(task, size)
-        found = [(task, index) for index in islice(read_indexes(indexes, size), left)]
+        found = list(islice(read_indexes(indexes, size), left))
         self._left[task] = left - len(found)
-        return found
+        return task, found
 
 
 def write_indexes(indexes: list[int]) -> str:

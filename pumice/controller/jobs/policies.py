@@ -7,6 +7,8 @@ policies are checked before the Job's, and within a list the first that matches 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job, LifecyclePolicy
 from pumice.controller.jobs.phases import SYNC_JOB
@@ -14,8 +16,10 @@ from pumice.controller.jobs.phases import SYNC_JOB
 __all__ = [
     "ANY_EVENT",
     "INTERNAL",
+    "POD_FAILED",
     "POD_PENDING",
     "TASK_COMPLETED",
+    "Policies",
     "PolicyChoice",
     "PolicyRequest",
     "choose",
@@ -24,6 +28,7 @@ __all__ = [
 ]
 
 ANY_EVENT = "*"
+POD_FAILED = "PodFailed"
 POD_PENDING = "PodPending"
 TASK_COMPLETED = "TaskCompleted"
 
@@ -31,9 +36,8 @@ INTERNAL = frozenset({"OutOfSync", "CommandIssued", "PodRunning"})
 """Events that never match a policy."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyRequest:
-    """An event of a Job, or an action of a Command.
+class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An event of a Job, or an action of a Command. There may be one for each pod, so they must be cheap.
 
     Attributes:
         event: What happened; empty when only the action counts.
@@ -109,6 +113,22 @@ def choose(job: Job, request: PolicyRequest) -> PolicyChoice:
         if _matches(policy, request):
             return PolicyChoice(policy.action or SYNC_JOB, _delay(policy), path)
     return _SYNC
+
+
+class Policies:
+    """`choose` for many events of one Job: it is asked once for those that differ only in their pod and time."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._chosen: dict[tuple[object, ...], PolicyChoice] = {}
+
+    def choose(self, request: PolicyRequest) -> PolicyChoice:
+        """Choose the action for a request."""
+        alike = request.event, request.task, request.exit_codes, request.version
+        found = self._chosen.get(alike)
+        if found is None:
+            found = self._chosen[alike] = choose(self._job, request)
+        return found
 
 
 def _policies(job: Job, task: str) -> Iterator[tuple[str, LifecyclePolicy]]:

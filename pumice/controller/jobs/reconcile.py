@@ -10,7 +10,7 @@ the present phase continues.
 
 from collections.abc import Callable
 
-from pumice.api.kinds import COMMAND, POD
+from pumice.api.kinds import COMMAND
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.controller.jobs import marks, restarts, retries
@@ -41,7 +41,6 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
-    RequireAbsent,
 )
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
@@ -132,7 +131,10 @@ def _obey(case: Situation, order: Order) -> Plan:
 
 
 def _turn(case: Situation, decision: DueAction) -> Plan:
-    """Plan only the status write of an intention."""
+    """Plan only the status write of an intention; before it, ask about pods that are gone, a window in each pass."""
+    absent = case.unconfirmed(decision.gone)
+    if len(absent) > case.limits.window:
+        return Plan.of(absent[: case.limits.window], [RequeueAfter(0.0)])
     found = row(case.phase, decision.action)
     under_way, order = decision.restart, decision.order
     uid = order.command.metadata.uid if order else ""
@@ -154,7 +156,6 @@ def _turn(case: Situation, decision: DueAction) -> Plan:
     if order:
         meta = order.command.metadata
         deletes.append(DeleteObject(COMMAND, meta.namespace, meta.name, meta.uid))
-    absent = [RequireAbsent(POD, case.namespace, name) for name in decision.gone]
     return Plan.of(absent, status, [event], deletes)
 
 
@@ -162,12 +163,13 @@ def _of_restart(
     case: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
 ) -> tuple[dict[str, str], list[Pod]]:
     """The status fields for a new restart, and the pods that it removes."""
+    again: list[Unit] = []
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not case.strict:
         names = case.job_pods.names
         again = retries.units(under_way, names)
         tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
-    verdict = judged(case, under_way, case.facts.retry_count + retry, tallies)
+    verdict = judged(case, under_way, case.facts.retry_count + retry, again, tallies)
     if verdict.phase not in FINISHED:
         controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies)
         if not under_way.targeted:

@@ -20,7 +20,7 @@ from pumice.api.pods import Pod
 from pumice.controller.jobs.job_pods import JobPods
 from pumice.controller.plan import DeleteObject, RequeueAfter, UpdateObject
 
-__all__ = ["Missing", "Removal", "Replicas", "leaving", "removal"]
+__all__ = ["Missing", "Removal", "Replicas", "is_marked", "leaving", "removal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,28 +146,28 @@ def removal(pods: Iterable[Pod], limit: int, *, marked: bool = True) -> Removal:
             removed may depend on all of them being there.
     """
     found = list(pods)
-    marks = _marks(found) if marked else []
-    deletes = [] if len(marks) > limit else _deletes(found)
-    more = max(len(marks), len(deletes)) > limit
-    return Removal(marks[:limit], deletes[:limit], [RequeueAfter(0.0)] if more else [])
+    unmarked = [pod for pod in found if not is_marked(pod)] if marked else []
+    present = [pod for pod in found if pod.metadata.deletion_timestamp is None]
+    if len(unmarked) > limit:
+        present = []
+    return Removal(
+        [_mark(pod) for pod in unmarked[:limit]],
+        [_delete(pod) for pod in present[:limit]],
+        [RequeueAfter(0.0)] if max(len(unmarked), len(present)) > limit else [],
+    )
 
 
-def _marks(pods: Iterable[Pod]) -> list[UpdateObject]:
-    return [
-        UpdateObject(
-            POD,
-            pod.metadata.namespace,
-            pod.metadata.name,
-            {"metadata": {"uid": pod.metadata.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}},
-        )
-        for pod in pods
-        if not pod.metadata.annotation(keys.OUT_OF_SYNC)
-    ]
+def is_marked(pod: Pod) -> bool:
+    """True for a pod that is marked as removed by the controller."""
+    return bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
 
 
-def _deletes(pods: Iterable[Pod]) -> list[DeleteObject]:
-    return [
-        DeleteObject(POD, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-        for pod in pods
-        if pod.metadata.deletion_timestamp is None
-    ]
+def _mark(pod: Pod) -> UpdateObject:
+    meta = pod.metadata
+    patch = {"metadata": {"uid": meta.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}}
+    return UpdateObject(POD, meta.namespace, meta.name, patch)
+
+
+def _delete(pod: Pod) -> DeleteObject:
+    meta = pod.metadata
+    return DeleteObject(POD, meta.namespace, meta.name, meta.uid)

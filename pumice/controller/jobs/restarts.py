@@ -24,7 +24,20 @@ from pumice.controller.jobs.phases import (
 from pumice.controller.jobs.pods import partition_of
 from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
 
-__all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
+__all__ = [
+    "NOTE",
+    "RESUME",
+    "WHOLE",
+    "Restart",
+    "Target",
+    "parse",
+    "restart_for",
+    "restart_of",
+    "target_for",
+]
+
+Target = tuple[str, str, str]
+"""What one event restarts: `pod`, `task` or `partition`, the task, and the pod's name or the partition's number (empty for a task)."""
 
 NOTE = "pumice.dev/restart"
 """Key of the note in `status.controlledResources`."""
@@ -65,15 +78,12 @@ class Restart:
         parts += [
             f"partitions/{task}/{write_indexes(sorted(found))}" for task, found in numbers.items()
         ]
-        indexes: dict[str, list[int]] = {}
-        for name in sorted(self.pods):
-            key = names.key(name)
-            if len(self.pods) == 1 or key is None:
-                parts.append(f"pod/{name}")
-            else:
-                indexes.setdefault(name.rpartition("-")[0], []).append(key[1])
+        by_task = names.by_task(self.pods) if len(self.pods) > 1 else {}
+        if sum(map(len, by_task.values())) < len(self.pods):
+            alone = sorted(name for name in self.pods if not by_task or names.key(name) is None)
+            parts += [f"pod/{name}" for name in alone]
         parts += [
-            f"pods/{prefix}/{write_indexes(sorted(found))}" for prefix, found in indexes.items()
+            f"pods/{names.prefix(task)}/{write_indexes(found)}" for task, found in by_task.items()
         ]
         return ";".join(parts)
 
@@ -82,11 +92,11 @@ class Restart:
         if self.whole:
             return self.whole != "resume" or pod.status.phase not in SOFT
         meta = pod.metadata
+        if meta.name in self.pods:
+            return True
         task = meta.annotation(keys.TASK_SPEC)
-        return (
-            meta.name in self.pods
-            or task in self.tasks
-            or (bool(self.partitions) and (task, meta.label(keys.PARTITION_ID)) in self.partitions)
+        return task in self.tasks or (
+            bool(self.partitions) and (task, meta.label(keys.PARTITION_ID)) in self.partitions
         )
 
     def covers(self, job: Job, names: PodNames) -> Callable[[str], bool]:
@@ -121,33 +131,42 @@ WHOLE = Restart(whole="job")
 RESUME = Restart(whole="resume")
 
 
-def together(restarts: Iterable[Restart]) -> Restart:
-    """One restart for several targeted ones."""
+def restart_of(targets: Iterable[Target]) -> Restart:
+    """One restart for several targets."""
     tasks: set[str] = set()
     partitions: set[tuple[str, str]] = set()
     pods: set[str] = set()
-    for each in restarts:
-        tasks |= each.tasks
-        partitions |= each.partitions
-        pods |= each.pods
+    for kind, task, which in targets:
+        if kind == "pod":
+            pods.add(which)
+        elif kind == "partition":
+            partitions.add((task, which))
+        else:
+            tasks.add(task)
     return Restart(tasks=frozenset(tasks), partitions=frozenset(partitions), pods=frozenset(pods))
 
 
 def restart_for(action: str, task: str = "", pod: str = "", partition: str = "") -> Restart | None:
-    """The restart that an action requests; None if its pods are unknown.
-
-    Without a known partition the task is restarted: a task without a partition policy is one partition.
-    """
+    """The restart that an action requests; None if its pods are unknown."""
     if action == RESTART_JOB:
         return WHOLE
     if action == RESUME_JOB:
         return RESUME
+    target = target_for(action, task, pod, partition)
+    return None if target is None else restart_of([target])
+
+
+def target_for(action: str, task: str = "", pod: str = "", partition: str = "") -> Target | None:
+    """The target of an action that restarts a part of the Job; None if its pods are unknown.
+
+    Without a known partition the task is restarted: a task without a partition policy is one partition.
+    """
     if action == RESTART_POD and pod:
-        return Restart(pods=frozenset({pod}))
+        return "pod", task, pod
     if action == RESTART_PARTITION and task and partition:
-        return Restart(partitions=frozenset({(task, partition)}))
+        return "partition", task, partition
     if action in (RESTART_TASK, RESTART_PARTITION) and task:
-        return Restart(tasks=frozenset({task}))
+        return "task", task, ""
     return None
 
 
@@ -158,22 +177,22 @@ def parse(note: str, names: PodNames) -> Restart:
     """
     if note == "resume":
         return RESUME
-    found: list[Restart] = []
+    found: list[Target] = []
     pods, partitions = Entries(names), Entries(names)
     for part in note.split(";"):
         match part.split("/"):
             case ["task", task]:
-                found.append(Restart(tasks=frozenset({task})))
+                found.append(("task", task, ""))
             case ["partition", task, number]:
-                found.append(Restart(partitions=frozenset({(task, number)})))
+                found.append(("partition", task, number))
             case ["partitions", task, numbers]:
-                read = partitions.read(f"{task}/{numbers}")
-                found.append(Restart(partitions=frozenset((task, str(at)) for _, at in read)))
+                task, read = partitions.read(f"{task}/{numbers}")
+                found += [("partition", task, str(number)) for number in read]
             case ["pod", name]:
-                found.append(Restart(pods=frozenset({name})))
+                found.append(("pod", "", name))
             case ["pods", prefix, indexes]:
-                read = pods.read(f"{names.task(prefix) or ''}/{indexes}")
-                found.append(Restart(pods=frozenset(names.name(*key) for key in read)))
+                task, read = pods.read(f"{names.task(prefix) or ''}/{indexes}")
+                found += [("pod", task, name) for name in names.names(task, read)]
             case _:
                 return WHOLE
-    return together(found)
+    return restart_of(found)

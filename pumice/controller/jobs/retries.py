@@ -13,12 +13,13 @@ Volcano, and nothing waits.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from pumice.api.jobs import Job
 from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
-from pumice.controller.jobs.restarts import Restart
+from pumice.controller.jobs.restarts import Restart, Target
 
 __all__ = [
     "NOTE",
@@ -31,6 +32,7 @@ __all__ = [
     "restarted",
     "rested",
     "spent",
+    "unit",
     "units",
     "write",
 ]
@@ -53,9 +55,8 @@ _STREAK = 6
 """Consecutive restarts after which the delay does not grow any more."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RestartCount:
-    """Restarts of one unit.
+class RestartCount(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Restarts of one unit; there may be one for each pod.
 
     Attributes:
         count: All of them.
@@ -66,15 +67,27 @@ class RestartCount:
     streak: int = 0
 
 
+_NONE = RestartCount()
+
+
+def unit(target: Target, names: PodNames) -> Unit | None:
+    """The unit that a target restarts, as in `units`; None for a pod that the Job cannot have."""
+    kind, task, which = target
+    if kind == "pod":
+        key = names.key(which)
+        return None if key is None else ("pod", key[0], str(key[1]))
+    return target if kind == "task" or is_index(which) else ("task", task, "")
+
+
 def units(restart: Restart, names: PodNames) -> list[Unit]:
     """The units that a targeted restart restarts, in order; a partition whose name a user changed counts as its task."""
-    pods = sorted(key for name in restart.pods if (key := names.key(name)) is not None)
+    pods = names.by_task(restart.pods)
     named = {task for task, number in restart.partitions if not is_index(number)}
     numbered = sorted(each for each in restart.partitions if is_index(each[1]))
     return [
         *(("task", task, "") for task in sorted(restart.tasks | named)),
         *(("partition", task, number) for task, number in numbered),
-        *(("pod", task, str(index)) for task, index in pods),
+        *(("pod", task, str(index)) for task, indexes in pods.items() for index in indexes),
     ]
 
 
@@ -90,19 +103,20 @@ def restarted(
     """
     found = dict(tallies)
     for unit in again:
-        before = found.get(unit, RestartCount())
-        streak = 0 if failed.get(unit) else before.streak
-        found[unit] = RestartCount(before.count + 1, min(streak + (unit in failed), _STREAK))
+        before = found.get(unit, _NONE)
+        had_run = failed.get(unit)
+        streak = (0 if had_run else before.streak) + (had_run is not None)
+        found[unit] = RestartCount(before.count + 1, min(streak, _STREAK))
     return found
 
 
 def spent(
-    restart: Restart, tallies: Mapping[Unit, RestartCount], names: PodNames
+    again: Sequence[Unit], tallies: Mapping[Unit, RestartCount], names: PodNames
 ) -> tuple[int, str]:
-    """The highest restart count among the targets of a restart, and that target."""
-    counts = [(tallies.get(unit, RestartCount()).count, unit) for unit in units(restart, names)]
-    count, unit = max(counts, key=lambda each: each[0], default=(0, None))
-    return count, described(unit, names) if unit else ""
+    """The highest restart count among the restarted units, and that unit."""
+    counts = [tallies.get(unit, _NONE).count for unit in again]
+    count = max(counts, default=0)
+    return count, described(again[counts.index(count)], names) if counts else ""
 
 
 def rested(ran: float | None) -> bool:
@@ -137,12 +151,12 @@ def write(tallies: Mapping[Unit, RestartCount]) -> str:
     tally becomes higher than the highest one of its task.
     """
     tasks = [
-        f"{unit[0]}/{unit[1]}={_numbers(tallies[unit])}" for unit in sorted(tallies) if not unit[2]
+        f"{unit[0]}/{unit[1]}={_numbers(tallies[unit])}"
+        for unit in sorted(unit for unit in tallies if not unit[2])
     ]
     sets: dict[tuple[str, str], dict[RestartCount, list[int]]] = {}
-    for kind, task, number in tallies:
+    for (kind, task, number), tally in tallies.items():
         if number:
-            tally = tallies[kind, task, number]
             sets.setdefault((kind, task), {}).setdefault(tally, []).append(int(number))
 
     def text(least: RestartCount) -> str:
@@ -188,8 +202,8 @@ def read(text: str, names: PodNames) -> dict[Unit, RestartCount]:
             continue
         tally = RestartCount(int(count), min(int(streak), _STREAK))
         if kind in entries:
-            pods = entries[kind].read(where)
-            found |= {(kind, task, str(index)): tally for task, index in pods}
+            task, indexes = entries[kind].read(where)
+            found |= dict.fromkeys([(kind, task, str(index)) for index in indexes], tally)
         elif kind == "task" and names.size(where):
             found[kind, where, ""] = tally
     return found

@@ -18,7 +18,7 @@ from pumice.controller.jobs.subject import min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import UnknownKindError, owned
 from pumice.controller.owners import controls, controls_raw
-from pumice.controller.plan import PatchStatus
+from pumice.controller.plan import PatchStatus, RequireAbsent
 from pumice.plugins import (
     KeySecret,
     PluginError,
@@ -41,7 +41,7 @@ class Limits:
 
     Attributes:
         max_pods: Maximum number of pods of a Job.
-        window: Pods that one pass creates at most, and marks or removes at most.
+        window: Pods that one pass creates at most, marks or removes at most, and asks the API server about at most.
         expire: Whether Jobs are removed when their `ttlSecondsAfterFinished` is over.
     """
 
@@ -110,6 +110,11 @@ class Situation:
     def stored(self) -> Raw:
         """Status as stored."""
         return self.observed.job.get("status") or {}
+
+    def unconfirmed(self, names: Iterable[str]) -> list[RequireAbsent]:
+        """Requirements that pods do not exist which the caches do not show, unless the API server has said so already."""
+        absent = self.observed.absent
+        return [RequireAbsent(POD, self.namespace, name) for name in names if name not in absent]
 
     def status(
         self,

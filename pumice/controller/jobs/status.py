@@ -8,6 +8,7 @@ The times when the Job began to run and ended are in `controlledResources`, as `
 `pumice.dev/completionTime`: the CRD has no other place that outlives a return to `Pending`.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,14 +78,17 @@ def count(
     """
     numbers = dict.fromkeys(_NUMBERS, 0)
     tasks: dict[str, dict[str, int]] = {}
-    for pod in pods:
-        if pod.metadata.deletion_timestamp is not None or pod.metadata.name in removing:
-            numbers["terminating"] += 1
-            continue
-        phase = pod.status.phase or "Pending"
-        numbers[_FIELD.get(phase, "unknown")] += 1
-        by_phase = tasks.setdefault(pod.metadata.annotation(keys.TASK_SPEC, "default"), {})
-        by_phase[phase] = by_phase.get(phase, 0) + 1
+    staying = [
+        ((pod.metadata.annotations or {}).get(keys.TASK_SPEC, "default"), pod.status.phase)
+        for pod in pods
+        if pod.metadata.deletion_timestamp is None and pod.metadata.name not in removing
+    ]
+    numbers["terminating"] = len(pods) - len(staying)
+    for (task, known), number in Counter(staying).items():
+        phase = known or "Pending"
+        numbers[_FIELD.get(phase, "unknown")] += number
+        by_phase = tasks.setdefault(task, {})
+        by_phase[phase] = by_phase.get(phase, 0) + number
     for task, number in (lost or {}).items():
         numbers["succeeded"] += number
         by_phase = tasks.setdefault(task, {})

@@ -28,9 +28,9 @@ from pumice.controller.jobs.phases import (
     judge,
     row,
 )
-from pumice.controller.jobs.policies import choose
+from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
-from pumice.controller.jobs.replicas import Replicas, leaving, removal
+from pumice.controller.jobs.replicas import Replicas, is_marked, leaving, removal
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import foreign_claims
 from pumice.controller.key_secrets import settle_keys
@@ -42,7 +42,6 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
-    RequireAbsent,
     RequireObject,
     Step,
     UpdateObject,
@@ -83,6 +82,10 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
         case: The Job.
         backoff: Pods that failed and are about to be restarted.
     """
+    evicted = _evicted(case)
+    absent = case.unconfirmed(evicted)
+    if len(absent) > case.limits.window:
+        return Plan.of(absent[: case.limits.window], [RequeueAfter(0.0)])
     held = held_tasks(case.job, case.pods, case.job_pods.lost_by_task)
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
@@ -106,11 +109,9 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     )
     old = rolling.outdated(case) if startable else []
     surplus = leaving(replicas, case.pods)
-    surplus += [pod for pod in old if not _is_marked(pod)]  # the others are leaving already
+    surplus += [pod for pod in old if not is_marked(pod)]  # the others are leaving already
     removed = removal(surplus, case.limits.window)
-    evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
-    absent = [RequireAbsent(POD, case.namespace, name) for name in evicted]
     if verdict.phase in FINISHED:
         removing = [pod for pod in case.pods if pod.status.phase not in SOFT]
         status = case.status(verdict, marks.of_passing(case), removing=removing)
@@ -174,12 +175,8 @@ def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
     ]
 
 
-def _is_marked(pod: Pod) -> bool:
-    return bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
-
-
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
-    if not old or any(map(_is_marked, old)):
+    if not old or any(map(is_marked, old)):
         return []  # nothing to report, or it was reported when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
@@ -229,10 +226,11 @@ def _verdict(
 
 def _evicted(case: Situation) -> dict[str, float]:
     """Evicted pods that were just found missing and for which a policy has a timeout, with the time."""
+    policies = Policies(case.job)
     return {
         request.pod: case.now
         for request in evicted(case.job, case.job_pods)
-        if request.since is None and choose(case.job, request).delay
+        if request.since is None and policies.choose(request).delay
     }
 
 

@@ -7,6 +7,8 @@ are very new.
 
 *Ends.* Pods that succeeded or failed by themselves and were removed before a pass recorded it in the status.
 
+*Absences.* Pods of which the API server has said that they do not exist: it is asked about a window of them in a pass.
+
 *Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
 
 *Trouble.* Refusals of the API server, to report them, and their number in a row, to wait longer.
@@ -44,6 +46,7 @@ class JobMemory:
         claims: Claims that exist; they are not watched.
         ended: Pods that had succeeded or failed by themselves and were removed since the status was last composed and
             written.
+        absent: Names of pods that the API server does not have, asked for since the status was last written.
         trouble: What the API server refused.
         refusals: How often in a row the API server refused something.
         outages: How often in a row the API server did not answer, or had a newer state.
@@ -60,6 +63,7 @@ class JobMemory:
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
     ended: dict[str, Pod] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
     trouble: PlanFailure | None = None
     refusals: int = 0
     outages: int = 0

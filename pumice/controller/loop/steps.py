@@ -87,6 +87,7 @@ class PlanOutcome:
     Attributes:
         written: Successful writes, in the order of the responses.
         finds: Existing objects with a name that was to be created.
+        absent: Names of objects that do not exist, as was required.
         after: Seconds until the next pass, even if nothing changes.
         outdated: Whether the plan was made from an outdated state.
         confirmed: Whether the server confirmed that the Job is in the state that was observed.
@@ -100,6 +101,7 @@ class PlanOutcome:
 
     written: list[OwnWrite] = field(default_factory=list)
     finds: list[tuple[Kind, Raw]] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)
     after: float | None = None
     outdated: bool = False
     confirmed: bool = False
@@ -217,6 +219,7 @@ class StepSender:
         try:
             found = await self._client.get(step.kind, step.name, step.namespace)
         except NotFound:
+            outcome.absent.add(step.name)
             return
         except TooManyRequests as error:
             outcome.busy = error.patience

@@ -288,6 +288,7 @@ class JobTerm:
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
             ended=tuple(memory.ended.values()),
+            absent=frozenset(memory.absent),
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),
             commands=tuple(caches.commands.indexed(BY_JOB, key)),
@@ -313,6 +314,9 @@ class JobTerm:
             if each.kind == PERSISTENT_VOLUME_CLAIM and each.made is not None:
                 memory.claims[each.name] = _whole(each.kind, each.made)
             memory.writes.add(each, now)
+        memory.absent |= outcome.absent
+        if outcome.wrote_status or not outcome.complete:
+            memory.absent.clear()  # what they were asked for is done, or was planned from an old state
         if outcome.wrote_status:
             memory.let_go()
         if outcome.trouble is not None:

@@ -90,6 +90,42 @@ async def test_what_happens_while_pods_are_removed_is_seen_after_one_window(
     assert empty.all(POD) == []
 
 
+@pytest.mark.parametrize("aborted", [False, True])
+async def test_evicted_pods_are_asked_for_a_window_at_a_time(
+    empty: ControllerStage, client: Client, aborted: bool
+) -> None:
+    """All of them are restarted together, once it is known of each that it is gone."""
+    policies = [{"event": "PodEvicted", "action": "RestartPod"}]
+    async with empty.controller():
+        await _admitted(empty, job("train", [task("worker", 80)], policies=policies))
+        await empty.until(lambda: empty.status("pending") == 80)
+        await empty.calm()
+    for pod in empty.all(POD):
+        await client.delete(POD, pod["metadata"]["name"], "default", grace=0)
+    async with recorded(empty.cluster.url) as (recording, requests):
+        asked: list[str] = []
+
+        def interrupt(request: Request) -> ApiError | None:
+            if request.method == "GET" and "/pods/train-worker-" in request.path:
+                asked.append(request.path)
+                if aborted and len(asked) == 25:
+                    empty.store.create(_abort(empty.job()))
+            return None
+
+        requests.refuse = interrupt
+        async with empty.controller(recording, window=10):
+            if aborted:
+                await empty.until(lambda: empty.phase() == "Aborted")
+                assert len(asked) <= 25 + 10
+                return
+            await empty.until(lambda: empty.status("pending") == 80)
+            await empty.calm()
+    assert (len(asked), len(set(asked))) == (80, 80)
+    assert empty.job()["status"]["controlledResources"]["pumice.dev/retries"] == (
+        "pod/worker/0-79=1/0"
+    )
+
+
 def _abort(made: Raw, action: str = "AbortJob") -> Raw:
     return {
         "apiVersion": "bus.volcano.sh/v1alpha1",

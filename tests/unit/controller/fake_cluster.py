@@ -59,6 +59,7 @@ class FakeCluster:
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
         self.ended: list[Raw] = []
+        self.absent: set[str] = set()
         self.writes = 0
         self.stop_before: int | None = None
         self._numbers = itertools.count(1)
@@ -197,6 +198,7 @@ class FakeCluster:
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
             ended=tuple(msgspec.convert(pod, Pod) for pod in self.ended),
+            absent=frozenset(self.absent),
             group=copy.deepcopy(self.group),
             objects=tuple(
                 copy.deepcopy(obj)
@@ -266,6 +268,7 @@ class FakeCluster:
             return
         if isinstance(step, RequireAbsent):
             assert (step.kind, step.name) not in self.objects
+            self.absent.add(step.name)
             return
         if isinstance(step, RecordEvent):
             self.events.append(step)
@@ -293,6 +296,7 @@ class FakeCluster:
                 self._delete(kind, name, uid)
             case PatchStatus(status):
                 self.job["status"] = copy.deepcopy(status)
+                self.absent.clear()
                 self.touch(self.job)
 
     def _delete(self, kind: Kind, name: str, uid: str) -> None:

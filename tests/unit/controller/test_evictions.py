@@ -4,7 +4,8 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import POD
-from pumice.controller.plan import CreateObject, PatchStatus, RequireAbsent
+from pumice.controller.jobs.situation import Limits
+from pumice.controller.plan import CreateObject, PatchStatus, Plan, RequireAbsent
 from tests.kit.builders import task
 from tests.unit.controller.fake_cluster import FakeCluster, StoppedError
 from tests.unit.controller.job_scenarios import a_job, policy, running
@@ -161,6 +162,49 @@ def test_a_cache_that_is_older_than_the_job_evicts_nothing() -> None:
     ]
     plan = cluster.plan(found=[hidden])
     assert not [step for step in plan.steps if isinstance(step, RequireAbsent | CreateObject)]
+
+
+def _asked(plan: Plan) -> int:
+    return sum(isinstance(step, RequireAbsent) for step in plan.steps)
+
+
+@pytest.mark.parametrize("timeout", [None, "10s"])
+def test_the_api_server_is_asked_about_a_window_of_evicted_pods_in_a_pass(
+    timeout: str | None,
+) -> None:
+    later = {"timeout": timeout} if timeout else {}
+    cluster = running(task("worker", 8), policies=[policy("PodEvicted", "RestartPod", **later)])
+    cluster.limits = Limits(window=3)
+    for name in cluster.pods:
+        cluster.vanish(name)
+    before = cluster.writes
+    assert [_asked(cluster.look()) for _ in range(2)] == [3, 3]
+    assert (cluster.writes, cluster.requeues) == (before, [0.0, 0.0])
+    plan = cluster.look()
+    assert _asked(plan) == 2
+    assert any(isinstance(step, PatchStatus) for step in plan.steps)
+    if timeout:
+        assert _noted(cluster, "pumice.dev/evicted") == "worker/0-7@2027-01-15T08:00:00Z"
+        cluster.now += 11
+        for _ in range(3):
+            cluster.look()
+    cluster.settle()
+    cluster.run()
+    cluster.settle()
+    assert _noted(cluster, "pumice.dev/retries") == "pod/worker/0-7=1/0", "once for each"
+    assert len(_evictions(cluster)) == 1
+    assert (cluster.phase, len(cluster.pods)) == ("Running", 8)
+
+
+def test_a_command_is_seen_while_the_api_server_is_asked_about_evicted_pods() -> None:
+    cluster = running(task("worker", 8), policies=[policy("PodEvicted", "RestartPod")])
+    cluster.limits = Limits(window=3)
+    for name in cluster.pods:
+        cluster.vanish(name)
+    cluster.look()
+    cluster.command("AbortJob")
+    cluster.settle()
+    assert cluster.phase == "Aborted"
 
 
 def test_a_succeeded_pod_that_is_removed_is_done_and_not_run_again() -> None:
