@@ -21,7 +21,7 @@ Happens = Callable[[FakeCluster], None]
 CALLS = 50
 """Of a pass, for a pod that exists. With so many a pass over 10,000 pods takes less than 100 ms."""
 
-EVENTS = 70
+EVENTS = 75
 """Of a pass in which a policy concerns every pod."""
 
 
