@@ -77,7 +77,50 @@ class Delayed:
     backoff: DelayedRestarts | None = None
 
 
-_Due = tuple[PolicyRequest, PolicyChoice, Target, Unit | None]
+@dataclass(slots=True)
+class _Together:
+    """One restart of everything that is due. Events are not kept: there may be one for each pod."""
+
+    action: str = ""
+    found: int = 0
+    whys: list[str] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    failed: dict[Unit, bool] = field(default_factory=dict)
+    gone: dict[str, None] = field(default_factory=dict)
+
+    def add(
+        self, request: PolicyRequest, choice: PolicyChoice, target: Target, unit: Unit | None
+    ) -> None:
+        """Add what an event calls for.
+
+        Args:
+            request: The event.
+            choice: The action.
+            target: What it restarts.
+            unit: The unit that failed; None if the pod did not fail.
+        """
+        if self.found < _SHOWN:
+            self.whys.append(_why(request, choice))
+        self.action = self.action or choice.action
+        self.found += 1
+        self.targets.append(target)
+        if unit is not None:
+            self.failed[unit] = self.failed.get(unit, True) and retries.rested(request.ran)
+        if request.gone:
+            self.gone[request.pod] = None
+
+    def decision(self) -> DueAction:
+        """The restart."""
+        why = "; ".join(self.whys)
+        if self.found > _SHOWN:
+            why += f"; and {self.found - _SHOWN} more"
+        return DueAction(
+            action=self.action,
+            why=why,
+            restart=restart_of(self.targets),
+            failed=self.failed,
+            gone=tuple(self.gone),
+        )
 
 
 def due(case: Situation) -> tuple[DueAction | None, Delayed]:
@@ -86,7 +129,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         return None, Delayed()
     wake: float | None = None
     waits: list[tuple[float, PolicyRequest]] = []
-    targeted: list[_Due] = []
+    together = _Together()
     policies, names = Policies(case.job), case.job_pods.names
     tallies = {} if case.strict else retries.of(case.job, names)
     actions = turning(case.phase)
@@ -117,9 +160,9 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
                 continue
         if target is None:
             return _alone(request, choice), Delayed()
-        targeted.append((request, choice, target, unit))
-    if targeted:
-        return _combined(targeted), Delayed()
+        together.add(request, choice, target, unit)
+    if together.found:
+        return together.decision(), Delayed()
     return None, Delayed(wake, _message(waits))
 
 
@@ -134,24 +177,6 @@ def _alone(request: PolicyRequest, choice: PolicyChoice) -> DueAction:
 
 def _why(request: PolicyRequest, choice: PolicyChoice) -> str:
     return f"{request.detail} ({choice.path})"
-
-
-def _combined(found: list[_Due]) -> DueAction:
-    """One restart of everything that is due."""
-    failed: dict[Unit, bool] = {}
-    for request, _, _, unit in found:
-        if unit is not None:
-            failed[unit] = failed.get(unit, True) and retries.rested(request.ran)
-    why = "; ".join(_why(request, choice) for request, choice, _, _ in found[:_SHOWN])
-    if len(found) > _SHOWN:
-        why += f"; and {len(found) - _SHOWN} more"
-    return DueAction(
-        action=found[0][1].action,
-        why=why,
-        restart=restart_of(target for _, _, target, _ in found),
-        failed=failed,
-        gone=tuple(dict.fromkeys(request.pod for request, *_ in found if request.gone)),
-    )
 
 
 def _message(waits: list[tuple[float, PolicyRequest]]) -> DelayedRestarts | None:

@@ -207,9 +207,9 @@ def _request(
     meta = pod.metadata
     return PolicyRequest(
         event=event,
-        task=meta.annotation(keys.TASK_SPEC),
+        task=(meta.annotations or {}).get(keys.TASK_SPEC, ""),
         pod=meta.name,
-        partition=meta.label(keys.PARTITION_ID),
+        partition=(meta.labels or {}).get(keys.PARTITION_ID, ""),
         version=version_of(pod),
         exit_codes=exit_codes,
         since=since,
