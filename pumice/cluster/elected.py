@@ -212,6 +212,7 @@ class ElectedWorker(ABC, Generic[S, M]):
                 self.started.set()
                 await self.term()
         finally:
-            caught_up.cancel()
             self.started.clear()
             self.metrics.leading.set(0)
+            caught_up.cancel()
+            await asyncio.gather(caught_up, return_exceptions=True)

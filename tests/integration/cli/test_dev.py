@@ -240,6 +240,7 @@ def test_it_ends_cleanly(number: signal.Signals) -> None:
 def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
     with socket.socket() as taken:
         port = str(free_port())
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", int(port)))
         taken.listen()
         ran = pumice("dev", "--port", port)
