@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.counters import Counters, count
 from benchmarks.manifests import job, pod
-from pumice.api.kinds import JOB, POD
+from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
@@ -220,11 +220,11 @@ async def first_job(client: Client, namespace: str) -> None:
 
 @asynccontextmanager
 async def namespace(plane: ControlPlane, client: Client, name: str) -> AsyncIterator[None]:
-    """A namespace that pods can be created in; in the end its Jobs and pods are removed."""
+    """A namespace that pods can be created in; in the end its Jobs, PodGroups and pods are removed."""
     await asyncio.to_thread(plane.add_namespace, name)
     yield
     options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-    for kind in (JOB, POD):
+    for kind in (JOB, POD_GROUP, POD):
         await client.raw("DELETE", kind.collection(name), options)
     async with asyncio.timeout(LIMIT_SECONDS):
         while (await client.list(POD, name))["items"]:  # noqa: ASYNC110
