@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from contextlib import ExitStack
+from functools import partial
 
 from pumice.api.kinds import (
     COMMAND,
@@ -58,6 +59,9 @@ TOGETHER_SECONDS = 0.05
 
 SHARE = 5
 """While pods of a Job change continuously, planning takes at most this share of the time."""
+
+MANY_PODS = 1000
+"""Pods of a Job from which on a thread plans: a pass over 10,000 pods takes a tenth of a second or more."""
 
 LONGEST_SECONDS = 3600.0
 """Maximum delay of a pass that was requested for later."""
@@ -154,7 +158,7 @@ class JobTerm:
         if (unseen := memory.writes.unseen(self._caches.of, started)) is not None:
             return unseen  # the event that shows the write arrives here earlier
         observed = self._observe(key, job, memory)
-        plan = self._plan(observed)
+        plan = await self._plan(observed)
         memory.cost = self._clock.monotonic() - started
         stored = job.get("status") or {}
         phase = str((stored.get("state") or {}).get("phase", ""))
@@ -192,16 +196,19 @@ class JobTerm:
         if created is not None and not (job.get("status") or {}).get("version"):
             self._metrics.first_pods.observe(max(0.0, self._clock.wall() - created) * 1000)
 
-    def _plan(self, observed: Observed) -> Plan:
+    async def _plan(self, observed: Observed) -> Plan:
+        """The plan of a pass. For a Job of many pods a thread makes it, so that the event loop goes on meanwhile."""
+        make = partial(
+            reconcile,
+            observed,
+            registry=self._registry,
+            now=self._clock.wall(),
+            settings=self._settings.plugins,
+            check=self._settings.check,
+            limits=self._limits,
+        )
         try:
-            return reconcile(
-                observed,
-                registry=self._registry,
-                now=self._clock.wall(),
-                settings=self._settings.plugins,
-                check=self._settings.check,
-                limits=self._limits,
-            )
+            return make() if len(observed.pods) < MANY_PODS else await asyncio.to_thread(make)
         except Exception as error:
             self._metrics.passes.labels("failed").inc()
             self._tell_of_crash(observed.job, error)

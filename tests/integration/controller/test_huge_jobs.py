@@ -1,5 +1,6 @@
 """Jobs of many pods: a window at a time, and other things between the windows."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.loop import term
+from pumice.controller.plan import Plan
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
@@ -153,6 +158,29 @@ async def test_all_pods_come_in_the_end_and_are_counted_between_the_windows(
         await empty.until(lambda: empty.job()["status"].get("pending") == 63)
     counted = [each.body["status"].get("pending") for each in requests.of("PATCH", "jobs/status")]
     assert [number for number in counted if number] == [16, 32, 48, 63]
+
+
+async def test_the_event_loop_goes_on_while_many_pods_are_looked_at(
+    empty: ControllerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is made in a thread; the Job lives as any other."""
+    in_loop: list[bool] = []
+
+    def planned(observed: Observed, **options: Any) -> Plan:
+        if len(observed.pods) >= 20:
+            in_loop.append(threading.current_thread() is threading.main_thread())
+        return reconcile(observed, **options)
+
+    monkeypatch.setattr(term, "MANY_PODS", 20)
+    monkeypatch.setattr(term, "reconcile", planned)
+    async with empty.controller(window=16):
+        await _admitted(empty, job("train", [task("worker", 60)]))
+        await empty.until(lambda: empty.status("pending") == 60)
+        empty.store.create(_abort(empty.job()))
+        await empty.until(lambda: empty.phase() == "Aborted")
+    assert empty.all(POD) == []
+    assert in_loop
+    assert not any(in_loop)
 
 
 @pytest.mark.parametrize(
