@@ -22,7 +22,6 @@ from tests.unit.scheduler.scenarios import (
     Scenario,
     config_text,
     node,
-    pod,
     pod_group,
     queue,
     with_plugins,
@@ -350,8 +349,6 @@ def _happen(scenario: Scenario, kind: str, row: Any) -> None:
     match kind:
         case "pod gone":
             state.remove_pod(*row[:2])
-        case "pod":
-            state.set_pod(pod(row))
         case "queue":
             state.set_queue(queue(row))
         case "group gone":
