@@ -114,8 +114,7 @@ class Predicates:
             return None
         words = " and ".join(f"{self._unsupported[field]} (spec.{field})" for field in found)
         message = (
-            f"{words} cannot be honoured by this scheduler; "
-            "remove it or set another schedulerName"
+            f"{words} cannot be honoured by this scheduler; remove it or set another schedulerName"
         )
         fields = [f"spec.{field}" for field in found]
         return Reason("UnsupportedRule", message, {"fields": fields}, tuple(fields))
