@@ -236,7 +236,8 @@ class Server:
         self._version = 1000
         self._lease: dict[str, object] | None = None
         self._requests: Counter[str] = Counter()
-        self._first_bind: float | None = None
+        self._first_bind = 0.0
+        self._last_bind = 0.0
         self._listed = 0.0
         self._led = 0.0
         self.app = web.Application(client_max_size=1 << 24)
@@ -248,6 +249,7 @@ class Server:
         return web.json_response(
             {
                 "first_bind": self._first_bind,
+                "last_bind": self._last_bind,
                 "requests": self._requests,
                 "listed": self._listed,
                 "led": self._led,
@@ -271,8 +273,9 @@ class Server:
             )
             body = self._cluster.page(parts[-1], first, limit, self._version)
             return web.Response(body=body, content_type="application/json")
-        if parts[-1] == "binding" and self._first_bind is None:
-            self._first_bind = time.monotonic()
+        if parts[-1] == "binding":
+            self._last_bind = time.monotonic()
+            self._first_bind = self._first_bind or self._last_bind
         named = parts[-1] if parts[-1] in ("binding", "status", "eviction") else ""
         kind = next(
             each for each in ("pods", "podgroups", "events", "queues", "nodes") if each in parts

@@ -1,21 +1,27 @@
 """Time from SIGTERM to the leading scheduler until the standby binds a pod.
 
-    python -m benchmarks.hand_over [--controlplane] [--nodes N] [--rounds N] [--json FILE]
+    python -m benchmarks.hand_over [--controlplane] [--nodes N] [--pods N] [--rounds N] [--json FILE]
 
 Two `pumice scheduler` processes, as a rollout has them. When the leader has ended, a gang of one pod is created. The time
 runs from the signal until that pod has a node. The API server is the embedded one, in this process, or a real control plane.
+
+With `--pods`, that many pods run, and the server is the one of `benchmarks/restart.py`: it shows a gang that waits even
+after it was bound, so the time runs until the standby binds it again. Also printed: the memory of the standby while it waits.
 """
 
 import argparse
 import asyncio
 import contextlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.request import urlopen
 
+from benchmarks import restart
 from benchmarks.report import MACHINE, write
 from pumice.api.crds import all_crds
 from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP
@@ -138,6 +144,43 @@ async def measure(kubeconfig: Path, nodes: int, rounds: int) -> list[float]:
     return times
 
 
+def measure_large(nodes: int, pods: int, rounds: int) -> tuple[list[float], list[int]]:
+    """Seconds as of `measure` in a large cluster, and the memory of each standby while it waits, in MiB."""
+    times, memory = [], []
+    with tempfile.TemporaryDirectory() as folder, restart.served(nodes, pods) as port:
+
+        def start(number: int) -> subprocess.Popen[bytes]:
+            """Start a scheduler, and wait until it is ready."""
+            health = restart.free_port()
+            options = [f"--master=http://127.0.0.1:{port}", f"--metrics-port={health}"]
+            command = [sys.executable, "-m", "pumice", "scheduler", *options]
+            with (Path(folder) / f"{number}.log").open("wb") as log:
+                process = subprocess.Popen(command, stderr=log)
+            while True:
+                with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{health}/readyz"):
+                    return process
+                time.sleep(0.1)
+
+        leader = start(0)
+        while not restart.report(port)["first_bind"]:
+            time.sleep(0.1)
+        for number in range(1, rounds + 1):
+            standby = start(number)
+            time.sleep(5 + 0.1 * number)
+            status = Path(f"/proc/{standby.pid}/status").read_text()
+            memory.append(int(status.partition("VmRSS:")[2].split()[0]) // 1024)
+            begun = time.monotonic()
+            leader.terminate()
+            leader.wait()
+            while (bound := restart.report(port)["last_bind"]) < begun:
+                time.sleep(0.02)
+            times.append(bound - begun)
+            leader = standby
+        leader.terminate()
+        leader.wait()
+    return times, memory
+
+
 async def run(options: argparse.Namespace) -> list[float]:
     """Measure with the chosen API server."""
     with tempfile.TemporaryDirectory() as folder:
@@ -150,12 +193,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--controlplane", action="store_true", help="a real control plane")
     parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument(
+        "--pods", type=int, default=0, help="pods that run, on the server of `restart`"
+    )
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    times = asyncio.run(run(options))
+    if options.pods:
+        times, memory = measure_large(options.nodes, options.pods, options.rounds)
+        print(f"memory of a standby: {max(memory)} MiB")
+    else:
+        times = asyncio.run(run(options))
     median, low, high = statistics.median(times), min(times), max(times)
     server = "kube-apiserver" if options.controlplane else "embedded"
+    if options.pods:
+        server = f"{options.pods} pods"
     print(f"hand-over, {server}, {options.nodes} nodes: {median:.2f} s ({low:.2f}-{high:.2f})")
     print(MACHINE)
     row = {"server": server, "nodes": options.nodes, "seconds": times}

@@ -41,12 +41,17 @@ def report(port: int) -> dict[str, Any]:
         return found
 
 
+def free_port() -> int:
+    """A port that nobody uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextlib.contextmanager
 def served(nodes: int, pods: int) -> Iterator[int]:
     """Run a server process with a cluster; yields its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     options = [f"--nodes={nodes}", f"--pods={pods}", f"--port={port}"]
     server = subprocess.Popen([sys.executable, "-m", "benchmarks.canned", *options], stderr=QUIET)
     try:

@@ -7,9 +7,10 @@ health and metrics.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -27,6 +28,8 @@ __all__ = ["Check", "ElectedMetrics", "ElectedWorker", "ElectionSettings", "run_
 
 Check = Callable[[], str | None]
 """Returns why a process cannot work, or None if it can."""
+
+_Work = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ class ElectionSettings:
 async def run_elected(
     client: Client,
     election_settings: ElectionSettings,
-    work: Callable[[], Awaitable[None]],
+    work: _Work,
     clock: Clock | None = None,
 ) -> None:
     """Work until cancelled: immediately, or with an election while this process leads."""
@@ -80,6 +83,11 @@ async def _standing(
             yield election
     finally:
         await own.close()
+
+
+async def _without_election(work: _Work) -> bool:
+    await work()
+    return True
 
 
 class ElectedMetrics(Protocol):
@@ -146,10 +154,16 @@ class ElectedWorker(ABC, Generic[S, M]):
     async def term(self) -> None:
         """Work until cancelled; called each time this process leads and its caches are synced."""
 
-    @asynccontextmanager
-    async def preparation(self) -> AsyncIterator[None]:
-        """What surrounds a term and can begin before the caches are synced; components may have something to do."""
-        yield
+    async def prepare(self, prepared: asyncio.Event) -> None:
+        """Do what a term needs that a candidate can do already, and keep it current until cancelled.
+
+        Called for each term, when this process becomes a candidate for it. Components may have something to do.
+
+        Args:
+            prepared: Set when a term can begin.
+        """
+        prepared.set()
+        await asyncio.Event().wait()
 
     @property
     def checks(self) -> Mapping[str, Check]:
@@ -192,25 +206,41 @@ class ElectedWorker(ABC, Generic[S, M]):
     async def run(self) -> None:
         """Work until cancelled, while this process leads."""
         if not self.settings.leader_elect:
-            await self._lead()
+            await self._stand(_without_election)
             return
         async with _standing(self.client, self.settings, self.clock) as self._election:
-            await self._election.run(self._lead)
+            while not await self._stand(self._election.run_term):
+                pass
 
     def _stale_caches(self) -> str | None:
         problems = [each.problem for each in self._caches]
         return "; ".join(problem for problem in problems if problem) or None
 
-    async def _lead(self) -> None:
+    async def _stand(self, run_term: Callable[[_Work], Coroutine[Any, Any, bool]]) -> bool:
+        """Be a candidate for a term, and work in it; True when the work has returned."""
+        prepared = asyncio.Event()
+        preparation = asyncio.create_task(self.prepare(prepared))
+        term = asyncio.create_task(run_term(partial(self._lead, prepared)))
+        try:
+            await asyncio.wait([preparation, term], return_when=asyncio.FIRST_COMPLETED)
+            if preparation.done():
+                preparation.result()
+            return await term
+        finally:
+            for task in (term, preparation):
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _lead(self, prepared: asyncio.Event) -> None:
         may_write.set(self.leads)
         # The writes of the last leader must be visible before the first decision.
         caught_up = asyncio.gather(*(cache.catch_up() for cache in self._caches))
         try:
-            async with self.preparation():
-                await caught_up
-                self.metrics.leading.set(1)
-                self.started.set()
-                await self.term()
+            await prepared.wait()
+            await caught_up
+            self.metrics.leading.set(1)
+            self.started.set()
+            await self.term()
         finally:
             self.started.clear()
             self.metrics.leading.set(0)

@@ -140,13 +140,22 @@ class LeaderElection:
         Raises:
             Exception: The exception of the work.
         """
-        while True:
-            while not await self._try():
-                await self._clock.sleep(min(_CANDIDATE_PERIOD, self._times.retry_period))
-            logger.info("%s leads %s", self.identity, self._name)
-            if await self._lead(while_leading):
-                return
-            logger.warning("%s no longer leads %s", self.identity, self._name)
+        while not await self.run_term(while_leading):
+            pass
+
+    async def run_term(self, while_leading: Callable[[], Awaitable[None]]) -> bool:
+        """Wait until this process leads, and work while it does; see `run`.
+
+        Returns:
+            True when the work has returned, False when leadership was lost.
+        """
+        while not await self._try():
+            await self._clock.sleep(min(_CANDIDATE_PERIOD, self._times.retry_period))
+        logger.info("%s leads %s", self.identity, self._name)
+        if await self._lead(while_leading):
+            return True
+        logger.warning("%s no longer leads %s", self.identity, self._name)
+        return False
 
     async def release(self) -> None:
         """Release the Lease if it is held; after a failure the successor waits for the lease duration."""

@@ -65,10 +65,7 @@ class Closing:
             state.dues.pop(key, None)
             if key in fresh:
                 state.outdated.pop(key, None)
-            job = state.jobs.get(key)
-            if job is None:
-                state.pending.pop(key, None)
-                continue
+            job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
             try:
                 self._conclude(job, is_fresh=is_fresh)
@@ -277,14 +274,12 @@ def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
     shares = state.shares
     parents = {shares.names[row] for row in shares.parents if row >= 0} if changed else set()
     for name in changed:
-        queue = state.queues.get(name)
+        queue = state.queues[name]
         enforced = config.enforced(below=name in parents)
-        fields = [each for each in _shares(queue) if each not in enforced] if queue else []
-        odd = ["weight"] if queue and queue.spec.weight not in (None, weight_of(queue)) else []
+        fields = [each for each in _shares(queue) if each not in enforced]
+        odd = ["weight"] if queue.spec.weight not in (None, weight_of(queue)) else []
         told, state.told_queues[name] = state.told_queues.get(name, []), [*fields, *odd]
-        if queue is None:
-            del state.told_queues[name]
-        elif odd and "weight" not in told:
+        if odd and "weight" not in told:
             said = f"spec.weight: counts as {weight_of(queue)}; must be between 1 and {MAX_WEIGHT}"
             yield Event("Queue", "", name, "Warning", "InvalidWeight", said)
         if fields and fields != [each for each in told if each != "weight"]:

@@ -89,6 +89,11 @@ class RoomGains:
         if before is not None:
             self.nodes[task.node] = before - task.shape.vector
 
+    def removed(self, node: str) -> None:
+        """Record that a node was removed: it has no room for anyone."""
+        self.changes_reasons = True
+        self.nodes.pop(node, None)
+
     def changed(self, node: str, before: Ints | None) -> None:
         """Record that a node was added or changed.
 

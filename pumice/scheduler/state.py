@@ -31,8 +31,6 @@ class ClusterState(ClusterTables):
         wakes: When plugins and actions want a cycle to run, UNIX seconds.
         changes: Those of them from which on plugins answer otherwise about nodes.
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
-        told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
-        pending: Why a gang waits, as of the last cycle.
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
@@ -67,8 +65,6 @@ class ClusterState(ClusterTables):
         self.wakes: list[float] = []
         self.changes: list[float] = []
         self.chose_at: dict[str, float] = {}
-        self.told_queues: dict[str, list[str]] = {}
-        self.pending: dict[str, Reason] = {}
         self.reservation: Reservation | None = None
         self.has_restored = False
         self.figures: dict[str, Ints | Floats] = {}
@@ -116,8 +112,8 @@ class ClusterState(ClusterTables):
         """End the quarantine of a gang."""
         if self.quarantined.pop(key, None) is None:
             return False
-        self.dirty[key] = None
         if key in self.jobs:
+            self.dirty[key] = None
             self.jobs[key].shortage = None
         return self._changed(True)
 

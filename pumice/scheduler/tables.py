@@ -51,7 +51,8 @@ class ClusterTables:
         version: Grows with every change that matters to scheduling.
         gains: What changed since the last cycle that may help gangs which found no node.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
-        changed_queues: Queues that changed, got a queue below them, or went, since the last cycle.
+        changed_queues: Queues that changed, or got a queue below them, since the last cycle.
+        told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
         waiting: Gangs that a cycle may have something to do for.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         statuses: Status of every PodGroup, as it is or is about to be written.
@@ -61,6 +62,7 @@ class ClusterTables:
         warned: What the owners of a gang have been warned about, so that they hear it once.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
         outdated: Gangs to be tried again only because their reasons tell of nodes that have changed, the oldest first.
+        pending: Why a gang waits, as of the last cycle.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class ClusterTables:
         self.gains = RoomGains(self.nodes, any_gang=True)
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
+        self.told_queues: dict[str, list[str]] = {}
         self.waiting: dict[str, JobInfo] = {}
         self.nominees: dict[str, TaskInfo] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
@@ -105,6 +108,7 @@ class ClusterTables:
         self.warned: dict[str, set[str]] = {}
         self.dues: dict[str, float] = {}
         self.outdated: dict[str, None] = {}
+        self.pending: dict[str, Reason] = {}
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -130,7 +134,8 @@ class ClusterTables:
     def remove_node(self, name: str) -> bool:
         """Remove a node; its pods stay until they are removed themselves."""
         known = self.nodes.remove(name)
-        self.gains.changes_reasons |= known
+        if known:
+            self.gains.removed(name)
         self.peers.epoch += known
         return self._changed(known)
 
@@ -272,14 +277,17 @@ class ClusterTables:
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
-        self.changed_queues[queue.spec.parent or keys.ROOT_QUEUE] = None
+        parent = queue.spec.parent or keys.ROOT_QUEUE
+        if parent in self.queues:
+            self.changed_queues[parent] = None
         return self._helps(True)
 
     def remove_queue(self, name: str) -> bool:
         """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
         known = self.queues.pop(name, None) is not None
         self.shares.amounts.pop(name, None)
-        self.changed_queues[name] = None
+        self.changed_queues.pop(name, None)
+        self.told_queues.pop(name, None)
         self.shares.unsettle()
         if name == self.default_queue:
             self.queues[name] = _implied(name)
@@ -471,6 +479,8 @@ class ClusterTables:
             self.waiting.pop(job.key, None)
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)
+            self.dirty.pop(job.key, None)
+            self.pending.pop(job.key, None)
             self.shares.forget(job)
             self.warned.pop(job.key, None)
             self.dues.pop(job.key, None)

@@ -118,7 +118,10 @@ class ClaimObjects:
         return self._changed()
 
     def _unlist(self, record: VolumeRecord) -> None:
-        del self._by_class[record.volume.storage_class][record.name]
+        named = self._by_class[record.volume.storage_class]
+        del named[record.name]
+        if not named:
+            del self._by_class[record.volume.storage_class]
         reserved = self._reserved.get(record.claim, {})
         if reserved.pop(record.name, None) is not None:
             self._wants.pop(record.claim, None)

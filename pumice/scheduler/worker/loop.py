@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from pumice.api.kinds import POD, POD_GROUP, QUEUE
@@ -36,6 +36,9 @@ from pumice.scheduler.worker.statuses import PodGroupStatuses
 __all__ = ["SchedulerWorker"]
 
 logger = logging.getLogger(__name__)
+
+_SETTLING_PERIOD = 30.0
+"""Seconds between two times at which a candidate brings its state into order, so that this does not pile up."""
 
 
 class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
@@ -99,34 +102,43 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     @property
     def checks(self) -> Mapping[str, Check]:
         """What must hold for this process to be ready."""
-        return {**super().checks, "cycles": lambda: self._term.problem if self._term else None}
+        return {
+            **super().checks,
+            "state": lambda: self._term.lack if self._term else None,
+            "cycles": lambda: self._term.problem if self._term else None,
+        }
 
-    @asynccontextmanager
-    async def preparation(self) -> AsyncIterator[None]:
-        """Fill the state while the caches of a candidate catch up; with 140,000 pods that takes seconds."""
+    async def prepare(self, prepared: asyncio.Event) -> None:
+        """Fill a state and keep it current, so that a candidate can take over at once; with 140,000 pods this takes seconds."""
         self._term = _Term(self)
-        self.config.news = self._term.take_up_config
         try:
-            async with self._term.fed():
-                yield
+            await self._term.feed(prepared)
         finally:
             self._term = None
-            self.config.news = lambda: None
 
     async def term(self) -> None:
         """Schedule until cancelled."""
         assert self._term is not None
-        await self._term.run()
+        self.config.news = self._term.take_up_config
+        try:
+            await self._term.run()
+        finally:
+            self.config.news = lambda: None
 
 
 class _Term:
-    """The scheduler while this process is the leader: one state and its writers."""
+    """The scheduler while this process is the leader, or a candidate: one state and its writers.
+
+    Attributes:
+        lack: Why a term cannot begin, or None when it can.
+    """
 
     def __init__(self, worker: SchedulerWorker) -> None:
         self._config = worker.config
         self._lease = worker.lease
         self._settings = settings = worker.settings
         self._news = asyncio.Event()
+        self.lack: str | None = "not all pods are taken in yet"
         self._context = context = TermContext(
             client=worker.client,
             state=ClusterState(
@@ -170,15 +182,19 @@ class _Term:
                 )
         self._news.set()
 
-    @asynccontextmanager
-    async def fed(self) -> AsyncIterator[None]:
-        """Fill the state from the caches, and keep it current inside the block."""
-        caches = self._context.caches
+    async def feed(self, filled: asyncio.Event) -> None:
+        """Fill the state from the caches, and keep it current until cancelled."""
+        caches, state, clock = self._context.caches, self._context.state, self._context.clock
         await wait_synced(*caches.all)
-        async with caches.feeding(self._context.state, self._news):
-            async for _ in in_slices(self._context.state.preparing()):
+        async with caches.feeding(state, self._news):
+            async for _ in in_slices(state.preparing()):
                 pass
-            yield
+            self.lack = None
+            filled.set()
+            while not self._context.leads():  # otherwise cycles do it
+                state.settle(clock.wall())
+                await clock.sleep(_SETTLING_PERIOD)
+            await asyncio.Event().wait()
 
     async def run(self) -> None:
         settings, context = self._settings, self._context

@@ -37,6 +37,7 @@ async def test_a_standby_goes_on_where_the_leader_stopped(stage: SchedulerStage)
         for number in range(1, 4):
             standby = await start(str(number))
             await stage.until(lambda worker=standby: worker.ready)  # type: ignore[misc]
+            assert standby.checks["state"]() is None, "its state is filled while another one leads"
             stops[-2].set()
             stage.gang(f"train{number}", 8)
             await runs[-2]

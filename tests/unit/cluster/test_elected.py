@@ -120,6 +120,69 @@ async def test_a_new_leader_first_sees_what_the_last_one_wrote(
     await second
 
 
+class Prepared(Part):
+    """A part that has something to prepare, and counts how often it has begun to."""
+
+    begun, fails, slow = 0, False, False
+
+    async def prepare(self, prepared: asyncio.Event) -> None:
+        self.begun += 1
+        if self.fails:
+            raise RuntimeError("cannot be prepared")
+        if not self.slow:
+            prepared.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_candidate_prepares_before_it_leads(client: Client) -> None:
+    one, two = Prepared(client, "one"), Prepared(client, "two")
+    stop_one, stop_two = asyncio.Event(), asyncio.Event()
+    first = start(one, stop_one)
+    await until(one.started.is_set)
+    second = start(two, stop_two)
+    await until(lambda: two.time.sleeping and two.begun)
+    assert (one.terms, two.terms) == (1, 0)
+    stop_one.set()
+    await first
+    await two.time.advance(0.5)
+    await until(two.started.is_set)
+    assert (two.begun, two.terms) == (1, 1), "what the candidate prepared is used"
+    stop_two.set()
+    await second
+
+
+async def test_a_lost_term_is_followed_by_another_preparation(client: Client, api: TinyApi) -> None:
+    part, stop = Prepared(client), asyncio.Event()
+    running = start(part, stop)
+    await until(part.started.is_set)
+    spec = {**api.objects[LEASE]["spec"], "holderIdentity": "other"}
+    await api.put(LEASE.rpartition("/")[0], {**api.objects[LEASE], "spec": spec})
+    await part.time.advance(2)
+    await until(lambda: part.begun == 2)
+    assert (part.started.is_set(), part.terms) == (False, 1)
+    stop.set()
+    await running
+
+
+async def test_a_term_waits_for_its_preparation(client: Client) -> None:
+    part, stop = Prepared(client), asyncio.Event()
+    part.slow = True
+    running = start(part, stop)
+    await until(lambda: part.begun == 1 and part.leads())
+    await asyncio.sleep(0.05)
+    assert (part.terms, part.leading) == (0, 0)
+    stop.set()
+    await running
+
+
+async def test_a_preparation_that_fails_ends_the_process(client: Client, api: TinyApi) -> None:
+    part = Prepared(client)
+    part.fails = True
+    with pytest.raises(RuntimeError, match="cannot be prepared"):
+        await run_until_stopped(part.tasks(), signals=())
+    assert LEASE not in api.objects or not api.objects[LEASE]["spec"]["holderIdentity"]
+
+
 async def test_it_leads_by_its_own_clock(client: Client) -> None:
     part, stop = Part(client), asyncio.Event()
     running = start(part, stop)
