@@ -1,8 +1,9 @@
 """Commands that read a cluster: one event loop, and each failure in one line."""
 
 import asyncio
+import signal
 from collections.abc import Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,11 +54,40 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     from pumice.cluster.errors import ApiError
 
     try:
-        return asyncio.run(work)
+        return asyncio.run(_interruptible(work))
     except ConfigurationError as error:
         raise UserError(str(error)) from None
     except ApiError as error:
         raise UserError(error_text(error)) from None
+
+
+async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
+    """Do the work until it is done or the user presses Ctrl-C.
+
+    `asyncio.run` has a handler for Ctrl-C that does not wake the event loop. So a signal that arrives just before the
+    loop waits is noticed with the next event; a watch may be silent for minutes.
+
+    Raises:
+        KeyboardInterrupt: The user pressed Ctrl-C.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    is_interrupted = False
+
+    def interrupt() -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+        loop.remove_signal_handler(signal.SIGINT)  # a second one ends the process at once
+        task.cancel()
+
+    with suppress(RuntimeError):  # another thread than the main one gets no signals
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if is_interrupted:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def error_text(error: "ApiError") -> str:

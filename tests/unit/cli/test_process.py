@@ -166,3 +166,29 @@ def test_the_installed_command_is_the_same() -> None:
     script = Path(sys.executable).with_name("pumice")
     ran = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert ran.stdout == run("--version").stdout
+
+
+def test_ctrl_c_wakes_a_command_that_waits() -> None:
+    """The signal is delivered to another thread, so that no system call of the event loop is interrupted by it."""
+    code = """
+import asyncio, signal, threading, time
+from pumice.cli.live import sessions
+
+def interrupt():
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    time.sleep(60)
+
+async def work():
+    threading.Thread(target=interrupt, daemon=True).start()
+    await asyncio.sleep(50)
+
+try:
+    sessions.run(work())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
