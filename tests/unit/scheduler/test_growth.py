@@ -1,9 +1,6 @@
 """What a state keeps of objects that are gone: nothing, in a leader and in a candidate, which waits for months without a cycle."""
 
-import gc
-from collections import Counter, deque
-from collections.abc import Iterator, Sized
-from types import FunctionType
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -12,6 +9,7 @@ import pytest
 from pumice.api.nodes import Namespace
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from tests.kit.growth import sizes_of
 from tests.unit.scheduler.scenarios import NOW, Scenario, node, pod_group, queue
 from tests.unit.scheduler.volume_scenarios import claim, node_row, storage_classes, volume
 
@@ -37,33 +35,6 @@ APART: Raw = {
         ]
     }
 }
-
-
-def sizes_of(root: object) -> Counter[str]:
-    """How many entries the containers below an object have, by the attributes on the way to them."""
-    sizes: Counter[str] = Counter()
-    seen, found = {id(root)}, deque([(root, type(root).__name__)])
-    while found:
-        parent, path = found.popleft()
-        for name, each in _below(parent):
-            if isinstance(each, type | FunctionType) or id(each) in seen:
-                continue
-            seen.add(id(each))
-            way = f"{path}.{name}" if name else path
-            if isinstance(each, Sized) and not isinstance(each, str | bytes):
-                sizes[way] += len(each)
-            found.append((each, way))
-    return sizes
-
-
-def _below(obj: object) -> Iterator[tuple[str, object]]:
-    """What an object refers to, with the names of its attributes."""
-    slots = [name for each in type(obj).__mro__ for name in getattr(each, "__slots__", ())]
-    named = {name: getattr(obj, name) for name in slots if hasattr(obj, name)}
-    named |= getattr(obj, "__dict__", {})
-    yield from named.items()
-    if not named:
-        yield from (("", each) for each in gc.get_referents(obj))
 
 
 def come_and_go(scenario: Scenario, number: int, *, cycles: bool) -> None:
