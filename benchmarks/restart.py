@@ -42,7 +42,7 @@ def report(port: int) -> dict[str, Any]:
 
 
 def free_port() -> int:
-    """A port that nobody uses."""
+    """A free port of this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
