@@ -62,32 +62,17 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Do the work until it is done or the user presses Ctrl-C.
+    """Do the work; Ctrl-C ends it also while it waits for events.
 
-    `asyncio.run` has a handler for Ctrl-C that does not wake the event loop. So a signal that arrives just before the
-    loop waits is noticed with the next event; a watch may be silent for minutes.
-
-    Raises:
-        KeyboardInterrupt: The user pressed Ctrl-C.
+    `asyncio.run` has a handler for Ctrl-C, but the signal does not wake the event loop. If it arrives just before the
+    loop waits, it is noticed with the next event, and a watch may be silent for minutes. Signals wake a loop that has a
+    signal handler of its own; the handler of `asyncio.run` stays in place.
     """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    is_interrupted = False
-
-    def interrupt() -> None:
-        nonlocal is_interrupted
-        is_interrupted = True
-        loop.remove_signal_handler(signal.SIGINT)  # a second one ends the process at once
-        task.cancel()
-
+    handler = signal.getsignal(signal.SIGINT)
     with suppress(RuntimeError):  # another thread than the main one gets no signals
-        loop.add_signal_handler(signal.SIGINT, interrupt)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if is_interrupted:
-            raise KeyboardInterrupt from None
-        raise
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+        signal.signal(signal.SIGINT, handler)
+    return await work
 
 
 def error_text(error: "ApiError") -> str:

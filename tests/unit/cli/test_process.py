@@ -192,3 +192,35 @@ except KeyboardInterrupt:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+@pytest.mark.parametrize(
+    ("shell", "said"), [("", "interrupted\n"), ("trap '' INT;", "computed\ndone\n")]
+)
+def test_ctrl_c_twice_ends_a_command_that_computes_unless_the_shell_ignores_it(
+    shell: str, said: str
+) -> None:
+    code = """
+import asyncio, os, signal, threading, time
+from pumice.cli.live import sessions
+
+def interrupt():
+    for _ in range(2):
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+async def work():
+    threading.Thread(target=interrupt).start()
+    time.sleep(2)
+    print("computed")
+    await asyncio.sleep(0.1)
+    print("done")
+
+try:
+    sessions.run(work())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    command = f"{shell} exec {sys.executable} -c {shlex.quote(code)}"
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, said, "")
