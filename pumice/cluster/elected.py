@@ -22,6 +22,7 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import SupervisedTask
+from pumice.cluster.slices import collect_frozen
 from pumice.cluster.transport import may_write
 
 __all__ = ["Check", "ElectedMetrics", "ElectedWorker", "ElectionSettings", "run_elected"]
@@ -210,7 +211,9 @@ class ElectedWorker(ABC, Generic[S, M]):
             return
         async with _standing(self.client, self.settings, self.clock) as self._election:
             while not await self._stand(self._election.run_term):
-                pass
+                # Free the state of the lost term. The event loop keeps the ended tasks until its next turn.
+                await asyncio.sleep(0)
+                collect_frozen()
 
     def _stale_caches(self) -> str | None:
         problems = [each.problem for each in self._caches]

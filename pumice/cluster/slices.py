@@ -6,7 +6,7 @@ it.
 
 Such objects live long, and Python's garbage collector would scan all of them repeatedly, for a second each time. So
 they are frozen: `gc.freeze` excludes all existing objects from collection, in constant time. A frozen object is still
-freed with its last reference.
+freed with its last reference; for frozen objects that refer to each other there is `collect_frozen`.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import gc
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-__all__ = ["SLICE_OBJECTS", "in_slices"]
+__all__ = ["SLICE_OBJECTS", "collect_frozen", "in_slices"]
 
 T = TypeVar("T")
 
@@ -29,3 +29,10 @@ async def in_slices(objects: Iterable[T]) -> AsyncIterator[T]:
         if number % SLICE_OBJECTS == 0:
             gc.freeze()
             await asyncio.sleep(0)
+
+
+def collect_frozen() -> None:
+    """Free frozen objects that nothing but each other refers to. With 140,000 pods this blocks the event loop for a second."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

@@ -1,7 +1,9 @@
 """When a process of an elected component works, and what it shows of that."""
 
 import asyncio
+import gc
 import logging
+import weakref
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
@@ -160,6 +162,37 @@ async def test_a_lost_term_is_followed_by_another_preparation(client: Client, ap
     await part.time.advance(2)
     await until(lambda: part.begun == 2)
     assert (part.started.is_set(), part.terms) == (False, 1)
+    stop.set()
+    await running
+
+
+class Filled(Part):
+    """A part whose preparation is an object that refers to itself, and that the garbage collector does not look at."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.prepared: list[weakref.ref[object]] = []
+
+    async def prepare(self, prepared: asyncio.Event) -> None:
+        class State:
+            own: object = None
+
+        state = State()
+        state.own = state
+        self.prepared.append(weakref.ref(state))
+        gc.freeze()
+        await super().prepare(prepared)
+
+
+async def test_what_was_prepared_for_a_lost_term_is_freed(client: Client, api: TinyApi) -> None:
+    part, stop = Filled(client), asyncio.Event()
+    running = start(part, stop)
+    await until(part.started.is_set)
+    spec = {**api.objects[LEASE]["spec"], "holderIdentity": "other"}
+    await api.put(LEASE.rpartition("/")[0], {**api.objects[LEASE], "spec": spec})
+    await part.time.advance(2)
+    await until(lambda: len(part.prepared) == 2)
+    assert [each() is None for each in part.prepared] == [True, False]
     stop.set()
     await running
 
