@@ -12,8 +12,8 @@ keeps the objects.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -183,7 +183,8 @@ class WatchCache(ObjectStore[T]):
             if self._clock.monotonic() - started >= LASTING_SECONDS:
                 attempt = 0  # a watch that lasted did its work, however it ended
             else:
-                await self._clock.sleep(self._backoff.delay(attempt))
+                async with self._until_awaited():
+                    await self._clock.sleep(self._backoff.delay(attempt))
                 attempt += 1
 
     async def catch_up(self) -> None:
@@ -191,7 +192,7 @@ class WatchCache(ObjectStore[T]):
 
         A list of one object gives the version to wait for. Without changes, events would not reach that version. So a
         small collection is listed again, and the watch of a larger one is renewed for a few seconds, because API
-        servers send a bookmark before a watch ends.
+        servers send a bookmark before a watch ends. A delay between two attempts ends, because the server answers again.
         """
         version = await self._server_version()
         if version_number(self._version) >= version:
@@ -291,16 +292,22 @@ class WatchCache(ObjectStore[T]):
         while True:
             while self._awaited:  # more may be asked for meanwhile
                 await self._reach_awaited()
-            limit = self._limit = asyncio.timeout(None)
-            try:
-                async with limit:
-                    await self._watch(self._watch_seconds)
-                    return
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-            finally:
-                self._limit = None
+            async with self._until_awaited():
+                await self._watch(self._watch_seconds)
+                return
+
+    @asynccontextmanager
+    async def _until_awaited(self) -> AsyncIterator[None]:
+        """Leave the block when `catch_up` waits for this cache."""
+        limit = self._limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            self._limit = None
 
     async def _reach_awaited(self) -> None:
         if len(self._objects) > self._page_size:

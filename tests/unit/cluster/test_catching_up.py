@@ -114,6 +114,21 @@ async def test_catching_up_replaces_a_silent_watch(cache: WatchCache[Thing], api
         assert sizes(cache) == {"a": 2, "b": 3}
 
 
+async def test_catching_up_ends_the_delay_before_the_next_attempt(
+    client: Client, api: TinyApi
+) -> None:
+    """As after an outage, when the server answers again and the delay has grown to half a minute."""
+    clock = ManualClock()
+    cache = WatchCache(client, POD, Thing, clock=clock)
+    api.answer_next(403, status(403, "Forbidden"))
+    watching = asyncio.create_task(cache.run())
+    await until(lambda: clock.sleeping)
+    await caught_up(cache)
+    assert int(cache.resource_version) == api.version
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
 async def test_several_may_wait_for_the_same_cache(cache: WatchCache[Thing], api: TinyApi) -> None:
     waiting = [asyncio.create_task(caught_up(cache)) for _ in range(3)]
     api.answer_next(500, status(500, "InternalError"))
