@@ -217,6 +217,7 @@ class _Term:
                 group.create_task(self._cycles(), name="cycles")
         finally:
             context.metrics.volcano.queues.state = None
+            context.metrics.end_term()
             await context.sent.answered()
 
     async def _cycles(self) -> None:

@@ -75,6 +75,11 @@ class SchedulerMetrics:
         )
         self.volcano = VolcanoMetrics(self.registry)
 
+    def end_term(self) -> None:
+        """Reset what cycles show of the cluster, because this process schedules no more."""
+        for gauge in (self.pending, self.nodes, self.volcano.unscheduled, self.volcano.victims):
+            gauge.set(0)
+
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(_PREFIX + name, text, labels, registry=self.registry)
 

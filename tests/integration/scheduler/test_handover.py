@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 
 from pumice.api.kinds import LEASE
 from pumice.cluster.client import Client
@@ -51,3 +52,28 @@ async def test_a_standby_goes_on_where_the_leader_stopped(stage: SchedulerStage)
     bound = [worker.metrics.binds.labels("bound")._value.get() for worker in workers]
     # A leader that ends does not count the last requests that it has sent.
     assert sum(bound) <= 3 * 8, "no pod was bound twice"
+
+
+async def test_a_scheduler_without_its_lease_shows_nothing_of_the_cluster(
+    stage: SchedulerStage,
+) -> None:
+    """`max` over all processes is then what the leader shows."""
+    stage.cluster.add_node("node1", cpu="1")
+    stage.gang("large", 2)
+    async with stage.scheduler(leader_elect=True, identity="0") as worker:
+
+        def shown() -> list[float | None]:
+            names = (
+                "pumice_scheduler_pending_pod_groups",
+                "pumice_scheduler_nodes",
+                "volcano_unschedule_job_count",
+            )
+            return [worker.metrics.registry.get_sample_value(name) for name in names]
+
+        await stage.until(lambda: shown() == [1, 1, 1])
+        lease = copy.deepcopy(stage.store.get(LEASE, "pumice-scheduler", "default") or {})
+        lease["spec"]["holderIdentity"] = "other"
+        stage.store.update(lease)
+        await stage.until(lambda: not worker.started.is_set())
+        await stage.until(lambda: worker.ready)
+        assert shown() == [0, 0, 0]
