@@ -44,7 +44,7 @@ _SETTLING_PERIOD = 30.0
 class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     """The scheduler of one process.
 
-    It has no state that a restart could lose: the state is built from the caches, anew for each term, while this process
+    It has no state that a restart could lose: for each term the state is built from the caches while this process
     is a candidate. Unfinished work of an earlier leader is visible in the cluster or decided again.
 
     Attributes:
