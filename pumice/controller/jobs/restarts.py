@@ -4,7 +4,8 @@ The phase `Restarting` alone does not say whether the whole Job, tasks, partitio
 The note does. It is written to `status.controlledResources` together with the phase, and removed together with it.
 
 Failures that are seen in one pass are restarted together, so a restart may have several targets:
-`task/ps;partition/worker/2;pods/train-worker/0,3-7`. Several partitions are `partitions/worker/0-2`.
+`task/ps;partition/worker/2;pods/train-worker/0,3-7`. Several partitions are `partitions/worker/0-2`. If the Job is
+scaled down meanwhile and none of them is left, the note is `none`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,6 +42,8 @@ Target = tuple[str, str, str]
 
 NOTE = "pumice.dev/restart"
 """Key of the note in `status.controlledResources`."""
+
+_NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ class Restart:
         parts += [
             f"pods/{names.prefix(task)}/{write_indexes(found)}" for task, found in by_task.items()
         ]
-        return ";".join(parts)
+        return ";".join(parts) or _NONE
 
     def replaces(self, pod: Pod) -> bool:
         """True if a pod must be replaced."""
@@ -190,6 +193,8 @@ def parse(note: str, names: PodNames) -> Restart:
                 found += [("partition", task, str(number)) for number in read]
             case ["pod", name]:
                 found.append(("pod", "", name))
+            case [text] if text == _NONE:
+                pass
             case ["pods", prefix, indexes]:
                 task, read = pods.read(f"{names.task(prefix) or ''}/{indexes}")
                 found += [("pod", task, name) for name in names.names(task, read)]
