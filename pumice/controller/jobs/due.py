@@ -135,7 +135,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
     actions = turning(case.phase)
     without = [event for event in (POD_PENDING, TASK_COMPLETED) if not concerns(case.job, event)]
     for request in job_events(
-        case.job, case.pods, case.job_pods, case.observed.group, without=without
+        case.job, case.wanted_pods, case.job_pods, case.observed.group, without=without
     ):
         choice = policies.choose(request)
         if choice.action not in actions:

@@ -49,7 +49,7 @@ def job_events(
 
     Args:
         job: The Job.
-        pods: Its pods, in order.
+        pods: The pods that it wants, in order.
         job_pods: Which pods it has had.
         group: Its PodGroup, when there is one.
         without: `PodPending` and `TaskCompleted`, if no policy concerns them: they are costly for many pods.

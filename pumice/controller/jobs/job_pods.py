@@ -184,6 +184,10 @@ class JobPods:
         """Whether the Job wants a pod of that name."""
         return name in self.had or self.names.wants(name)
 
+    def surplus(self) -> set[str]:
+        """Names of pods that exist and that the Job does not want."""
+        return {name for name in self.present.keys() - self.had if not self.names.wants(name)}
+
     def _is_current(self, pod: Pod) -> bool:
         """True if the loss of a pod would be an eviction, and not a removal by the controller."""
         notes = pod.metadata.annotations or {}

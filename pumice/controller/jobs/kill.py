@@ -31,7 +31,7 @@ from pumice.controller.jobs.replicas import removal
 from pumice.controller.jobs.restarts import Restart
 from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.situation import Situation
-from pumice.controller.jobs.status import INVALID
+from pumice.controller.jobs.status import INVALID, facts
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
@@ -47,11 +47,12 @@ AWAITED_SHARE = 8
 def kill(case: Situation) -> Plan:
     """Remove the remaining pods and objects of a Job that is ending or has ended."""
     found = row(case.phase, SYNC_JOB)
-    verdict = _as_before(case, judge(found.rule, case.phase, case.facts).phase)
+    every = facts(case.job, case.counts)  # a Job has not ended before all of its pods have
+    verdict = _as_before(case, judge(found.rule, case.phase, every).phase)
     removed = [pod for pod in case.pods if pod.status.phase not in found.retain]
     leaving = removal(removed, case.limits.window, marked=False)
     ended = case.phase in FINISHED or case.phase == ABORTED
-    at_rest = ended and not case.facts.alive
+    at_rest = ended and not every.alive
     controlled = marks.of_ended(case) if at_rest else marks.of_passing(case)
     if at_rest and (expired := _expiry(case)) is not None and not expired.seconds:
         return Plan.of([_forget(case)])
@@ -116,8 +117,8 @@ def judged(
         rule = NextPhase.RESUME
     elif not case.strict and restart.targeted:
         retry_count, restarted = retries.spent(again, tallies, case.job_pods.names)
-    facts = replace(case.facts, retry_count=retry_count, restarted=restarted)
-    return judge(rule, RESTARTING, facts)
+    numbers = replace(case.facts, retry_count=retry_count, restarted=restarted)
+    return judge(rule, RESTARTING, numbers)
 
 
 def _as_before(case: Situation, phase: str) -> PhaseResult:

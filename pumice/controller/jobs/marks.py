@@ -104,7 +104,7 @@ def of_ended(case: Situation) -> dict[str, str]:
 
 
 def _completed(case: Situation) -> dict[str, float]:
-    return completed(case.job, case.pods, case.job_pods, case.now)
+    return completed(case.job, case.wanted_pods, case.job_pods, case.now)
 
 
 def _beside(case: Situation, command: str) -> dict[str, str]:

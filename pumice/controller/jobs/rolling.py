@@ -30,7 +30,8 @@ def fingerprint(job: Job) -> str:
 def outdated(case: Situation) -> list[Pod]:
     """Pods to replace now: of the first task that has any, and only while all pods of the Job run."""
     current = fingerprint(case.job)
-    if not current or case.phase != RUNNING or case.counts.running != case.facts.total:
+    all_run = case.counts.running == case.facts.running == case.facts.total
+    if not current or case.phase != RUNNING or not all_run:
         return []
     for task in case.job.tasks:
         found = [pod for pod in case.pods if _is_outdated(pod, task.name, current)]

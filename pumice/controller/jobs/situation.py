@@ -63,10 +63,11 @@ class Situation:
         job: The Job, complete.
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
+        wanted_pods: Those of them that it still wants, so without the ones that it no longer has since it was scaled.
         foreign_pods: Pods that carry the Job's name in a label and have another owner.
         job_pods: Existing and former pods of the Job.
         counts: The Job's own pods by phase.
-        facts: The numbers for the state machine.
+        facts: The numbers for the state machine; only pods that the Job wants decide its phase.
         wiring: The Job's plugins; None when they cannot be used.
         wanted: Objects that plugins and volumes want.
         secrets: Secrets with key pairs that plugins want.
@@ -82,6 +83,7 @@ class Situation:
     job: Job
     now: float
     pods: tuple[Pod, ...]
+    wanted_pods: tuple[Pod, ...]
     foreign_pods: tuple[Pod, ...]
     job_pods: JobPods
     counts: Counts
@@ -176,6 +178,10 @@ def situation(
     ended = (pod for pod in observed.ended if controls(job.metadata, pod.metadata))
     job_pods = read_job_pods(job, ordered, now, found, ended)
     counts = count(ordered, lost=job_pods.lost_by_task)
+    wanted_pods, decisive = ordered, counts
+    if surplus := job_pods.surplus():
+        wanted_pods = tuple(pod for pod in ordered if pod.metadata.name not in surplus)
+        decisive = count(wanted_pods, lost=job_pods.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []
     annotations: Mapping[str, str] = {}
@@ -193,10 +199,11 @@ def situation(
         job=job,
         now=now,
         pods=ordered,
+        wanted_pods=wanted_pods,
         foreign_pods=tuple(foreign_pods),
         job_pods=job_pods,
         counts=counts,
-        facts=facts(job, counts),
+        facts=facts(job, decisive),
         wiring=wiring,
         wanted=tuple(owned(job.metadata, wanted_claims(job)) + wanted),
         secrets=tuple(secrets),

@@ -86,7 +86,7 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     absent = case.unconfirmed(evicted)
     if len(absent) > case.limits.window:
         return Plan.of(absent[: case.limits.window], [RequeueAfter(0.0)])
-    held = held_tasks(case.job, case.pods, case.job_pods.lost_by_task)
+    held = held_tasks(case.job, case.wanted_pods, case.job_pods.lost_by_task)
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
     group = _group(case, held, create=startable)

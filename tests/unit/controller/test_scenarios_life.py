@@ -209,6 +209,36 @@ def test_a_job_that_shrinks_loses_the_highest_first_and_marks_them() -> None:
     assert (cluster.phase, cluster.status.get("retryCount", 0)) == ("Running", 0)
 
 
+def test_a_restart_does_not_wait_for_a_pod_that_is_scaled_away() -> None:
+    policies = [policy("PodFailed", "RestartPod")]
+    cluster = running(task("worker", 3), minAvailable=2, policies=policies)
+    cluster.evict("train-worker-2")  # its node is dead, so it stays
+    cluster.job["spec"]["tasks"][0]["replicas"] = 2
+    cluster.look()
+    cluster.fail("train-worker-0")
+    cluster.look()
+    cluster.look()
+    cluster.reap("train-worker-0")
+    cluster.look()
+    assert cluster.phase == "Pending"
+    cluster.look()
+    assert "train-worker-0" in cluster.pods
+
+
+def test_a_job_is_aborted_only_when_also_pods_that_are_scaled_away_are_gone() -> None:
+    cluster = running(task("worker", 3), minAvailable=2)
+    cluster.evict("train-worker-2")
+    cluster.job["spec"]["tasks"][0]["replicas"] = 2
+    cluster.command("AbortJob")
+    cluster.look()
+    cluster.look()
+    cluster.reap("train-worker-0", "train-worker-1")
+    cluster.look()
+    assert cluster.phase == "Aborting"
+    cluster.settle()
+    assert cluster.phase == "Aborted"
+
+
 def test_a_pod_that_was_marked_and_not_removed_is_removed_later() -> None:
     """XAC-8."""
     cluster = running()
