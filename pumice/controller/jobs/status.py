@@ -21,6 +21,7 @@ from pumice.controller.jobs.phases import (
     ABORTED,
     FINISHED,
     PENDING,
+    RESTARTING,
     RUNNING,
     Facts,
     PhaseResult,
@@ -212,9 +213,11 @@ def _started(stored: Raw, conditions: Sequence[Raw]) -> float | None:
     noted = parse_time((stored.get("controlledResources") or {}).get(START))
     if noted is not None:
         return noted
-    for each in conditions:
+    for each in reversed(conditions):
         if each.get("status") == RUNNING:
             return parse_time(each.get("lastTransitionTime"))
+        if each.get("status") == RESTARTING and each is not conditions[-1]:
+            return None  # that was before the Job was restarted or resumed
     return None
 
 

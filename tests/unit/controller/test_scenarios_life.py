@@ -97,6 +97,19 @@ def test_when_a_job_began_is_noted_until_all_of_it_begins_again(again: str) -> N
     assert cluster.status["runningDuration"] == "10s"
 
 
+@pytest.mark.parametrize("again", ["RestartJob", "ResumeJob"])
+def test_a_job_that_did_not_run_again_has_no_running_time(again: str) -> None:
+    cluster = running()
+    for action in ("AbortJob", again) if again == "ResumeJob" else (again,):
+        cluster.command(action)
+        cluster.settle()
+    cluster.now += 10
+    cluster.command("AbortJob", name="again")
+    cluster.settle()
+    assert cluster.phase == "Aborted"
+    assert "runningDuration" not in cluster.status
+
+
 def test_a_finished_job_counts_the_pods_that_it_keeps() -> None:
     """XAC-10."""
     cluster = running()
