@@ -79,6 +79,7 @@ class JobPods:
         version: Its incarnation.
         notes: `controlledResources` as stored.
         present: Its pods that exist.
+        elsewhere: Names of further ones that exist, although the watch does not show them.
         had: Pods that are recorded as seen.
         noted: Pods that are recorded as succeeded.
         done: These, and pods that succeeded and were removed since the record was written.
@@ -94,6 +95,7 @@ class JobPods:
     version: int
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
+    elsewhere: AbstractSet[str]
     had: AbstractSet[str]
     noted: AbstractSet[str]
     done: AbstractSet[str]
@@ -144,7 +146,8 @@ class JobPods:
         waiting: Mapping[str, float],
         completed: Mapping[str, float],
     ) -> dict[str, str]:
-        had = {name for name in self.missing if not removed(name)}
+        hidden = self.elsewhere & self.had  # without them, their later eviction would not be seen
+        had = {name for name in (*self.missing, *hidden) if not removed(name)}
         had |= {
             name
             for name, pod in self.present.items()
@@ -249,6 +252,7 @@ def read(
         version=version,
         notes=notes,
         present=present,
+        elsewhere=elsewhere,
         had=had,
         noted=noted,
         done=done,

@@ -162,6 +162,11 @@ def test_a_cache_that_is_older_than_the_job_evicts_nothing() -> None:
     ]
     plan = cluster.plan(found=[hidden])
     assert not [step for step in plan.steps if isinstance(step, RequireAbsent | CreateObject)]
+    for step in plan.steps:
+        cluster.carry_out(step)
+    cluster.vanish("train-worker-1")
+    cluster.settle()
+    assert [each.reason for each in cluster.events].count("ExecuteAction") == 1
 
 
 def _asked(plan: Plan) -> int:
