@@ -109,7 +109,7 @@ class RequireObject:
 
 @dataclass(frozen=True, slots=True)
 class RequireAbsent:
-    """Continue only if an owned object that the caches do not show does not exist.
+    """Continue only if an owned object that the caches do not show does not exist, or has another owner.
 
     A cache may be older than the owner.
 

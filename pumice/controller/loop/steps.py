@@ -87,7 +87,7 @@ class PlanOutcome:
     Attributes:
         written: Successful writes, in the order of the responses.
         finds: Existing objects with a name that was to be created.
-        absent: Names of objects that do not exist, as was required.
+        absent: Names of objects that do not exist, as was required, or that belong to another owner.
         after: Seconds until the next pass, even if nothing changes.
         outdated: Whether the plan was made from an outdated state.
         confirmed: Whether the server confirmed that the Job is in the state that was observed.
@@ -235,6 +235,8 @@ class StepSender:
         if controls_raw(_meta(job), found):
             head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
             outcome.finds.append((step.kind, found | head))
+        else:
+            outcome.absent.add(step.name)
 
     async def _counted(
         self,

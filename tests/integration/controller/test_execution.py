@@ -148,6 +148,7 @@ async def test_what_the_caches_do_not_show_is_looked_up(hands: Hands, owner: str
     found = [(kind, obj["metadata"]["name"]) for kind, obj in outcome.finds]
     assert found == ([(POD, "train-worker-0")] if owner == "job" else [])
     assert bool(outcome.written) is (owner != "job")
+    assert outcome.absent == (set() if owner == "job" else {"train-worker-0"})
 
 
 async def test_what_cannot_be_looked_up_stops_the_plan() -> None:
