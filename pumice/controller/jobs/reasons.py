@@ -71,7 +71,7 @@ def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
         return _warned("PluginError", waiting.problem)
     if waiting.backoff:
         return WaitReason("RestartBackOff", waiting.backoff)
-    if not (case.counts.pending or waiting.missing):
+    if not (case.facts.pending or waiting.missing):
         return WaitReason()
     if waiting.held and waiting.admitted:
         return WaitReason("DependsOn", "; ".join(each.message for each in waiting.held))
@@ -91,7 +91,7 @@ def arrival(case: Situation, verdict: PhaseResult) -> list[RecordEvent]:
         return []
     message = verdict.message
     if verdict.phase == RUNNING:
-        message = f"{case.counts.running} of {case.facts.total} pods run"
+        message = f"{case.facts.running} of {case.facts.total} pods run"
     return [
         RecordEvent(
             "Warning" if verdict.phase == FAILED else "Normal",
@@ -111,7 +111,7 @@ def _of_pods(case: Situation, waiting: Waiting) -> WaitReason:
         return WaitReason(
             "PodsTerminating", f"{case.counts.terminating} earlier pods are still being removed"
         )
-    waits = case.counts.pending + waiting.missing
+    waits = case.facts.pending + waiting.missing
     return WaitReason("PodsPending", f"{waits} of {case.facts.total} pods do not run yet")
 
 

@@ -238,6 +238,19 @@ def test_a_restart_does_not_wait_for_a_pod_that_is_scaled_away() -> None:
     assert "train-worker-0" in cluster.pods
 
 
+def test_what_is_said_of_a_job_does_not_count_pods_that_are_scaled_away() -> None:
+    cluster = FakeCluster(a_job(task("worker", 4), minAvailable=2))
+    cluster.settle()
+    cluster.admit()
+    cluster.settle()
+    cluster.job["spec"]["tasks"][0]["replicas"] = 2
+    cluster.look()
+    assert cluster.reason == ("PodsPending", "2 of 2 pods do not run yet")
+    cluster.run()
+    cluster.settle()
+    assert [each.message for each in cluster.events] == ["2 of 2 pods run"]
+
+
 def test_a_job_is_aborted_only_when_also_pods_that_are_scaled_away_are_gone() -> None:
     cluster = running(task("worker", 3), minAvailable=2)
     cluster.evict("train-worker-2")
