@@ -9,6 +9,8 @@ complete, because the scheduler would wait for pods that wait for the scheduler.
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology, Task
 from pumice.api.kinds import POD_GROUP
@@ -56,13 +58,12 @@ def wanted(
         if key not in (LAST_APPLIED, COPIED)
     }
     noted = note_of_copies(labels, copied)
-    succeeded = lost or {}
-    minimum = max(min(minimum, 1), minimum - sum(succeeded.values()))
+    if lost:
+        minimum = max(min(minimum, 1), minimum - sum(lost.values()))
+        tasks = [_without(task, lost.get(task.name, 0)) for task in tasks]
     spec: Raw = {
         "minMember": minimum,
-        "minTaskMember": {
-            task.name: max(0, task.minimum - succeeded.get(task.name, 0)) for task in tasks
-        },
+        "minTaskMember": {task.name: task.minimum for task in tasks},
         "queue": job.spec.queue or keys.DEFAULT_QUEUE,
         "minResources": min_resources(job, tasks, minimum, priorities),
     }
@@ -85,6 +86,13 @@ def wanted(
         "spec": spec,
         "status": {"phase": "Pending"},
     }
+
+
+def _without(task: Task, succeeded: int) -> Task:
+    """A task without pods that succeeded and exist no longer."""
+    return msgspec.structs.replace(
+        task, replicas=task.size - succeeded, min_available=max(0, task.minimum - succeeded)
+    )
 
 
 def _priority_class(job: Job, priorities: Mapping[str, int]) -> str:
