@@ -55,7 +55,7 @@ def job_events(
         without: `PodPending` and `TaskCompleted`, if no policy concerns them: they are costly for many pods.
     """
     idle = {"Running", "Succeeded"} | ({"Pending", ""} if POD_PENDING in without else set())
-    waiting = job_pods.waiting
+    waiting, policies = job_pods.waiting, Policies(job)
     for pod in pods:
         meta, phase = pod.metadata, pod.status.phase
         if phase in idle and meta.deletion_timestamp is None and meta.name not in waiting:
@@ -64,7 +64,8 @@ def job_events(
             yield request
             since = waiting.get(meta.name) if waiting else None
             if since is not None and phase in ("Pending", ""):
-                yield _request("PodEvicted", pod, since, "was removed and does not run again")
+                detail = "was removed and does not run again"
+                yield _awaited(_request("PodEvicted", pod, since, detail), policies)
     yield from evicted(job, job_pods)
     by_task = _by_task(job, pods)
     lost = job_pods.lost_by_task
@@ -98,10 +99,17 @@ def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
             detail=f"pod {name} {does}",
         )
         failed = job_pods.failed.get(name)
-        if failed is None or policies.choose(eviction).action != SYNC_JOB:
-            yield eviction
-        else:
+        if failed is not None and policies.choose(eviction).action == SYNC_JOB:
             yield msgspec.structs.replace(_failure(failed), gone=True)
+        else:
+            yield eviction if since is None else _awaited(eviction, policies)
+
+
+def _awaited(eviction: PolicyRequest, policies: Policies) -> PolicyRequest:
+    """The event of a pod for which a policy has a timeout: if none concerns its eviction, its failure was noted."""
+    if policies.choose(eviction).action != SYNC_JOB:
+        return eviction
+    return msgspec.structs.replace(eviction, event=POD_FAILED)
 
 
 def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ A deleted pod leaves no trace. So the status records them in `controlledResource
   no longer, and are not created again. A pod that exits 0 because it is being removed has not succeeded: its containers
   must have ended before the removal began.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
-  found missing, as `worker/3@2027-01-15T08:00:00Z`. An entry stays until a pod of that name runs.
+  found missing, as `worker/3@2027-01-15T08:00:00Z`, or failed. An entry stays until a pod of that name runs.
 * `pumice.dev/completed`: tasks that are complete and for which there is a policy that has not acted yet, each with the
   moment at which its last pod ended, as `ps@2027-01-15T08:00:00Z`. Its pods may be removed meanwhile.
 

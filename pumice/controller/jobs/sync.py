@@ -225,12 +225,15 @@ def _verdict(
 
 
 def _evicted(case: Situation) -> dict[str, float]:
-    """Evicted pods that were just found missing and for which a policy has a timeout, with the time."""
-    policies = Policies(case.job)
+    """Evicted pods that were just found missing and for which a policy has a timeout, with the time.
+
+    If a pod had failed and the policy concerns that, it is the time of its failure.
+    """
+    policies, noted = Policies(case.job), case.job_pods.waiting
     return {
-        request.pod: case.now
+        request.pod: case.now if request.since is None else min(request.since, case.now)
         for request in evicted(case.job, case.job_pods)
-        if request.since is None and policies.choose(request).delay
+        if request.pod not in noted and policies.choose(request).delay
     }
 
 

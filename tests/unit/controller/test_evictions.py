@@ -8,7 +8,7 @@ from pumice.controller.jobs.situation import Limits
 from pumice.controller.plan import CreateObject, PatchStatus, Plan, RequireAbsent
 from tests.kit.builders import task
 from tests.unit.controller.fake_cluster import FakeCluster, StoppedError
-from tests.unit.controller.job_scenarios import a_job, policy, running
+from tests.unit.controller.job_scenarios import a_job, policy, running, words
 
 NOTE = "pumice.dev/pods"
 
@@ -345,6 +345,30 @@ def test_a_pod_that_succeeded_and_was_removed_between_two_passes_was_not_evicted
     cluster.succeed("train-worker-1")
     cluster.settle()
     assert cluster.phase == "Completed"
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_pod_that_failed_and_was_removed_waits_for_the_policy_of_its_failure(runs: bool) -> None:
+    later = policy("PodFailed", "RestartPod", timeout="10s")
+    cluster = running(task("worker", 2), policies=[later])
+    cluster.fail("train-worker-0")
+    cluster.settle()
+    cluster.now += 5
+    _goes(cluster, "train-worker-0")
+    cluster.settle()
+    cluster.ended.clear()  # that was written
+    assert "train-worker-0" in cluster.pods
+    if runs:
+        cluster.run()
+    cluster.now += 4
+    cluster.settle()
+    assert "ExecuteAction" not in words(cluster)
+    cluster.now += 1
+    cluster.settle()
+    cluster.now += 100
+    cluster.settle()
+    assert words(cluster).count("ExecuteAction") == (not runs)
+    assert _noted(cluster, "pumice.dev/retries") == ("" if runs else "pod/worker/0=1/1")
 
 
 def test_a_pod_of_an_earlier_incarnation_that_succeeded_runs_again() -> None:
