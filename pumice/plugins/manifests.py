@@ -5,6 +5,7 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
+from pumice.api.json_words import quoted
 from pumice.api.kinds import Kind
 
 __all__ = ["Derived", "manifest", "name_errors"]
@@ -33,7 +34,7 @@ def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> list[Field
     return [
         FieldError(
             "metadata.name",
-            f'plugin {plugin} names a {what} "{name}" after the Job, which is invalid: {problem}; '
+            f"plugin {plugin} names a {what} {quoted(name)} after the Job, which is invalid: {problem}; "
             "choose another name for the Job",
             "JOB-PLUGIN-NAME",
         )

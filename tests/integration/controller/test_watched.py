@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import JOB, POD, POD_GROUP
+from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from pumice.embedded.storage import StoredWrite
@@ -72,9 +72,12 @@ async def test_what_a_watcher_sees(case: Raw, cluster: EmbeddedCluster, client: 
         held = 0
         for action in case.get("commands", [case["command"]] if "command" in case else []):
             await stage.command(action)
+            await stage.until(lambda: not stage.all(COMMAND), "the Command to be carried out")
             await stage.calm()
             held += await _end(stage)
             await stage.calm()
+        if case.get("pods") != "unscheduled" and not held:
+            await stage.until(lambda: bool(_leaving(stage)), "pods to be removed")
         await stage.calm()
         held += await _end(stage)
         assert bool(held) is (case.get("pods") != "unscheduled")
@@ -99,7 +102,11 @@ async def _run(stage: ControllerStage) -> None:
 async def _end(stage: ControllerStage) -> int:
     """Pods that are being removed go. Returns how many."""
     released: Raw = {"metadata": {"finalizers": None}}
-    leaving = [pod for pod in stage.all(POD) if pod["metadata"].get("deletionTimestamp")]
+    leaving = _leaving(stage)
     for pod in leaving:
         await stage.client.patch(POD, pod["metadata"]["name"], "default", released)
     return len(leaving)
+
+
+def _leaving(stage: ControllerStage) -> list[Raw]:
+    return [pod for pod in stage.all(POD) if pod["metadata"].get("deletionTimestamp")]
