@@ -34,7 +34,7 @@ def outdated(case: Situation) -> list[Pod]:
     if not current or case.phase != RUNNING or not all_run:
         return []
     for task in case.job.tasks:
-        found = [pod for pod in case.pods if _is_outdated(pod, task.name, current)]
+        found = [pod for pod in case.wanted_pods if _is_outdated(pod, task.name, current)]
         if found:
             return found
     return []

@@ -31,6 +31,10 @@ def _replaced(cluster: FakeCluster, before: dict[str, str]) -> list[str]:
     return [name for name, uid in before.items() if now.get(name, "") != uid]
 
 
+def _leaving(cluster: FakeCluster) -> list[str]:
+    return [name for name, pod in cluster.pods.items() if "deletionTimestamp" in pod["metadata"]]
+
+
 def test_older_pods_are_made_anew_one_task_after_the_other() -> None:
     cluster = _running(annotations=ASKS)
     before = _uids(cluster)
@@ -61,6 +65,30 @@ def test_a_job_that_shrinks_restarts_what_is_left() -> None:
     assert cluster.names(POD) == ["train-ps-0", "train-worker-0"]
     assert _replaced(cluster, before) == list(before)
     assert not cluster.plan()
+
+
+def test_the_next_task_does_not_wait_for_a_pod_that_is_scaled_away() -> None:
+    cluster = running(task("worker", 3), task("ps", 1), minAvailable=2, annotations=ASKS)
+    before = _uids(cluster)
+    cluster.evict("train-worker-2")  # its node is dead, so it stays
+    cluster.job["spec"]["tasks"][0]["replicas"] = 2
+    for restarted in (["train-worker-0", "train-worker-1"], ["train-ps-0"]):
+        cluster.look()
+        assert _leaving(cluster) == [*restarted, "train-worker-2"]
+        cluster.reap(*restarted)
+        cluster.look()
+        cluster.run(*restarted)
+    assert _replaced(cluster, before) == ["train-ps-0", "train-worker-0", "train-worker-1"]
+    assert words(cluster).count("RestartOnScaling") == 2
+
+
+def test_a_pod_that_failed_and_is_scaled_away_is_removed_once() -> None:
+    cluster = running(task("worker", 3), minAvailable=2, annotations=ASKS)
+    cluster.fail("train-worker-2")
+    cluster.settle()
+    cluster.job["spec"]["tasks"][0]["replicas"] = 2
+    removed = [step.name for step in cluster.plan().steps if isinstance(step, DeleteObject)]
+    assert removed == ["train-worker-2", "train-worker-0", "train-worker-1"]
 
 
 def test_nothing_restarts_while_a_pod_does_not_run() -> None:
