@@ -106,10 +106,14 @@ def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
 
 
 def _awaited(eviction: PolicyRequest, policies: Policies) -> PolicyRequest:
-    """The event of a pod for which a policy has a timeout: if none concerns its eviction, its failure was noted."""
+    """The event of a pod for which a policy has a timeout: if none concerns its eviction, its failure was noted.
+
+    A policy about failures without a timeout is not the one: that would have acted. So it was one about an exit code.
+    """
     if policies.choose(eviction).action != SYNC_JOB:
         return eviction
-    return msgspec.structs.replace(eviction, event=POD_FAILED)
+    failure = msgspec.structs.replace(eviction, event=POD_FAILED)
+    return failure if policies.choose(failure).delay else eviction
 
 
 def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:

@@ -371,6 +371,17 @@ def test_a_pod_that_failed_and_was_removed_waits_for_the_policy_of_its_failure(r
     assert _noted(cluster, "pumice.dev/retries") == ("" if runs else "pod/worker/0=1/1")
 
 
+def test_a_policy_without_a_timeout_does_not_act_in_place_of_one_about_an_exit_code() -> None:
+    later = {"exitCode": 3, "action": "AbortJob", "timeout": "10s"}
+    cluster = running(task("worker", 2), policies=[later, policy("PodFailed", "RestartJob")])
+    cluster.fail("train-worker-0", exit_code=3)
+    _goes(cluster, "train-worker-0")
+    cluster.settle()
+    cluster.ended.clear()
+    cluster.settle()
+    assert "ExecuteAction" not in words(cluster)
+
+
 def test_a_pod_of_an_earlier_incarnation_that_succeeded_runs_again() -> None:
     cluster = running(task("worker", 2), policies=[policy("PodFailed", "RestartJob")], maxRetry=9)
     cluster.fail("train-worker-1")
