@@ -147,7 +147,9 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
                 continue  # the event concerns no pod
             if request.event == POD_FAILED:
                 unit = retries.unit(target, names)
-        tally = tallies.get(unit) if tallies and unit and not request.gone else None
+        # If it failed earlier and is only pending since it was created again, it is not known how long it ran.
+        failed = unit and not request.gone and request.ran is not None
+        tally = tallies.get(unit) if tallies and unit and failed else None
         backoff = retries.delay(tally, request.ran) if tally else 0.0
         if delay := max(choice.delay, backoff):
             if request.since is None:

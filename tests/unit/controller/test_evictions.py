@@ -382,6 +382,21 @@ def test_a_policy_without_a_timeout_does_not_act_in_place_of_one_about_an_exit_c
     assert "ExecuteAction" not in words(cluster)
 
 
+def test_a_pod_that_failed_often_and_is_there_again_does_not_wait_as_if_it_had_failed() -> None:
+    later = policy("PodFailed", "RestartPod", timeout="10s")
+    cluster = running(task("worker", 2), policies=[later], minAvailable=1, minSuccess=1)
+    cluster.status["controlledResources"]["pumice.dev/retries"] = "pod/worker/0=2/2"
+    cluster.fail("train-worker-0")
+    _goes(cluster, "train-worker-0")
+    cluster.settle()
+    cluster.ended.clear()
+    cluster.settle()
+    assert cluster.reason == ("", "")
+    cluster.succeed("train-worker-1")
+    cluster.settle()
+    assert cluster.reason[1] == "1 of 2 pods succeeded, 0 failed, minSuccess 1 is reached"
+
+
 def test_a_pod_of_an_earlier_incarnation_that_succeeded_runs_again() -> None:
     cluster = running(task("worker", 2), policies=[policy("PodFailed", "RestartJob")], maxRetry=9)
     cluster.fail("train-worker-1")
