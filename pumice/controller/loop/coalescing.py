@@ -11,7 +11,7 @@ from pumice.api.meta import Raw
 from pumice.controller.jobs import job_pods
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
-__all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status"]
+__all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status", "written_phase"]
 
 COUNT_SECONDS = 1.0
 """How long a change of counts waits, so that several are written together."""
@@ -24,6 +24,12 @@ _COUNTS = frozenset(
 def writes_status(plan: Plan) -> bool:
     """True if a plan writes the status."""
     return any(isinstance(step, PatchStatus) for step in _steps(plan))
+
+
+def written_phase(plan: Plan) -> str:
+    """The phase that a plan writes; empty if it writes no status."""
+    found = next((step.status for step in _steps(plan) if isinstance(step, PatchStatus)), {})
+    return str((found.get("state") or {}).get("phase", ""))
 
 
 def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:

@@ -82,15 +82,16 @@ class JobMemory:
         """Drop the delayed status."""
         self.held, self.held_over, self.overdue = None, {}, False
 
-    def noted(self, pods: Iterable[Pod], phase: str) -> None:
+    def noted(self, pods: Iterable[Pod], *phases: str) -> None:
         """Drop ended pods that the status takes into account now.
 
         Args:
             pods: The pods.
-            phase: The Job's phase in the pass; failed pods stay while it is `Restarting`, since no policy is asked then.
+            phases: The Job's phase in the pass, and the one that was written. Failed pods stay while it is `Restarting`:
+                no policy is asked then, and the write that begins a restart notes none for which a policy waits.
         """
         for pod in pods:
-            waits = phase == RESTARTING and pod.status.phase == "Failed"
+            waits = RESTARTING in phases and pod.status.phase == "Failed"
             if not waits and self.ended.get(pod.metadata.name) is pod:
                 del self.ended[pod.metadata.name]
 

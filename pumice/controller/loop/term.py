@@ -34,6 +34,7 @@ from pumice.controller.loop.coalescing import (
     counts_only,
     without_status,
     writes_status,
+    written_phase,
 )
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.job_owners import JobOwners
@@ -178,7 +179,7 @@ class JobTerm:
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
         if outcome.wrote_status and overdue is None:
-            memory.noted(observed.ended, phase)
+            memory.noted(observed.ended, phase, written_phase(plan))
         memory.creates = outcome.complete and any(
             each.kind == POD and each.made is not None for each in outcome.written
         )

@@ -130,6 +130,29 @@ async def test_a_pod_that_fails_and_is_removed_while_a_task_restarts_has_failed(
     await played.until(lambda: played.phase() == "Aborted")
 
 
+async def test_a_pod_that_fails_and_is_removed_when_a_restart_begins_has_failed(
+    played: ControllerStage,
+) -> None:
+    """The policy about it waits, and the write that begins the restart does not note its time."""
+    later = {"event": "PodFailed", "action": "AbortJob", "timeout": "5s"}
+    again = {"event": "PodFailed", "action": "RestartPod"}
+    tasks = [task("ps", policies=[again]), task("worker", 2, policies=[later])]
+    await played.submit(job("train", tasks))
+    await played.until(lambda: played.status("running") == 3)
+    await played.calm()
+    held = {"metadata": {"finalizers": ["example.com/held"]}}
+    await played.client.patch(POD, "train-ps-0", played.namespace, held)
+    await played.calm()
+    played.finish("train-ps-0", exit_code=1)
+    played.finish("train-worker-0", exit_code=1)
+    played.store.delete(POD, "train-worker-0", played.namespace, grace=0)
+    await played.until(lambda: played.phase() == "Restarting")
+    await asyncio.sleep(5)
+    released: Raw = {"metadata": {"finalizers": None}}
+    await played.client.patch(POD, "train-ps-0", played.namespace, released)
+    await played.until(lambda: played.phase() == "Aborted")
+
+
 async def test_a_command_without_effect_makes_no_removed_success_an_eviction(
     played: ControllerStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

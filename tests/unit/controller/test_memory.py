@@ -155,5 +155,7 @@ def test_a_pod_that_ended_is_remembered_until_that_is_written(about: Raw, rememb
     job.noted([gone], "Restarting")
     fails = gone.status.phase == "Failed"
     assert list(job.ended.values()) == [gone] * (remembered and fails), "no policy was asked"
+    job.noted([gone], "Running", "Restarting")
+    assert list(job.ended.values()) == [gone] * (remembered and fails), "no time was noted"
     job.noted([gone], "Running")
     assert not job.ended
