@@ -113,7 +113,10 @@ def _awaited(eviction: PolicyRequest, policies: Policies) -> PolicyRequest:
     if policies.choose(eviction).action != SYNC_JOB:
         return eviction
     failure = msgspec.structs.replace(eviction, event=POD_FAILED)
-    return failure if policies.choose(failure).delay else eviction
+    if policies.choose(failure).delay:
+        return failure
+    by_code = msgspec.structs.replace(failure, exit_codes=policies.awaited(eviction.task))
+    return by_code if policies.choose(by_code).delay else eviction
 
 
 def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:

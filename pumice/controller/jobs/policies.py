@@ -121,6 +121,7 @@ class Policies:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._chosen: dict[tuple[object, ...], PolicyChoice] = {}
+        self._awaited: dict[str, tuple[int, ...]] = {}
 
     def choose(self, request: PolicyRequest) -> PolicyChoice:
         """Choose the action for a request."""
@@ -128,6 +129,15 @@ class Policies:
         found = self._chosen.get(alike)
         if found is None:
             found = self._chosen[alike] = choose(self._job, request)
+        return found
+
+    def awaited(self, task: str) -> tuple[int, ...]:
+        """The exit code for which a policy about a task has a timeout; empty if there are several."""
+        found = self._awaited.get(task)
+        if found is None:
+            delayed = (policy for _, policy in _policies(self._job, task) if _delay(policy))
+            codes = {each.exit_code for each in delayed if each.exit_code is not None}
+            found = self._awaited[task] = tuple(codes) if len(codes) == 1 else ()
         return found
 
 

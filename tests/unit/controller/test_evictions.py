@@ -371,13 +371,32 @@ def test_a_pod_that_failed_and_was_removed_waits_for_the_policy_of_its_failure(r
     assert _noted(cluster, "pumice.dev/retries") == ("" if runs else "pod/worker/0=1/1")
 
 
-def test_a_policy_without_a_timeout_does_not_act_in_place_of_one_about_an_exit_code() -> None:
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_policy_about_an_exit_code_waits_for_a_pod_that_is_gone(alone: bool) -> None:
     later = {"exitCode": 3, "action": "AbortJob", "timeout": "10s"}
-    cluster = running(task("worker", 2), policies=[later, policy("PodFailed", "RestartJob")])
+    others = [] if alone else [policy("PodFailed", "RestartJob")]
+    cluster = running(task("worker", 2), policies=[later, *others])
     cluster.fail("train-worker-0", exit_code=3)
     _goes(cluster, "train-worker-0")
     cluster.settle()
     cluster.ended.clear()
+    cluster.settle()
+    assert "ExecuteAction" not in words(cluster)
+    cluster.now += 10
+    cluster.settle()
+    assert cluster.phase == "Aborted"
+
+
+def test_an_exit_code_is_not_guessed() -> None:
+    """Which of two policies waits is not known, so none acts; least of all one that does not wait."""
+    codes = {3: "AbortJob", 4: "TerminateJob"}
+    later = [{"exitCode": code, "action": codes[code], "timeout": "10s"} for code in codes]
+    cluster = running(task("worker", 2), policies=[*later, policy("PodFailed", "RestartJob")])
+    cluster.fail("train-worker-0", exit_code=3)
+    _goes(cluster, "train-worker-0")
+    cluster.settle()
+    cluster.ended.clear()
+    cluster.now += 10
     cluster.settle()
     assert "ExecuteAction" not in words(cluster)
 
