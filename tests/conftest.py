@@ -8,16 +8,12 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from tests.kit.examples import USUAL
-
 pytest_plugins = ["tests.support.fixtures", "tests.support.order", "tests.support.slowest"]
 
 # How long an example takes is no test's business, nor how long it takes to draw one.
-settings.register_profile(
-    "whole", max_examples=USUAL, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whole")
-settings.register_profile("quick", settings.get_profile("whole"), max_examples=12)
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
 settings.register_profile("deep", settings.get_profile("whole"), max_examples=2000)
 
 # Tracebacks drawn with rich take a second each.

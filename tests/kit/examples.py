@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, settings
 
 __all__ = ["examples"]
 
-USUAL = 75
+USUAL = 100
 """Examples of a test that does not say how many, in profile `whole`."""
 FEWEST = 10
 

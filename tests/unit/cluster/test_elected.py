@@ -55,6 +55,13 @@ def start(part: Part, stop: asyncio.Event) -> asyncio.Task[None]:
     return asyncio.create_task(run_until_stopped(part.tasks(), stop=stop, signals=()))
 
 
+async def lose_lease(part: Part, api: TinyApi) -> None:
+    """Another process takes the Lease, which the part sees when it renews."""
+    spec = {**api.objects[LEASE]["spec"], "holderIdentity": "other"}
+    await api.put(LEASE.rpartition("/")[0], {**api.objects[LEASE], "spec": spec})
+    await part.time.advance(2)
+
+
 async def test_it_works_once_its_caches_are_current(client: Client) -> None:
     part = Part(client, elect=False)
     working = asyncio.create_task(part.run())
@@ -157,9 +164,7 @@ async def test_a_lost_term_is_followed_by_another_preparation(client: Client, ap
     part, stop = Prepared(client), asyncio.Event()
     running = start(part, stop)
     await until(part.started.is_set)
-    spec = {**api.objects[LEASE]["spec"], "holderIdentity": "other"}
-    await api.put(LEASE.rpartition("/")[0], {**api.objects[LEASE], "spec": spec})
-    await part.time.advance(2)
+    await lose_lease(part, api)
     await until(lambda: part.begun == 2)
     assert (part.started.is_set(), part.terms) == (False, 1)
     stop.set()
@@ -188,9 +193,7 @@ async def test_what_was_prepared_for_a_lost_term_is_freed(client: Client, api: T
     part, stop = Filled(client), asyncio.Event()
     running = start(part, stop)
     await until(part.started.is_set)
-    spec = {**api.objects[LEASE]["spec"], "holderIdentity": "other"}
-    await api.put(LEASE.rpartition("/")[0], {**api.objects[LEASE], "spec": spec})
-    await part.time.advance(2)
+    await lose_lease(part, api)
     await until(lambda: len(part.prepared) == 2)
     assert [each() is None for each in part.prepared] == [True, False]
     stop.set()

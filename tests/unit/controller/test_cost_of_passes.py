@@ -105,7 +105,7 @@ def _go_and_come(cluster: FakeCluster) -> None:
             (_fail, EVENTS, policy("PodFailed", "RestartPod")),
             (_fail_again, EVENTS, policy("PodFailed", "RestartTask")),
             (_fail_again, EVENTS, policy("PodFailed", "RestartPod")),
-            (_restart, CALLS, policy("PodFailed", "RestartPod")),
+            (_restart, 48, policy("PodFailed", "RestartPod")),
             (_evict, CALLS, policy("PodEvicted", "RestartTask")),
             (_evict, EVENTS, policy("PodEvicted", "RestartPod")),
             (_go, CALLS, policy("PodEvicted", "RestartPod")),
