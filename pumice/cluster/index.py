@@ -23,8 +23,8 @@ class Index(Generic[T]):
         self._under: dict[tuple[str, str], tuple[Hashable, ...]] = {}
 
     def put(self, identity: tuple[str, str], obj: T) -> None:
-        """Add an object, or update its keys after a change."""
-        keys = tuple(self._keys(obj))
+        """Add an object, or update its keys after a change. If its keys cannot be computed, the index is as before."""
+        keys = tuple(dict.fromkeys(self._keys(obj)))  # a key may come more than once
         if self._under.get(identity) == keys:
             return
         self.remove(identity)

@@ -201,3 +201,18 @@ async def test_without_its_controller_nothing_happens(
         await stage.calm()
     assert not status(stage)
     assert not stage.names(JOB)
+
+
+async def test_a_flow_that_is_named_twice_ends_nothing(played: ControllerStage) -> None:
+    """Admission warns of it and lets it in; the second flow has no Job of its own."""
+    twice = job_flow({"a": []})
+    twice["spec"]["flows"] *= 2
+    await create(played, template("a"), twice)
+    await played.until(lambda: phase(played) == "Succeed", "the JobFlow to succeed")
+    changed = played.find(JOB_FLOW, "f")
+    changed["spec"]["flows"].append({"name": "b"})
+    played.store.update(changed)
+    await played.calm()
+    played.store.delete(JOB_FLOW, "f", played.namespace)
+    await create(played, job("later"))
+    await played.until(lambda: played.phase("later") == "Running", "another Job to run")

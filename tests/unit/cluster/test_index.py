@@ -1,5 +1,7 @@
 """Objects are found under every key they have now, and under none they had."""
 
+import pytest
+
 from pumice.cluster.index import Index
 
 
@@ -26,3 +28,21 @@ def test_a_removed_object_is_not_found() -> None:
     index.remove(("ns", "one"))
     index.remove(("ns", "never"))
     assert index.find("x") == []
+
+
+def test_a_key_that_comes_twice_counts_once() -> None:
+    index: Index[list[str]] = Index(lambda obj: obj)
+    index.put(("ns", "one"), ["x", "x"])
+    assert index.find("x") == [("ns", "one")]
+    index.put(("ns", "one"), ["x", "y", "x"])
+    assert (index.find("x"), index.find("y")) == ([("ns", "one")], [("ns", "one")])
+    index.remove(("ns", "one"))
+    assert index.keys() == []
+
+
+def test_an_object_whose_keys_cannot_be_computed_leaves_the_index_as_it_was() -> None:
+    index: Index[list[object]] = Index(lambda obj: iter(obj))  # type: ignore[arg-type,return-value]
+    index.put(("ns", "one"), ["x"])
+    with pytest.raises(TypeError):
+        index.put(("ns", "one"), ["y", {}])
+    assert (index.find("x"), index.find("y")) == ([("ns", "one")], [])
