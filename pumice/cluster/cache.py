@@ -5,6 +5,11 @@ stays current without changes, and lists again if the resourceVersion has expire
 cache has everything that the server had at the call. After each new list it reports only the differences. A broken
 connection is retried forever, with growing delays.
 
+A server whose data was restored from a backup may be older than the cache. kube-apiserver then accepts a watch from the
+cached resourceVersion, and sends nothing until its own has passed that one. So before each watch that continues an
+earlier one, and in `catch_up`, the server is asked for its resourceVersion. If it is older, everything is listed again
+and reported, because a version may now stand for another content (see `store.is_from_backup`).
+
 A list may have 140,000 objects. It is decoded page by page, so at most two pages are in memory. Objects are decoded and
 reported in slices (see `slices`), and the watch begins after the last one, so that no event precedes the list. `store`
 keeps the objects.
@@ -25,7 +30,9 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Gone, NotFound
+from pumice.cluster.events import Reference
 from pumice.cluster.nesting import decode
+from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.store import Key, ObjectStore, Read
 
@@ -47,6 +54,9 @@ SILENT_SECONDS = 150.0
 LASTING_SECONDS = 10.0
 """A watch that was shorter than this and showed no change, or failed, is followed by a delay; others are renewed immediately."""
 
+
+_WATCH, _HEAD = "watch", "head"
+"""Where all objects of a kind may fail, in metrics."""
 
 _BY_NAME = "metadata.name="
 """The field selector of a single object."""
@@ -78,6 +88,7 @@ class WatchCache(ObjectStore[T]):
         synced: Set once the first list is stored and the subscribers have it.
         settled: Cleared while a list is being added, when some objects are older than the list.
         relists: How often the kind was listed, the first time included.
+        restores: How often the server turned out to be older than the cache.
     """
 
     def __init__(
@@ -117,6 +128,7 @@ class WatchCache(ObjectStore[T]):
         self.settled = asyncio.Event()
         self.settled.set()
         self.relists = 0
+        self.restores = 0
         self._client = client
         self._namespace = namespace
         self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
@@ -129,6 +141,11 @@ class WatchCache(ObjectStore[T]):
         self._contact = self._clock.monotonic()
         self._awaited: list[tuple[int, asyncio.Future[None]]] = []
         self._limit: asyncio.Timeout | None = None
+        self._must_list = True
+        self._has_unreadable = False
+        self._is_newer = False
+        """Whether the server is older than the cache."""
+        self._lists: RetryTimers[None] = RetryTimers(lambda _: self._list_again())
 
     # State
 
@@ -155,23 +172,34 @@ class WatchCache(ObjectStore[T]):
 
     async def run(self) -> None:
         """Keep the cache current until cancelled."""
+        try:
+            await self._run()
+        finally:
+            self._lists.close()
+            self._retries.close()
+
+    async def _run(self) -> None:
         attempt = 0
+        is_doubtful = False
         while True:
             started = self._clock.monotonic()
             try:
-                if not self._version:
+                if is_doubtful and not self._must_list:
+                    self._compare(version_number(self._version), await self._read_version())
+                if self._must_list:
                     await self._list()
-                version = self._version
+                version, is_doubtful = self._version, True
                 await self._follow()
-                if self._version != version:
+                if self._version != version and not self._must_list:
                     # kube-apiserver ends a watch whose events are not read fast enough, which happens
                     # while many pods are created. The changes that it did not send must not wait.
-                    attempt = 0
+                    attempt, is_doubtful = 0, False
+                    self.faults.passed(self._all, _WATCH)
                     continue
             except Gone:
                 logger.info("watch of %s is too old, listing again", self._what)
-                self._version = ""
-            except (ApiError, msgspec.MsgspecError) as error:
+                self._must_list = True
+            except ApiError as error:
                 expected = self._optional and isinstance(error, NotFound)
                 if expected:
                     self._contact = self._clock.monotonic()  # that was an answer
@@ -180,6 +208,11 @@ class WatchCache(ObjectStore[T]):
                     logger.log(level, "watching %s: %s; trying again", self._what, error)
                 if isinstance(error, NotFound):
                     self._version = ""  # the kind was removed; a later one is another kind
+                    self._must_list = True
+            except Exception as error:
+                # At no single object, which would be set aside. A new list does not depend on what came before.
+                self._must_list = True
+                self.faults.failed(self._all, _WATCH, error, self._backoff.delay(attempt))
             if self._clock.monotonic() - started >= LASTING_SECONDS:
                 attempt = 0  # a watch that lasted did its work, however it ended
             else:
@@ -193,40 +226,68 @@ class WatchCache(ObjectStore[T]):
         A list of one object gives the version to wait for. Without changes, events would not reach that version. So a
         small collection is listed again, and the watch of a larger one is renewed for a few seconds, because API
         servers send a bookmark before a watch ends. A delay between two attempts ends, because the server answers again.
+        If the server is older than the cache, everything is listed again.
         """
+        known = version_number(self._version)
         version = await self._server_version()
-        if version_number(self._version) >= version:
+        self._compare(known, version)
+        if not self._must_list and version_number(self._version) >= version:
             return
         reached = asyncio.get_running_loop().create_future()
         entry = version, reached
         self._awaited.append(entry)
-        limit, self._limit = self._limit, None
-        if limit is not None:
-            limit.reschedule(0.0)
+        self._interrupt()
         try:
             await reached
         finally:
             if entry in self._awaited:
                 self._awaited.remove(entry)
 
+    def _compare(self, known: int, version: int) -> None:
+        """Have everything listed again if the server is older than the cache was when the server was asked."""
+        if version < known:
+            logger.warning(
+                "%s: the API server has version %d and the cache %d: it was restored from a backup; listing again",
+                self._what,
+                version,
+                known,
+            )
+            self._is_newer = True
+            self._list_again()
+
+    def _list_again(self) -> None:
+        """Have everything listed as soon as possible."""
+        self._must_list = True
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        """End the watch, or the delay between two attempts."""
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.reschedule(0.0)
+
     async def _server_version(self) -> int:
-        """The resourceVersion of a consistent read."""
+        """The resourceVersion of a consistent read, however long it takes."""
         attempt = 0
         while True:
             try:
-                async for body in self._client.pages(
-                    self.kind, self._namespace, limit=1, **self._selectors
-                ):
-                    return version_number(decode(_pages, body).metadata.resource_version)
+                return await self._read_version()
             except (ApiError, msgspec.MsgspecError) as error:
                 logger.warning("version of %s: %s; trying again", self._what, error)
             await self._clock.sleep(self._backoff.delay(attempt))
             attempt += 1
 
+    async def _read_version(self) -> int:
+        """The resourceVersion of a consistent read."""
+        pages = self._client.pages(self.kind, self._namespace, limit=1, **self._selectors)
+        async with aclosing(pages) as bodies:
+            body = await anext(bodies)
+        return version_number(decode(_pages, body).metadata.resource_version)
+
     def _advance(self, version: str) -> None:
         """Record the version of the cached state."""
         self._version = version
-        if not self._awaited:
+        if not self._awaited or self._must_list:
             return
         number = version_number(version)
         for awaited, reached in self._awaited:
@@ -241,7 +302,16 @@ class WatchCache(ObjectStore[T]):
         _, named, name = selector.partition(_BY_NAME)
         return f"{self.kind.resource} {name}" if named else self.kind.resource
 
+    @property
+    def _all(self) -> Reference:
+        """The kind as a whole, for reports."""
+        return Reference(self.kind, "")
+
     async def _list(self) -> None:
+        is_newer = self._is_newer
+        if is_newer:
+            self._versions.clear()  # the restored server may use a version again for another content
+        self._has_unreadable = False
         try:
             version, found = await self._read_list(self._page_size)
         except Gone:
@@ -249,7 +319,9 @@ class WatchCache(ObjectStore[T]):
             version, found = await self._read_list(0)
         self.settled.clear()
         try:
-            gone = [(key, None) for key in self._objects if key not in found]
+            known = dict.fromkeys((*self._objects, *self._pending))
+            # An object that cannot be told from others may be one that is known.
+            gone = [(key, None) for key in known if key not in found and not self._has_unreadable]
             changed = [(key, read) for key, read in found.items() if read is not None]
             async for key, read in in_slices(chain(gone, changed)):
                 if read is None:
@@ -258,6 +330,13 @@ class WatchCache(ObjectStore[T]):
                     self._put(key, *read)
         finally:
             self.settled.set()
+        # The server may have been restored meanwhile.
+        self._must_list = self._is_newer and not is_newer
+        self._is_newer = self._must_list
+        self.restores += is_newer
+        if not self._has_unreadable:
+            self._lists.drop(None)
+            self.faults.passed(self._all, _HEAD)
         self._advance(version)
         self.relists += 1
         self.synced.set()
@@ -278,14 +357,28 @@ class WatchCache(ObjectStore[T]):
 
     def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, Read[T]] | None]) -> None:
         """Add an object of a list."""
-        head = decode(_heads, raw).metadata
+        head = self._head(raw)
+        if head is None:
+            return
         key = head.namespace, head.name
-        if self._versions.get(key) == head.resource_version:
+        if self._versions.get(key) == head.resource_version and key not in self._pending:
             found[key] = None
             return
         read = self._read(raw)
-        if self._belongs(read):
+        if not self._is_dropped(read):
             found[key] = head.resource_version, read
+
+    def _head(self, raw: msgspec.Raw) -> _Meta | None:
+        """Name, namespace and version of an object; None if they cannot be read.
+
+        Which object that is, is not known. What it becomes is in a later list.
+        """
+        try:
+            return decode(_heads, raw).metadata
+        except Exception as error:
+            self._has_unreadable = True
+            self.faults.failed(self._all, _HEAD, error, self._lists.fail(None))
+            return None
 
     async def _follow(self) -> None:
         """Watch until the server ends the watch; catch up when requested."""
@@ -324,7 +417,9 @@ class WatchCache(ObjectStore[T]):
             **self._selectors,
         ):
             self._contact = self._clock.monotonic()
-            head = decode(_heads, raw).metadata
+            head = self._head(raw)
+            if head is None:
+                continue
             key = head.namespace, head.name
             if event == "DELETED":
                 self._remove(key)

@@ -22,6 +22,7 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import SupervisedTask
+from pumice.cluster.set_aside import ObjectFaults
 from pumice.cluster.slices import collect_frozen
 from pumice.cluster.transport import may_write
 
@@ -116,6 +117,7 @@ class ElectedWorker(ABC, Generic[S, M]):
         metrics: The metrics.
         clock: Tells the time and waits.
         recorder: Records events in the component's name.
+        faults: Reports objects that are set aside.
         started: Set while this process works: it leads, and its caches are synced.
     """
 
@@ -147,8 +149,11 @@ class ElectedWorker(ABC, Generic[S, M]):
         self.recorder = EventRecorder(
             client, self.component, instance=settings.identity, clock=clock
         )
+        self.faults = ObjectFaults(metrics.registry, self.recorder)
         self.started = asyncio.Event()
         self._caches = tuple(caches)
+        for each in self._caches:
+            each.faults = self.faults
         self._election: LeaderElection | None = None
 
     @abstractmethod

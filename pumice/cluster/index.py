@@ -22,9 +22,12 @@ class Index(Generic[T]):
         self._filed: dict[Hashable, dict[tuple[str, str], None]] = {}
         self._under: dict[tuple[str, str], tuple[Hashable, ...]] = {}
 
-    def put(self, identity: tuple[str, str], obj: T) -> None:
-        """Add an object, or update its keys after a change. If its keys cannot be computed, the index is as before."""
-        keys = tuple(dict.fromkeys(self._keys(obj)))  # a key may come more than once
+    def keys_of(self, obj: T) -> tuple[Hashable, ...]:
+        """The keys of an object, each once. Whatever the function raises is raised here, and nothing has changed."""
+        return tuple(dict.fromkeys(self._keys(obj)))
+
+    def put(self, identity: tuple[str, str], keys: tuple[Hashable, ...]) -> None:
+        """Add an object with its keys, or update them after a change."""
         if self._under.get(identity) == keys:
             return
         self.remove(identity)

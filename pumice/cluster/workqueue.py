@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from pumice.cluster.backoff import Backoff
+from pumice.cluster.set_aside import QueueFaults
 
 __all__ = ["WorkQueue"]
 
@@ -26,17 +27,21 @@ class WorkQueue(Generic[K]):
         retries: Number of retries so far, for metrics.
     """
 
-    def __init__(self, name: str, *, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self, name: str, *, backoff: Backoff | None = None, faults: QueueFaults[K] | None = None
+    ) -> None:
         """Create an empty queue.
 
         Args:
             name: Name in logs.
             backoff: Delays of failed keys; 5 ms doubling to 1000 s in controllers written in Go,
                 here from 100 ms to 5 minutes.
+            faults: Reports keys whose handler raises; each failure is logged if None.
         """
         self.name = name
         self.retries = 0
         self._backoff = backoff or Backoff(base=0.1, cap=300.0, spread=0.1, seed=name)
+        self._faults = faults
         # A dict is a set that keeps the order of arrival.
         self._ready: dict[K, None] = {}
         self._working: set[K] = set()
@@ -101,7 +106,8 @@ class WorkQueue(Generic[K]):
 
     def forget(self, key: K) -> None:
         """Reset the failures of a key after success."""
-        self._failures.pop(key, None)
+        if self._failures.pop(key, None) is not None and self._faults is not None:
+            self._faults.passed(key)
 
     # Taking out
 
@@ -137,7 +143,7 @@ class WorkQueue(Generic[K]):
     async def work(self, handler: Callable[[K], Awaitable[float | None]], workers: int = 1) -> None:
         """Handle keys until cancelled.
 
-        If a handler raises, or is cancelled from inside, the error is logged and the key is added again after its
+        If a handler raises, or is cancelled from inside, the error is reported and the key is added again after its
         delay. If it returns a number of seconds, the key is added again after that time.
 
         Args:
@@ -156,6 +162,10 @@ class WorkQueue(Generic[K]):
         """Drop all delayed keys."""
         for key in list(self._timers):
             self._cancel(key)
+        if self._faults is not None:
+            for key in self._failures:
+                self._faults.passed(key, heals=False)
+        self._failures.clear()
 
     # Inside
 
@@ -168,7 +178,10 @@ class WorkQueue(Generic[K]):
                 if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                     raise
                 delay = self.retry(key)
-                logger.exception("%s: %s failed, again in %.1f s", self.name, key, delay)
+                if self._faults is not None:
+                    self._faults.failed(key, error, delay)
+                else:
+                    logger.exception("%s: %s failed, again in %.1f s", self.name, key, delay)
             else:
                 self.forget(key)
                 if after is not None:

@@ -87,7 +87,7 @@ class ControllerCaches:
 
     def job_keys(self) -> Iterable[JobKey]:
         """The keys of all Jobs."""
-        return map(job_key, self.jobs.values())
+        return self.jobs.identities()
 
     def of(self, kind: Kind) -> WatchCache[Any] | None:
         """The cache of a kind; None for kinds that are not watched."""

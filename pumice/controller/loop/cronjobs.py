@@ -12,6 +12,7 @@ from pumice.api.meta import Raw
 from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.events import Reference
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -80,7 +81,11 @@ class CronJobTerm(PlannedTerm[Key]):
 
     def keys(self) -> Iterable[Key]:
         """All CronJobs."""
-        return (_key(each) for each in self._caches.cron_jobs.values())
+        return self._caches.cron_jobs.identities()
+
+    def about(self, key: Key) -> Reference:
+        """A CronJob."""
+        return self._caches.cron_jobs.reference(key[1], key[0])
 
     def look(self, key: Key) -> PlannedObject | None:
         """A CronJob."""

@@ -17,6 +17,7 @@ from pumice.api.kinds import CONFIG_MAP, HYPER_NODE, NODE
 from pumice.api.meta import ApiStruct, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.events import Reference
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
@@ -76,6 +77,11 @@ class HyperNodeCaches:
         self.nodes = watches.of(NODE, LabelledNode, optional=True)
         self.hyper_nodes: WatchCache[Raw] = watches.of(HYPER_NODE, dict, optional=True)
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """Name and namespace of the ConfigMap."""
+        return self._name, self._namespace
+
     def config_map(self) -> Raw:
         """The ConfigMap; without data and uid when there is none."""
         named = {"name": self._name, "namespace": self._namespace, "uid": ""}
@@ -107,6 +113,12 @@ class HyperNodeTerm(PlannedTerm[str]):
     def keys(self) -> Iterable[str]:
         """The key of the discovery, which also counts Nodes."""
         return (_ALL,)
+
+    def about(self, key: str) -> Reference:
+        """A HyperNode or, for the configuration's key, the ConfigMap."""
+        if key == _ALL:
+            return self._caches.configuration.reference(*self._caches.name)
+        return self._caches.hyper_nodes.reference(key)
 
     def look(self, key: str) -> PlannedObject | None:
         """Read a HyperNode or, for the configuration's key, the ConfigMap."""

@@ -11,6 +11,7 @@ from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.events import Reference
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
@@ -73,7 +74,11 @@ class JobFlowTerm(PlannedTerm[Key]):
 
     def keys(self) -> Iterable[Key]:
         """All JobFlows."""
-        return map(_key, self._caches.job_flows.values())
+        return self._caches.job_flows.identities()
+
+    def about(self, key: Key) -> Reference:
+        """A JobFlow."""
+        return self._caches.job_flows.reference(key[1], key[0])
 
     def look(self, key: Key) -> PlannedObject | None:
         """A JobFlow."""
@@ -169,7 +174,11 @@ class JobTemplateTerm(PlannedTerm[Key]):
 
     def keys(self) -> Iterable[Key]:
         """All JobTemplates."""
-        return map(_key, self._caches.templates.values())
+        return self._caches.templates.identities()
+
+    def about(self, key: Key) -> Reference:
+        """A JobTemplate."""
+        return self._caches.templates.reference(key[1], key[0])
 
     def look(self, key: Key) -> PlannedObject | None:
         """A JobTemplate."""
@@ -191,11 +200,6 @@ class JobTemplateTerm(PlannedTerm[Key]):
         before, after = (set(_templates_of_job(each)) if each else set() for each in (old, new))
         for key in before ^ after:
             self.queue.add_after(key, TOGETHER_SECONDS)
-
-
-def _key(obj: Raw) -> Key:
-    meta = obj["metadata"]
-    return meta.get("namespace", ""), meta["name"]
 
 
 def _phase(status: Raw | None) -> str:

@@ -14,6 +14,7 @@ from pumice.api.kinds import NATIVE, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.events import Reference
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
@@ -110,6 +111,11 @@ class NativeTerm(PlannedTerm[OwnerKey]):
     def keys(self) -> Iterable[OwnerKey]:
         """All owners whose pods plugins wire."""
         return self._caches.keys()
+
+    def about(self, key: OwnerKey) -> Reference:
+        """An owner."""
+        kind, namespace, name = key
+        return self._caches.owners[kind].reference(name, namespace)
 
     def look(self, key: OwnerKey) -> PlannedObject | None:
         """An owner."""

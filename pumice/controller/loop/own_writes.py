@@ -13,6 +13,7 @@ from typing import Any
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.cache import WatchCache
+from pumice.cluster.store import identity_of
 from pumice.controller.loop.steps import OwnWrite
 
 __all__ = ["CacheOf", "OwnWrites"]
@@ -58,16 +59,8 @@ def _shows(written: OwnWrite, cache_of: CacheOf) -> bool:
     stored = cache.get(written.name, written.namespace)
     if stored is None:
         return not version
-    uid, stored_version, leaving = _identity(stored)
+    uid, stored_version, leaving = identity_of(stored)
     if uid != written.uid:
         return not version or version_number(stored_version) > version_number(version)
     return version_number(stored_version) >= version_number(version) if version else leaving
 
-
-def _identity(stored: Any) -> tuple[str, str, bool]:
-    """Uid, resourceVersion and whether it is being deleted, of a raw object or of a struct."""
-    if isinstance(stored, dict):
-        meta = stored["metadata"]
-        return meta.get("uid", ""), meta.get("resourceVersion", ""), "deletionTimestamp" in meta
-    meta = stored.metadata
-    return meta.uid, meta.resource_version, meta.deletion_timestamp is not None

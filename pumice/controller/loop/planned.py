@@ -28,11 +28,14 @@ from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import Plan, RecordEvent, Step
 
-__all__ = ["PlannedObject", "PlannedTerm"]
+__all__ = ["UNEXPECTED", "PlannedObject", "PlannedTerm"]
 
 K = TypeVar("K", bound=Hashable)
 
 _FINDS_SECONDS = 1.0
+
+UNEXPECTED = "ReconcileError"
+"""Reason of the event about an object at which a pass failed unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ class PlannedTerm(ABC, Generic[K]):
             caches: Caches that must be synced before the first plan.
             workers: Number of objects that are handled concurrently.
         """
-        self.queue: WorkQueue[K] = WorkQueue(name)
+        faults = worker.faults.of_queue(name, self.about, UNEXPECTED)
+        self.queue: WorkQueue[K] = WorkQueue(name, faults=faults)
         self.clock = worker.clock
         self._worker = worker
         self._workers = workers
@@ -115,6 +119,10 @@ class PlannedTerm(ABC, Generic[K]):
     @abstractmethod
     def keys(self) -> Iterable[K]:
         """The keys of all objects that there are; see `resync`."""
+
+    @abstractmethod
+    def about(self, key: K) -> Reference:
+        """What reports about unexpected errors refer to. It must not read what may be their cause."""
 
     @abstractmethod
     def look(self, key: K) -> PlannedObject | None:

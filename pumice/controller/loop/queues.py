@@ -14,6 +14,7 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import NotFound
+from pumice.cluster.events import Reference
 from pumice.cluster.store import Change
 from pumice.controller.commands import oldest, targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
@@ -95,6 +96,10 @@ class QueueTerm(PlannedTerm[str]):
         """The names of all queues."""
         return self._names()
 
+    def about(self, key: str) -> Reference:
+        """A queue."""
+        return self._queues.reference(key)
+
     def look(self, key: str) -> PlannedObject | None:
         """A queue; if it does not exist, the oldest Command for it."""
         queue = self._queues.get(key)
@@ -147,7 +152,7 @@ class QueueTerm(PlannedTerm[str]):
         self._written.pop(key, None)
 
     def _names(self) -> Iterator[str]:
-        return (queue.metadata.name for queue in self._queues.values())
+        return (name for _, name in self._queues.identities())
 
     def _group_changed(self, change: Change, old: Raw | None, new: Raw | None) -> None:
         del change

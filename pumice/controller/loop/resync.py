@@ -5,6 +5,7 @@ of a machine whose clock is set, would leave an object as it is until something 
 each second: there is no burst, and nothing is written for an object that is as it should be.
 """
 
+import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
@@ -13,6 +14,8 @@ from pumice.cluster.clock import Clock
 __all__ = ["RESYNC_SECONDS", "resync"]
 
 K = TypeVar("K", bound=Hashable)
+
+logger = logging.getLogger(__name__)
 
 RESYNC_SECONDS = 600.0
 """How long until all objects have been looked at again."""
@@ -42,7 +45,11 @@ async def resync(
     length = RESYNC_SECONDS if seconds is None else seconds
     while True:
         begun = clock.monotonic()
-        turn = list(keys())
+        try:
+            turn = list(keys())
+        except Exception:  # nothing depends on a round: objects have their own events
+            logger.exception("the keys of a round cannot be listed")
+            turn = []
         slices = max(1, min(len(turn), int(length / SLICE_SECONDS)))
         for number in range(1, slices + 1):
             await clock.sleep(begun + length * number / slices - clock.monotonic())

@@ -23,12 +23,12 @@ from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
-from pumice.cluster.store import Change
+from pumice.cluster.store import Change, is_from_backup
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
-from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_of_pod
+from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_key, job_of_pod
 from pumice.controller.loop.coalescing import (
     COUNT_SECONDS,
     counts_only,
@@ -40,6 +40,7 @@ from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.memory import JobMemory, Memory
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.planned import UNEXPECTED
 from pumice.controller.loop.resync import resync
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
@@ -89,7 +90,8 @@ class JobTerm:
         self._memory = Memory()
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
         self._outage = Backoff(base=0.1, cap=OUTAGE_SECONDS, spread=0.1, seed=settings.identity)
-        self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
+        faults = worker.faults.of_queue("jobs", self._about, UNEXPECTED)
+        self._jobs: WorkQueue[JobKey] = WorkQueue("jobs", faults=faults)
         self._busy_until = -math.inf
         self._limits = Limits(
             max_pods=settings.max_pods_per_job,
@@ -117,6 +119,7 @@ class JobTerm:
             stack.callback(self._jobs.close)
             stack.callback(await self._caches.pods.replay(self._note_removal))
             stack.callback(await self._caches.queues.replay(self._note_queue))
+            stack.callback(await self._caches.jobs.replay(self._note_restore))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
             async with asyncio.TaskGroup() as group:
                 group.create_task(resync(self._caches.job_keys, self._jobs.add, self._clock))
@@ -128,6 +131,12 @@ class JobTerm:
             return
         if (key := job_of_pod(old)) is not None:
             self._memory.removed(key, old)
+
+    def _note_restore(self, change: Change, old: Raw | None, new: Raw | None) -> None:
+        """Forget what was written for a Job if the API server was restored to a state from before that."""
+        del change
+        if old is not None and new is not None and is_from_backup(old, new):
+            self._memory.forget(job_key(new))
 
     def _note_pod(self, key: JobKey) -> None:
         """Add a Job whose pod changed to the queue, once for changes at about the same time."""
@@ -210,9 +219,8 @@ class JobTerm:
         )
         try:
             return make() if len(observed.pods) < MANY_PODS else await asyncio.to_thread(make)
-        except Exception as error:
+        except Exception:
             self._metrics.passes.labels("failed").inc()
-            self._tell_of_crash(observed.job, error)
             raise
 
     def _after(
@@ -330,13 +338,8 @@ class JobTerm:
         if outcome.trouble is not None:
             memory.trouble = outcome.trouble
 
-    def _tell_of_crash(self, job: Raw, error: Exception) -> None:
-        meta = job["metadata"]
-        about = Reference(JOB, meta["name"], meta.get("namespace", ""), meta.get("uid", ""))
-        message = (
-            f"unexpected error in the controller for this Job: {type(error).__name__}: {error}"
-        )
-        self._recorder.record(about, "Warning", "ReconcileError", message)
+    def _about(self, key: JobKey) -> Reference:
+        return self._caches.jobs.reference(key[1], key[0])
 
 
 def _sooner(delay: float, wake: float | None) -> float:

@@ -62,6 +62,8 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
         super().__init__(
             client, settings, metrics or ControllerMetrics(), self.watches.required, clock=clock
         )
+        for each in self.watches.optional:
+            each.faults = self.faults
 
     def tasks(self) -> tuple[SupervisedTask, ...]:
         """All tasks that must run, for `run_until_stopped`."""

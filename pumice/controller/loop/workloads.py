@@ -16,6 +16,7 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, TooManyRequests
+from pumice.cluster.events import Reference
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
@@ -94,10 +95,9 @@ class WorkloadCaches:
     def keys(self) -> Iterable[UnitKey]:
         """All units of which there are pods, and all that have a PodGroup."""
         found = dict.fromkeys(self.pods.index_keys(_BY_UNIT))
-        for group in self.pod_groups.values():
-            meta = group["metadata"]
-            if meta["name"].startswith(GROUP_PREFIX):
-                found[meta.get("namespace", ""), meta["name"].removeprefix(GROUP_PREFIX)] = None
+        for namespace, name in self.pod_groups.identities():
+            if name.startswith(GROUP_PREFIX):
+                found[namespace, name.removeprefix(GROUP_PREFIX)] = None
         return found
 
     def count(self, key: UnitKey) -> int:
@@ -147,6 +147,10 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
     def keys(self) -> Iterable[UnitKey]:
         """All units of which there are pods, and all that have a PodGroup."""
         return self._caches.keys()
+
+    def about(self, key: UnitKey) -> Reference:
+        """The PodGroup of a unit, whether it exists or not."""
+        return self._caches.pod_groups.reference(f"{GROUP_PREFIX}{key[1]}", key[0])
 
     def look(self, key: UnitKey) -> PlannedObject | None:
         """The owner of a unit."""

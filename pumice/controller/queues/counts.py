@@ -25,6 +25,8 @@ class GroupCounts:
 
     def __init__(self) -> None:
         self._queues: dict[str, Counter[str]] = {}
+        self._counted: dict[tuple[str, str], tuple[str, str]] = {}
+        """How each PodGroup is counted, so that a change that comes twice counts once."""
 
     def of(self, queue: str) -> Mapping[str, int]:
         """PodGroups of a queue by phase, without phases that have none."""
@@ -36,10 +38,16 @@ class GroupCounts:
         Returns:
             The queues whose counts changed.
         """
-        before = queue_and_phase(old) if old is not None else None
         after = queue_and_phase(new) if new is not None else None
+        meta = (new or old or {})["metadata"]
+        key = meta.get("namespace", ""), meta["name"]
+        before = self._counted.get(key)
         if before == after:
             return ()
+        if after is None:
+            del self._counted[key]
+        else:
+            self._counted[key] = after
         if before is not None:
             self._add(*before, -1)
         if after is not None:
