@@ -17,7 +17,7 @@ from pumice.api.kinds import EVENT, Kind
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.cluster.client import MERGE_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.errors import AlreadyExists, ApiError, NotFound, TooManyRequests
+from pumice.cluster.errors import AlreadyExists, NotFound, TooManyRequests
 
 __all__ = ["EventRecorder", "Reference"]
 
@@ -169,12 +169,12 @@ class EventRecorder:
                 else:
                     self._lost(series, error)
                 await self._clock.sleep(error.patience)
-            except ApiError as error:
+            except Exception as error:  # whatever it is, one event must not end the others
                 self._lost(series, error)
             else:
                 series.attempts = 0
 
-    def _lost(self, series: _Series, error: ApiError) -> None:
+    def _lost(self, series: _Series, error: Exception) -> None:
         # The count is absolute, so that the next repetition corrects it.
         series.attempts = 0
         self.dropped += 1
@@ -245,4 +245,4 @@ class EventRecorder:
         """A unique name of an Event, computed from object, content, time and component."""
         kind, *words = key
         text = "\0".join((self._component, self._instance, kind.resource, *words, repr(moment)))
-        return f"{key[2][:236]}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return f"{key[2][:236]}.{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"

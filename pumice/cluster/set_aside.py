@@ -28,6 +28,8 @@ PAUSES = Backoff(base=1.0, cap=300.0, spread=0.1, seed="objects set aside")
 REASON = "InternalError"
 """Reason of the events."""
 
+_NOWHERE: set[str] = set()
+
 LONGEST_ERROR = 500
 """Characters of an exception's text in an event."""
 
@@ -63,7 +65,7 @@ class ObjectFaults:
             registry=registry,
         )
         self.recorder = recorder
-        self._standing: set[tuple[Kind, str, str, str]] = set()
+        self._standing: dict[tuple[Kind, str, str], set[str]] = {}
 
     def failed(
         self,
@@ -85,10 +87,12 @@ class ObjectFaults:
         """
         self.errors.labels(about.kind.kind, place).inc()
         text = f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
-        key = about.kind, about.namespace, about.name, place
+        key = about.kind, about.namespace, about.name
         if key not in self._standing:
-            self._standing.add(key)
+            self._standing[key] = set()
             self.standing.labels(about.kind.kind).inc()
+        if place not in self._standing[key]:
+            self._standing[key].add(place)
             logger.error(
                 "%s %s is set aside and tried again after growing pauses, first in %.1f s: unexpected error (%s): %s",
                 about.kind.kind,
@@ -110,12 +114,20 @@ class ObjectFaults:
             place: As in `failed`.
             heals: Whether a try succeeded; otherwise there is nothing to try any more.
         """
-        key = about.kind, about.namespace, about.name, place
-        if key in self._standing:
-            self._standing.remove(key)
-            self.standing.labels(about.kind.kind).dec()
+        places = self._standing.get((about.kind, about.namespace, about.name), _NOWHERE)
+        if place in places:
+            places.remove(place)
             if heals:
-                logger.info("%s %s is no longer set aside (%s)", about.kind.kind, _named(about), place)
+                logger.info(
+                    "%s %s is no longer set aside (%s)", about.kind.kind, _named(about), place
+                )
+            if not places:
+                self.gone(about.kind, about.name, about.namespace)
+
+    def gone(self, kind: Kind, name: str, namespace: str = "") -> None:
+        """Forget an object that was deleted, wherever it is set aside."""
+        if self._standing.pop((kind, namespace, name), None) is not None:
+            self.standing.labels(kind.kind).dec()
 
     def of_queue(
         self, place: str, about: Callable[[K], Reference], reason: str = REASON

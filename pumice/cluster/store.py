@@ -23,7 +23,16 @@ from pumice.cluster.nesting import decode
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
 
-__all__ = ["Change", "Key", "ObjectStore", "Read", "Subscriber", "Unreadable", "identity_of", "is_from_backup"]
+__all__ = [
+    "Change",
+    "Key",
+    "ObjectStore",
+    "Read",
+    "Subscriber",
+    "Unreadable",
+    "identity_of",
+    "is_from_backup",
+]
 
 T = TypeVar("T")
 
@@ -241,6 +250,7 @@ class ObjectStore(Generic[T]):
         old = self._objects.pop(key, None)
         for index in self._indexes.values():
             index.remove(key)
+        self.faults.gone(self.kind, key[1], key[0])
         if old is not None:
             self._tell_all(key, old, None)
         self._settle(key)
@@ -262,7 +272,9 @@ class ObjectStore(Generic[T]):
         if told is None and new is None:
             behind.pop(key, None)
             return
-        change = Change.DELETED if new is None else Change.ADDED if told is None else Change.MODIFIED
+        change = (
+            Change.DELETED if new is None else Change.ADDED if told is None else Change.MODIFIED
+        )
         try:
             subscription.callback(change, told, new)
         except Exception as error:

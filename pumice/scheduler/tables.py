@@ -443,7 +443,7 @@ class ClusterTables:
         return job
 
     def _drop(self, task: TaskInfo) -> None:
-        del self.tasks[task.key]
+        """Remove a pod from everywhere. If a step raises, a second call does what is left to do."""
         has_peers = self.peers.is_live
         if has_peers:
             self.peers.epoch += self.peers.matters(task)
@@ -457,6 +457,7 @@ class ClusterTables:
             job = self.jobs[task.job]
             job.discard(task)
             self._touch(job)
+        del self.tasks[task.key]
         if has_peers:
             self.peers.release(task.shape)
         self.shapes.release(task.shape)

@@ -63,4 +63,3 @@ def _shows(written: OwnWrite, cache_of: CacheOf) -> bool:
     if uid != written.uid:
         return not version or version_number(stored_version) > version_number(version)
     return version_number(stored_version) >= version_number(version) if version else leaving
-

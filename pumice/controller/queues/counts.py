@@ -38,8 +38,10 @@ class GroupCounts:
         Returns:
             The queues whose counts changed.
         """
+        if (either := new or old) is None:
+            return ()
         after = queue_and_phase(new) if new is not None else None
-        meta = (new or old or {})["metadata"]
+        meta = either["metadata"]
         key = meta.get("namespace", ""), meta["name"]
         before = self._counted.get(key)
         if before == after:

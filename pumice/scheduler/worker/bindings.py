@@ -49,13 +49,22 @@ class Binder(PodRequests[_Binding]):
         super().__init__(context, "bindings", Backoff(base=0.25, cap=30.0, seed="bindings"))
         self._nodes = context.caches.nodes
 
-    def bind(self, binds: Mapping[str, str]) -> None:
-        """Queue bindings, `namespace/pod` to node."""
+    def bind(self, binds: Mapping[str, str]) -> Mapping[str, Exception]:
+        """Queue bindings, `namespace/pod` to node.
+
+        Returns:
+            Pods whose binding could not be queued, and why.
+        """
         now = self._context.clock.monotonic()
+        failed: dict[str, Exception] = {}
         for key, node in binds.items():
-            pod = self._current(key)
-            if pod is not None:  # otherwise it is gone, and so is its assumption
-                self._decide(key, _Binding(pod, node, self._nodes.get(node), now))
+            try:
+                pod = self._current(key)
+                if pod is not None:  # otherwise it is gone, and so is its assumption
+                    self._decide(key, _Binding(pod, node, self._nodes.get(node), now))
+            except Exception as error:
+                failed[key] = error
+        return failed
 
     def is_binding(self, key: str, uid: str) -> bool:
         """Whether a pod has a place that the API server has not confirmed or refused yet."""
@@ -100,7 +109,7 @@ class Binder(PodRequests[_Binding]):
         context.metrics.volcano.bound(decision.pod.metadata, context.clock.wall())
         super()._succeeded(key, decision)
 
-    def _failed(self, key: str, decision: _Binding, error: ApiError) -> float:
+    def _failed(self, key: str, decision: _Binding, error: Exception) -> float:
         self._context.metrics.volcano.attempts.labels("error").inc()
         delay = super()._failed(key, decision, error)
         logger.warning("binding %s to %s: %s; again in %.1f s", key, decision.node, error, delay)

@@ -79,20 +79,21 @@ class ClaimBinder:
     def __init__(
         self,
         context: TermContext,
-        bind: Callable[[Mapping[str, str]], None],
+        bind: Callable[[Mapping[str, str]], Mapping[str, Exception]],
         timeout: Callable[[], float | None],
     ) -> None:
         """Create a binder; `run` must run, within `watching`.
 
         Args:
             context: What the term works with.
-            bind: Binds pods whose claims are bound.
+            bind: Binds pods whose claims are bound; returns those for which it failed.
             timeout: Seconds that the claims of a gang may take; None where they are not looked at.
         """
         self._context = context
         self._bind = bind
         self._timeout = timeout
         self._writer = ClaimWriter(context)
+        self._faults = context.faults_of("claims", context.caches.pod_groups)
         self._queue: WorkQueue[int] = WorkQueue("claims")
         self._released: WorkQueue[str] = WorkQueue("gangs whose claims were not bound")
         self._backoff = Backoff(base=1.0, cap=300.0, seed="claims")
@@ -109,23 +110,41 @@ class ClaimBinder:
         state = self._context.state
         self._wake_for_pods()
         if not state.claims.has_choices and not self._batches:
-            self._bind(binds)
+            self._pass_on(binds)
             return
         gangs: dict[str, dict[str, str]] = {}
         for key, node in binds.items():
             task = state.tasks.get(key)
             gangs.setdefault((task.job if task is not None else "") or key, {})[key] = node
         for gang, pods in gangs.items():
-            tasks = [state.tasks[key] for key in pods if key in state.tasks]
-            claims = {
-                key: each for task in tasks for key, each in state.claims.choices(task).items()
-            }
-            whole = self._needed_by(gang)
-            if claims or whole:
-                uids = {task.key: task.uid for task in tasks}
-                self._begin(gang, {key: pods[key] for key in uids}, uids, claims, whole)
-            else:
-                self._bind(pods)
+            try:
+                self._begin_for(gang, pods)
+            except Exception as error:
+                self._unexpected(gang, pods, error)
+
+    def _begin_for(self, gang: str, pods: dict[str, str]) -> None:
+        state = self._context.state
+        tasks = [state.tasks[key] for key in pods if key in state.tasks]
+        claims = {key: each for task in tasks for key, each in state.claims.choices(task).items()}
+        whole = self._needed_by(gang)
+        if claims or whole:
+            uids = {task.key: task.uid for task in tasks}
+            self._begin(gang, {key: pods[key] for key in uids}, uids, claims, whole)
+        else:
+            self._pass_on(pods)
+
+    def _pass_on(self, binds: Mapping[str, str]) -> None:
+        """Have pods bound whose claims are bound."""
+        for key, error in self._bind(binds).items():
+            task = self._context.state.tasks.get(key)
+            self._unexpected((task.job if task is not None else "") or key, [key], error)
+
+    def _unexpected(self, gang: str, pods: Iterable[str], error: Exception) -> None:
+        """Let a gang wait for whose pods a binding could not be begun."""
+        tasks = self._context.state.tasks
+        uids = {key: tasks[key].uid for key in pods if key in tasks}
+        delay = self._wait(gang, uids, "SchedulingError", f"{type(error).__name__}: {error}")
+        self._faults.failed(gang, error, delay)
 
     def is_binding(self, key: str, uid: str) -> bool:
         """Whether a pod waits for claims to be bound."""
@@ -252,6 +271,9 @@ class ClaimBinder:
                 batch.failure = self._why_late(batch)
             except (BindingError, ApiError) as error:
                 batch.failure = str(error)
+            except Exception as error:
+                self._faults.failed(batch.gang, error, 0.0)
+                batch.failure = f"unexpected error: {type(error).__name__}: {error}"
             else:
                 left = batch.due - self._context.clock.monotonic()
                 if left > 0:
@@ -260,9 +282,12 @@ class ClaimBinder:
             logger.warning("claims of %s: %s", batch.gang, batch.failure)
         try:
             await self._take_back(batch)
-        except ApiError as error:
+        except Exception as error:
             tries = self._tries[number] = self._tries.get(number, 0) + 1
-            delay = self._requests.delay(tries - 1, error.retry_after)
+            delay = self._requests.delay(tries - 1, getattr(error, "retry_after", None))
+            if not isinstance(error, ApiError):
+                self._faults.failed(batch.gang, error, delay)
+                return delay
             logger.warning("claims of %s: %s; again in %.1f s", batch.gang, error, delay)
             return delay
         self._failed(number, batch)
@@ -270,29 +295,42 @@ class ClaimBinder:
 
     def _succeeded(self, number: int, batch: _Batch) -> None:
         self._failures.pop(batch.gang, None)
+        self._faults.passed(batch.gang)
         self._end(number)
-        self._bind(batch.binds)
+        self._pass_on(batch.binds)
 
     def _failed(self, number: int, batch: _Batch) -> None:
         """Let the gang wait, and others use what it held."""
         self._end(number)
+        self._wait(batch.gang, batch.uids, "VolumeBindingFailed", str(batch.failure))
+
+    def _wait(self, gang: str, uids: Mapping[str, str], reason: str, why: str) -> float:
+        """Forget pods of a gang that have no place after all, and try the gang again after a pause, which is returned.
+
+        Args:
+            gang: Its key.
+            uids: The pods, each with its uid.
+            reason: Why it waits, in one word.
+            why: Why it waits.
+        """
         context = self._context
         known = {key: count for key, count in self._failures.items() if key in context.state.jobs}
-        failures = known.get(batch.gang, 0) + 1
-        self._failures = known | {batch.gang: failures}
+        failures = known.get(gang, 0) + 1
+        self._failures = known | {gang: failures}
         delay = self._backoff.delay(failures - 1)
-        message = f"{batch.failure}; the gang is tried again in {delay:.0f} s"
-        for key, uid in batch.uids.items():
+        message = f"{why}; the gang is tried again in {delay:.0f} s"
+        for key, uid in uids.items():
             context.state.forget(key, uid)
-        if batch.gang in context.state.jobs:
-            context.state.quarantine(batch.gang, Reason("VolumeBindingFailed", message))
-            self._released.add_after(batch.gang, delay)
-        namespace, _, name = batch.gang.partition("/")
+        if gang in context.state.jobs:
+            context.state.quarantine(gang, Reason(reason, message))
+            self._released.add_after(gang, delay)
+        namespace, _, name = gang.partition("/")
         group = context.caches.pod_groups.get(name, namespace)
         if group is not None and failures == 1:
             about = Reference.of(POD_GROUP, group.metadata)
-            context.recorder.record(about, "Warning", "VolumeBindingFailed", message)
+            context.recorder.record(about, "Warning", reason, message)
         context.wake()
+        return delay
 
     async def _release(self, gang: str) -> None:
         if self._context.state.release(gang):

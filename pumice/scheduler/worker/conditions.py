@@ -39,7 +39,12 @@ class PodConditions:
         self._recorder = context.recorder
         self._clock = context.clock
         self._is_binding = is_binding
-        self._queue = WriteQueue("pod", self._write, context.metrics)
+        self._queue = WriteQueue(
+            "pod",
+            self._write,
+            context.metrics,
+            context.faults_of("pod condition", context.caches.pods),
+        )
         self._verdicts: dict[str, tuple[str, PodVerdict]] = {}  # each with the uid of its pod
         self._nominations: dict[str, tuple[str, str]] = {}
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.events import EventRecorder
+from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.sent import SentRequests
+from pumice.cluster.set_aside import ObjectFaults, QueueFaults
 from pumice.scheduler import ClusterState
 from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.metrics import SchedulerMetrics
@@ -26,6 +29,7 @@ class TermContext:
         state: The cluster with what is assumed of it.
         caches: The cluster as the API server last showed it.
         recorder: Records events for users.
+        faults: Reports objects at which something fails unexpectedly.
         metrics: What is counted.
         clock: Tells the time and waits.
         wake: Asks for a cycle.
@@ -37,8 +41,23 @@ class TermContext:
     state: ClusterState
     caches: SchedulerCaches
     recorder: EventRecorder
+    faults: ObjectFaults
     metrics: SchedulerMetrics
     clock: Clock
     wake: Callable[[], None]
     leads: Callable[[], bool]
     sent: SentRequests = field(default_factory=SentRequests)
+
+    def faults_of(self, place: str, cache: WatchCache[Any]) -> QueueFaults[str]:
+        """Reports about the objects of a cache, by `namespace/name`, or by name for kinds without namespaces.
+
+        Args:
+            place: What fails at them, in logs and metrics.
+            cache: The cache.
+        """
+
+        def about(key: str) -> Reference:
+            namespace, _, name = key.rpartition("/")
+            return cache.reference(name, namespace)
+
+        return self.faults.of_queue(place, about)

@@ -25,6 +25,10 @@ __all__ = ["Evictor"]
 logger = logging.getLogger(__name__)
 
 
+_UNQUEUED_SECONDS = 60.0
+"""For how long a pod is spared whose eviction could not even be queued."""
+
+
 @dataclass(slots=True)
 class _Eviction(Decision):
     """A decided eviction, or the delay after a refused one.
@@ -59,15 +63,24 @@ class Evictor(PodRequests[_Eviction]):
             events: Events recorded for the owners after the evictions, by pod.
         """
         for key in keys:
-            pod = self._current(key)
-            if pod is None:
-                continue  # it is gone, and so is its assumption
-            known = self._decisions.get(key)
-            if known is not None and known.pod.metadata.uid == pod.metadata.uid:
-                if known.failed:
-                    self._context.state.forget(key, pod.metadata.uid)
-                continue
-            self._decide(key, _Eviction(pod, events.get(key) or _evicted(pod)))
+            try:
+                self._evict(key, events.get(key))
+            except Exception as error:
+                self._faults.failed(key, error, _UNQUEUED_SECONDS)
+                if (task := self._context.state.tasks.get(key)) is not None:
+                    until = self._context.clock.wall() + _UNQUEUED_SECONDS
+                    self._context.state.spare(key, task.uid, until)
+
+    def _evict(self, key: str, event: Event | None) -> None:
+        pod = self._current(key)
+        if pod is None:
+            return  # it is gone, and so is its assumption
+        known = self._decisions.get(key)
+        if known is not None and known.pod.metadata.uid == pod.metadata.uid:
+            if known.failed:
+                self._context.state.forget(key, pod.metadata.uid)
+            return
+        self._decide(key, _Eviction(pod, event or _evicted(pod)))
 
     async def _carry_out(self, key: str, decision: _Eviction) -> float | None:
         context = self._context
@@ -101,7 +114,7 @@ class Evictor(PodRequests[_Eviction]):
             return False
         return str(found["metadata"]["uid"]) != meta.uid
 
-    def _failed(self, key: str, decision: _Eviction, error: ApiError) -> float:
+    def _failed(self, key: str, decision: _Eviction, error: Exception) -> float:
         context, uid = self._context, decision.pod.metadata.uid
         context.metrics.evictions.labels("failed").inc()
         delay = super()._failed(key, decision, error)

@@ -1,14 +1,12 @@
 """Updates of the scheduler's state from watch caches."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget
-from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
@@ -20,12 +18,10 @@ from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim,
 from pumice.cluster.cache import WatchCache, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.store import Change, Subscriber
+from pumice.cluster.store import Change, Subscriber, is_from_backup
 from pumice.scheduler import ClusterState
 
 __all__ = ["SchedulerCaches"]
-
-logger = logging.getLogger(__name__)
 
 
 class _WatchedObject(Protocol):
@@ -117,7 +113,7 @@ class SchedulerCaches:
             async def feed(
                 cache: WatchCache[T], put: Callable[[T], bool], drop: Callable[[ObjectMeta], bool]
             ) -> None:
-                stack.callback(await cache.replay(_told(cache.kind, put, drop, news)))
+                stack.callback(await cache.replay(_told(put, drop, news)))
 
             await feed(
                 self.priority_classes,
@@ -141,23 +137,29 @@ class SchedulerCaches:
 
 
 def _told(
-    kind: Kind,
     put: Callable[[T], bool],
     drop: Callable[[ObjectMeta], bool],
     news: asyncio.Event,
 ) -> Subscriber[T]:
     def told(change: Change, old: T | None, new: T | None) -> None:
         del change
-        mattered = False
-        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
-            # A later object of the same name starts without what was assumed of the earlier one.
-            mattered = drop(old.metadata)
-        if new is not None:
-            try:
-                mattered = put(new) or mattered
-            except QuantityError as error:
-                logger.error("%s %s is skipped: %s", kind.kind, new.metadata.name, error)
-        if mattered:
+        ends = old is not None and (
+            new is None or new.metadata.uid != old.metadata.uid or is_from_backup(old, new)
+        )
+        # A later object of the same name, or an earlier state, starts without what was assumed.
+        if old is not None and ends and drop(old.metadata):
             news.set()
+        if new is None:
+            return
+        try:
+            if put(new):
+                news.set()
+        except QuantityError:
+            raise  # the state is as before
+        except Exception:
+            # Nothing is left of what was taken in half-way: the next try begins without it.
+            news.set()
+            drop(new.metadata)
+            raise
 
     return told

@@ -41,12 +41,18 @@ class GateOpener(PodRequests[Decision]):
     def open(self, keys: Iterable[str]) -> None:
         """Have the gates of pods taken away, by `namespace/name`."""
         for key in keys:
-            pod = self._current(key)
-            if pod is None or not pod.spec.scheduling_gates:
-                continue
-            known = self._decisions.get(key)
-            if known is None or known.pod.metadata.uid != pod.metadata.uid:
-                self._decide(key, Decision(pod))
+            try:
+                self._open(key)
+            except Exception as error:  # the next cycle names the pod again
+                self._faults.failed(key, error, 0.0)
+
+    def _open(self, key: str) -> None:
+        pod = self._current(key)
+        if pod is None or not pod.spec.scheduling_gates:
+            return
+        known = self._decisions.get(key)
+        if known is None or known.pod.metadata.uid != pod.metadata.uid:
+            self._decide(key, Decision(pod))
 
     async def _carry_out(self, key: str, decision: Decision) -> float | None:
         if not self._context.leads():

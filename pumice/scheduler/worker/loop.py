@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -149,6 +149,7 @@ class _Term:
             ),
             caches=worker.caches,
             recorder=worker.recorder,
+            faults=worker.faults,
             metrics=worker.metrics,
             clock=worker.clock,
             wake=self._news.set,
@@ -187,12 +188,20 @@ class _Term:
         caches, state, clock = self._context.caches, self._context.state, self._context.clock
         await wait_synced(*caches.all)
         async with caches.feeding(state, self._news):
-            async for _ in in_slices(state.preparing()):
-                pass
+            try:
+                async for _ in in_slices(state.preparing()):
+                    pass
+            except Exception:
+                logger.exception("the state cannot be prepared; the first cycle does it at once")
             self.lack = None
             filled.set()
             while not self._context.leads():  # otherwise cycles do it
-                state.settle(clock.wall())
+                try:
+                    state.settle(clock.wall())
+                except Exception:
+                    logger.exception(
+                        "the state cannot be brought into order; a cycle tries it again"
+                    )
                 await clock.sleep(_SETTLING_PERIOD)
             await asyncio.Event().wait()
 
@@ -249,7 +258,25 @@ class _Term:
         return self._binder.is_binding(key, uid) or self._claims.is_binding(key, uid)
 
     def _hand_on(self, result: CycleResult) -> None:
-        self._claims.bind(result.binds)
+        """Pass decisions on. What fails at one object sets that one aside; a part that fails as a whole affects no other."""
+        parts: tuple[Callable[[], None], ...] = (
+            lambda: self._claims.bind(result.binds),
+            lambda: self._evict(result),
+            lambda: self._gates.open(result.opened),
+            lambda: self._statuses.put(result.pod_groups, result.urgent),
+            lambda: self._conditions.put(result.pods),
+            lambda: self._conditions.nominate(result.nominations),
+            self._queue_statuses.put,
+            lambda: self._count_started(result.started),
+        )
+        for part in parts:
+            try:
+                part()
+            except Exception:
+                self._context.metrics.errors.labels("cycle").inc()
+                logger.exception("a decision of a cycle cannot be passed on")
+
+    def _evict(self, result: CycleResult) -> None:
         victims = set(result.evicted)
         of_victims: dict[str, Event] = {}
         for event in result.events:
@@ -259,12 +286,9 @@ class _Term:
             else:
                 self._record(event)
         self._evictor.evict(result.evicted, of_victims)
-        self._gates.open(result.opened)
-        self._statuses.put(result.pod_groups, result.urgent)
-        self._conditions.put(result.pods)
-        self._conditions.nominate(result.nominations)
-        self._queue_statuses.put()
-        for key in result.started:
+
+    def _count_started(self, gangs: Iterable[str]) -> None:
+        for key in gangs:
             namespace, _, name = key.partition("/")
             group = self._context.caches.pod_groups.get(name, namespace)
             if group is not None:

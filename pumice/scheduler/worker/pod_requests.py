@@ -6,7 +6,6 @@ from typing import Generic, TypeVar
 
 from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.errors import ApiError
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import TermContext
 
@@ -37,7 +36,8 @@ class PodRequests(ABC, Generic[D]):
         """Create a sender with a delay after each failure; `run` must run."""
         self._context = context
         self._pods = context.caches.pods
-        self._queue: WorkQueue[str] = WorkQueue(name)
+        self._faults = context.faults_of(name, context.caches.pods)
+        self._queue: WorkQueue[str] = WorkQueue(name, faults=self._faults)
         self._backoff = backoff
         self._decisions: dict[str, D] = {}
         self._failures: dict[str, tuple[str, int]] = {}
@@ -64,7 +64,12 @@ class PodRequests(ABC, Generic[D]):
         if decision.failed:
             self._give_up(key, decision)
             return None
-        return await self._carry_out(key, decision)
+        try:
+            return await self._carry_out(key, decision)
+        except Exception as error:
+            delay = self._failed(key, decision, error)
+            self._faults.failed(key, error, delay)
+            return delay
 
     def _decide(self, key: str, decision: D) -> None:
         self._decisions[key] = decision
@@ -80,7 +85,7 @@ class PodRequests(ABC, Generic[D]):
         current = self._current(key)
         return current is not None and current.metadata.uid == uid
 
-    def _failed(self, key: str, decision: D, error: ApiError) -> float:
+    def _failed(self, key: str, decision: D, error: Exception) -> float:
         """Note a failure; return for how many seconds nothing is asked about the pod."""
         # Drop failures of removed pods, and those of earlier pods with the same name.
         known = {
@@ -90,10 +95,11 @@ class PodRequests(ABC, Generic[D]):
         count = known.get(key, (uid, 0))[1] + 1
         self._failures = known | {key: (uid, count)}
         decision.failed = True
-        return self._backoff.delay(count - 1, error.retry_after)
+        return self._backoff.delay(count - 1, getattr(error, "retry_after", None))
 
     def _succeeded(self, key: str, decision: D) -> None:
-        self._failures.pop(key, None)
+        if self._failures.pop(key, None) is not None:
+            self._faults.passed(key)
         self._settle(key, decision)
 
     def _settle(self, key: str, decision: D) -> bool:

@@ -26,7 +26,10 @@ LATEST_SECONDS = 15.0
 """After how long amounts that go on changing are written all the same."""
 
 UNSEEN_SECONDS = 1.0
-"""How long a write waits for the watch to show the last one."""
+"""How long a write waits at once for the watch to show the last one."""
+
+UNSEEN_AT_MOST_SECONDS = 30.0
+"""How long it waits in all: an API server that was restored from a backup may never show it."""
 
 _ALWAYS = ("cpu", "memory", "pods")
 """Resources that are written even if there is nothing of them."""
@@ -41,10 +44,15 @@ class QueueStatuses:
         self._clock = context.clock
         self._queues = context.caches.queues
         self._state = context.state
-        self._queue = WriteQueue("queue", self._write, context.metrics)
+        self._queue = WriteQueue(
+            "queue",
+            self._write,
+            context.metrics,
+            context.faults_of("queue status", context.caches.queues),
+        )
         self._names: tuple[str, ...] = ()
         self._seen: Ints | None = None
-        self._versions: dict[str, tuple[str, str]] = {}
+        self._versions: dict[str, tuple[str, str, float]] = {}
         self._changes: dict[str, tuple[float, float]] = {}
         self._cycle = -1
 
@@ -107,10 +115,12 @@ class QueueStatuses:
         if queue is None:
             return
         meta = queue.metadata
-        uid, version = self._versions.get(name, ("", ""))
+        uid, version, until = self._versions.get(name, ("", "", 0.0))
         if uid == meta.uid and is_older(meta.resource_version, version):
-            self._queue.add(name, UNSEEN_SECONDS)  # the watch has yet to show the last write
-            return
+            left = until - self._clock.monotonic()
+            if left > 0.0:
+                self._queue.add(name, min(UNSEEN_SECONDS, left))  # the watch has yet to show it
+                return
         allocated = self._patch(queue)
         if allocated is None:
             return
@@ -125,7 +135,8 @@ class QueueStatuses:
         except NotFound:
             return
         self._queue.count("written")
-        self._versions[name] = (meta.uid, written["metadata"]["resourceVersion"])
+        until = self._clock.monotonic() + UNSEEN_AT_MOST_SECONDS
+        self._versions[name] = (meta.uid, written["metadata"]["resourceVersion"], until)
 
 
 def _shown(amounts: Mapping[str, str | int]) -> dict[str, int] | None:

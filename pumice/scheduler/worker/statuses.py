@@ -27,7 +27,12 @@ class PodGroupStatuses:
         self._client = context.client
         self._assumed = context.state.assumed
         self._delay = context.state.delays.counts
-        self._queue = WriteQueue("podgroup", self._write, context.metrics)
+        self._queue = WriteQueue(
+            "podgroup",
+            self._write,
+            context.metrics,
+            context.faults_of("PodGroup status", context.caches.pod_groups),
+        )
 
     def put(self, keys: Iterable[str], urgent: Set[str]) -> None:
         """Have the assumed statuses of PodGroups written.
