@@ -28,11 +28,16 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import JSON_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
+from pumice.cluster.events import Reference
+from pumice.cluster.set_aside import ObjectFaults
 from pumice.cluster.store import Change
 
 __all__ = ["Injector", "WebhookEntry", "bundles_of", "entries_of", "patch_for"]
 
 logger = logging.getLogger(__name__)
+
+_PLACE = "trust bundle"
+"""Where a configuration may be set aside, in metrics and events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class Injector:
     Attributes:
         patched: How many configurations were patched so far.
         changed: Set when a configuration changed or must be checked again.
+        faults: Reports configurations at which something fails unexpectedly; to be set before `run`.
     """
 
     def __init__(
@@ -121,6 +127,7 @@ class Injector:
         """
         self.patched = 0
         self.changed = asyncio.Event()
+        self.faults = ObjectFaults()
         self._client = client
         self._clock = clock or SystemClock()
         self._names: list[tuple[Kind, str]] = [(MUTATING_WEBHOOKS, name) for name in mutating]
@@ -179,6 +186,10 @@ class Injector:
                 self.changed.set()
             except ApiError as error:
                 logger.warning("injecting into %s %s: %s", kind.kind, name, error)
+            except Exception as error:  # the next check tries it again
+                self.faults.failed(Reference(kind, name), _PLACE, error, 0.0)
+            else:
+                self.faults.passed(Reference(kind, name), _PLACE)
 
     async def _inject_into(self, kind: Kind, name: str, trust: bytes | None) -> None:
         try:
@@ -215,6 +226,7 @@ class Injector:
             field_selector=f"metadata.name={name}",
             clock=self._clock,
         )
+        cache.faults = self.faults
         cache.subscribe(partial(self._see, kind, name))
         return cache
 

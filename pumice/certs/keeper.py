@@ -47,10 +47,15 @@ from pumice.certs.verification import FLAWS, certificates_in, problem_with
 from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
+from pumice.cluster.events import Reference
+from pumice.cluster.set_aside import PAUSES
 
 __all__ = ["CertificateManager"]
 
 logger = logging.getLogger(__name__)
+
+_PLACE = "certificates"
+"""Where the Secret may be set aside, in metrics and events."""
 
 WRITE_ATTEMPTS = 5
 """Attempts in one check to write the Secret when other replicas write it, too."""
@@ -135,20 +140,28 @@ class CertificateManager:
 
     async def run(self) -> None:
         """Check the certificates forever: at every poll interval, and when the injector sees a change."""
+        secret = Reference(SECRET, self._settings.secret, self._settings.namespace)
+        faults, failures = self.injector.faults, 0
         while True:
             self.injector.changed.clear()
+            pause = self._settings.poll_seconds
             try:
                 await self.look()
             except ApiError as error:
                 if str(error) != self._fault:
                     logger.error("certificates: %s; trying again", error)
                 self._fault = str(error)
+            except Exception as error:
+                pause = PAUSES.delay(failures)
+                failures += 1
+                faults.failed(secret, _PLACE, error, pause)
             else:
-                self._fault = ""
-            await self._pause()
+                self._fault, failures = "", 0
+                faults.passed(secret, _PLACE)
+            await self._pause(pause)
 
-    async def _pause(self) -> None:
-        sleeping = asyncio.ensure_future(self._clock.sleep(self._settings.poll_seconds))
+    async def _pause(self, seconds: float) -> None:
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
         changing = asyncio.ensure_future(self.injector.changed.wait())
         try:
             await asyncio.wait([sleeping, changing], return_when=asyncio.FIRST_COMPLETED)

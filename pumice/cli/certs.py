@@ -80,7 +80,9 @@ def certs(
     from pumice.certs.keeper import CertificateManager
     from pumice.cli.processes.authorities import cert_settings
     from pumice.cluster.elected import ElectionSettings, run_elected
+    from pumice.cluster.events import EventRecorder
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
+    from pumice.cluster.set_aside import ObjectFaults
 
     logs.configure()
     report_ignored(context.args)
@@ -101,14 +103,18 @@ def certs(
                 leader_elect=leader_elect,
                 lease_times=lease_times,
             )
+            registry = CollectorRegistry()
+            recorder = EventRecorder(client, "pumice-certs", instance=identity())
+            keeper.injector.faults = ObjectFaults(registry, recorder)
             tasks = [
+                SupervisedTask("events", recorder.run),
                 SupervisedTask("watch of webhook configurations", keeper.injector.run),
                 SupervisedTask(
                     "certificates", lambda: run_elected(client, election_settings, keeper.run)
                 ),
             ]
             checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
-            health = serving_health(metrics_port, CollectorRegistry(), checks)
+            health = serving_health(metrics_port, registry, checks)
             async with health:
                 await run_until_stopped(tasks)
 

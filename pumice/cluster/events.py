@@ -245,4 +245,5 @@ class EventRecorder:
         """A unique name of an Event, computed from object, content, time and component."""
         kind, *words = key
         text = "\0".join((self._component, self._instance, kind.resource, *words, repr(moment)))
-        return f"{key[2][:236]}.{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+        digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+        return f"{key[2][:236]}.{digest[:16]}"

@@ -58,6 +58,7 @@ class _Batch:
         claims: What the claims are to be bound to.
         claim_uids: uids of the claims.
         due: Until when they must be bound, by the monotonic clock.
+        restores: How often the API server had been restored from a backup.
         written: Claims for which something has been sent, and the version that it made; empty while that is not known.
         failure: Why it failed; None while it has not.
     """
@@ -69,6 +70,7 @@ class _Batch:
     claims: dict[str, VolumeChoice]
     claim_uids: dict[str, str]
     due: float
+    restores: int
     written: dict[str, str] = field(default_factory=dict)
     failure: str | None = None
 
@@ -213,7 +215,9 @@ class ClaimBinder:
             batch.claim_uids = claim_uids | batch.claim_uids
         else:
             number = self._next = self._next + 1
-            self._batches[number] = _Batch(gang, binds, uids, nodes, claims, claim_uids, due)
+            self._batches[number] = _Batch(
+                gang, binds, uids, nodes, claims, claim_uids, due, self._restores
+            )
         for key in claims:
             self._of_claim.setdefault(key, set()).add(number)
         for key in binds:
@@ -336,6 +340,12 @@ class ClaimBinder:
         if self._context.state.release(gang):
             self._context.wake()
 
+    @property
+    def _restores(self) -> int:
+        """How often the API server has been restored from a backup; what was written before may be gone."""
+        caches = self._context.caches
+        return caches.claims.restores + caches.volumes.restores
+
     # -- searching -----------------------------------------------------------------------------
 
     def _claim(self, key: str) -> PersistentVolumeClaim | None:
@@ -390,17 +400,18 @@ class ClaimBinder:
         choice, version = batch.claims[key], batch.written.get(key)
         if not version:
             return
+        is_restored = batch.restores != self._restores
         name = claim.metadata.name
         if not choice.volume:
             is_shown = version_number(claim.metadata.resource_version) >= version_number(version)
-            if is_shown and claim.selected_node != choice.node:
+            if (is_shown or is_restored) and claim.selected_node != choice.node:
                 raise BindingError(f'provisioning failed for persistentvolumeclaim "{name}"')
             return
         volume = self._context.caches.volumes.get(choice.volume)
         if volume is None:
             raise BindingError(f'persistentvolume "{choice.volume}" has been deleted')
         is_shown = version_number(volume.metadata.resource_version) >= version_number(version)
-        if is_shown and not is_for(volume, claim):
+        if (is_shown or is_restored) and not is_for(volume, claim):
             raise BindingError(f'persistentvolume "{choice.volume}" is not for "{name}" any more')
 
     def _why_late(self, batch: _Batch) -> str:

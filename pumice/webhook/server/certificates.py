@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pumice.certs.reload import FileReloader, ServingCertificate
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.lifecycle import SupervisedTask
+from pumice.cluster.set_aside import ObjectFaults
 
 if TYPE_CHECKING:  # late: serving files, or no TLS, does not need what makes certificates
     from pumice.certs.injection import Injector
@@ -29,6 +30,10 @@ class Certificates(ABC):
     @abstractmethod
     def problem(self) -> str | None:
         """Why the API server would not accept the certificate, or None if it would."""
+
+    @abstractmethod
+    def report_to(self, faults: ObjectFaults) -> None:
+        """Have objects reported at which something fails unexpectedly; call it before the tasks run."""
 
     @abstractmethod
     def tasks(self) -> list[SupervisedTask]:
@@ -55,6 +60,11 @@ class FileCertificates(Certificates):
         The configurations are only read, not patched.
         """
         self._injector = injector
+
+    def report_to(self, faults: ObjectFaults) -> None:
+        """Have webhook configurations reported that cannot be read."""
+        if self._injector is not None:
+            self._injector.faults = faults
 
     @property
     def problem(self) -> str | None:
@@ -92,6 +102,10 @@ class KeptCertificates(Certificates):
     def __init__(self, keeper: "CertificateManager") -> None:
         super().__init__(keeper.serving)
         self._keeper = keeper
+
+    def report_to(self, faults: ObjectFaults) -> None:
+        """Have the Secret and webhook configurations reported that cannot be kept."""
+        self._keeper.injector.faults = faults
 
     @property
     def problem(self) -> str | None:

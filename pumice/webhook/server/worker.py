@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
+from pumice.cluster.events import EventRecorder
 from pumice.cluster.lifecycle import SupervisedTask
+from pumice.cluster.set_aside import ObjectFaults
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
@@ -39,6 +42,7 @@ class StateSource:
         metrics: Metrics of the webhook.
         lookup: Finds objects that the view lacks; None without an API server.
         caches: Watch caches that keep the view current.
+        faults: Reports objects at which something fails unexpectedly.
         checks: Readiness checks before reviews are answered from the view, by name.
     """
 
@@ -47,12 +51,16 @@ class StateSource:
     lookup: LiveLookup | None = None
     caches: tuple[WatchCache[Any], ...] = ()
     checks: Mapping[str, Check] = field(default_factory=dict)
+    faults: ObjectFaults = field(default_factory=ObjectFaults)
 
     @classmethod
     def of_cluster(cls, client: Client) -> "StateSource":
         """A cluster as source; nothing is read before the caches run."""
         metrics, view = ServerMetrics(), CachedView(client)
+        recorder = EventRecorder(client, "pumice-webhook", instance=gethostname())
+        faults = ObjectFaults(metrics.registry, recorder)
         for cache in view.caches:
+            cache.faults = faults
             metrics.cache_age.labels(cache.kind.plural).set_function(partial(getattr, cache, "age"))
         return cls(
             view,
@@ -60,6 +68,7 @@ class StateSource:
             LiveLookup(client, metrics),
             view.caches,
             {"caches": lambda: view.problem},
+            faults,
         )
 
 
@@ -103,6 +112,8 @@ class WebhookWorker:
         """
         self.source, self.metrics = source, source.metrics
         self._certificates = certificates
+        if certificates is not None:
+            certificates.report_to(source.faults)
         settings = settings or ServerSettings()
         judging = Admission(
             admission or Terms(),
@@ -144,7 +155,9 @@ class WebhookWorker:
         certificates = self._certificates.tasks() if self._certificates else []
         groups = [SupervisedTask("resource groups", self._groups.run)] if self._groups else []
         port = SupervisedTask("reviews", self.listener.run, grace=self.listener.grace)
-        return [*watches, *certificates, *groups, port]
+        recorder = self.source.faults.recorder
+        events = [SupervisedTask("events", recorder.run)] if recorder is not None else []
+        return [*watches, *certificates, *groups, *events, port]
 
 
 def _probes(
