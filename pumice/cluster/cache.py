@@ -180,20 +180,19 @@ class WatchCache(ObjectStore[T]):
 
     async def _run(self) -> None:
         attempt = 0
-        is_doubtful = False
         while True:
             started = self._clock.monotonic()
             try:
-                if is_doubtful and not self._must_list:
+                if not self._must_list:
                     self._compare(version_number(self._version), await self._read_version())
                 if self._must_list:
                     await self._list()
-                version, is_doubtful = self._version, True
+                version = self._version
                 await self._follow()
                 if self._version != version and not self._must_list:
                     # kube-apiserver ends a watch whose events are not read fast enough, which happens
                     # while many pods are created. The changes that it did not send must not wait.
-                    attempt, is_doubtful = 0, False
+                    attempt = 0
                     self.faults.passed(self._all, _WATCH)
                     continue
             except Gone:

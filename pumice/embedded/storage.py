@@ -2,18 +2,20 @@
 
 One growing integer numbers all writes. Each resource has a table of current objects and a log of its latest changes; a
 watch is a cursor into that log, so that fan-out costs one wake-up a watcher and no queue can grow without bound. A
-watch that is too far behind gets 410 and lists again. Stored objects are never edited: a write stores a new object,
+watch that is too far behind gets 410 and lists again. `restore` leads back to an earlier state, as after a restore of
+etcd from a backup. Stored objects are never edited: a write stores a new object,
 which may share parts with the previous one. The JSON text of a version is created once, when it is first needed.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
 from pumice.embedded import statuses
 
-__all__ = ["Obj", "ResourceKey", "Storage", "StoredWrite", "Table", "Version", "encode"]
+__all__ = ["Obj", "ResourceKey", "Snapshot", "Storage", "StoredWrite", "Table", "Version", "encode"]
 
 Obj = dict[str, Any]
 ResourceKey = tuple[str, str]
@@ -164,6 +166,14 @@ def _ordered(objects: dict[ObjectKey, Version], namespace: str | None) -> list[V
     return [objects[key] for key in sorted(key for key in objects if key[0] == namespace)]
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All objects at one version."""
+
+    revision: int
+    objects: dict[ResourceKey, dict[ObjectKey, Version]]
+
+
 class Storage:
     """All tables, and the one version counter.
 
@@ -204,6 +214,27 @@ class Storage:
             for wake in tuple(table.watchers):
                 wake()
 
+    def snapshot(self) -> Snapshot:
+        """The state as it is, for `restore`."""
+        tables = {table.resource: dict(table.objects) for table in self._tables.values()}
+        return Snapshot(self.revision, tables)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to an earlier state and version. All watches end without a word; listeners are told the differences."""
+        former, self._tables = self._tables, {}
+        self.revision = snapshot.revision
+        for resource in {**former, **snapshot.objects}:
+            table = self.table(resource)
+            table.objects = dict(snapshot.objects.get(resource, {}))
+        for table in former.values():
+            for wake in tuple(table.watchers):
+                wake()
+        for resource, table in list(self._tables.items()):
+            before = former[resource].objects if resource in former else {}
+            for change in _differences(resource, before, table.objects):
+                for listener in self._listeners:
+                    listener(change)
+
     def listen(self, listener: Callable[[StoredWrite], None]) -> None:
         """Call a function inside every write; it must not write itself."""
         self._listeners.append(listener)
@@ -240,3 +271,15 @@ class Storage:
         table.record(change)
         for listener in self._listeners:
             listener(change)
+
+
+def _differences(
+    resource: ResourceKey, before: dict[ObjectKey, Version], after: dict[ObjectKey, Version]
+) -> Iterator[StoredWrite]:
+    for key, old in before.items():
+        if key not in after:
+            yield StoredWrite(resource, key, "DELETED", old, old)
+    for key, new in list(after.items()):
+        found = before.get(key)
+        if found is not new:
+            yield StoredWrite(resource, key, "MODIFIED" if found else "ADDED", new, found)

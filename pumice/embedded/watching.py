@@ -78,15 +78,16 @@ async def watch(
             if now >= end:
                 break
             if now >= bookmark_at:
-                yield stream.bookmark()
+                if part := stream.bookmark():
+                    yield part
                 bookmark_at = now + bookmark_interval
                 continue
             try:
                 await asyncio.wait_for(woken.wait(), min(end, bookmark_at) - now)
             except TimeoutError:
                 continue
-        if request.bookmarks and stream.open:
-            yield stream.bookmark()
+        if request.bookmarks and stream.open and (part := stream.bookmark()):
+            yield part
     finally:
         table.watchers.discard(woken.set)
 
@@ -131,8 +132,16 @@ class _Stream:
         self._position += len(changes)
         return b"".join(filter(None, map(self._event, changes)))
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the watch is from a version that is still to come, as after a restore: until then it is silent."""
+        asked = self._request.revision
+        return asked is not None and asked > self._storage.revision
+
     def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
-        """An event that carries nothing but the version reached."""
+        """An event that carries nothing but the version reached; nothing if that is not the version asked for yet."""
+        if self.is_ahead:
+            return b""
         kind = self._request.resource.kind
         metadata: dict[str, object] = {"resourceVersion": str(self._storage.revision)}
         if annotations:
@@ -142,6 +151,8 @@ class _Stream:
 
     def _event(self, change: StoredWrite) -> bytes | None:
         request = self._request
+        if request.revision is not None and change.new.revision <= request.revision:
+            return None
         if request.namespace is not None and change.key[0] != request.namespace:
             return None
         if request.selector is everything:
