@@ -380,10 +380,11 @@ class WatchCache(ObjectStore[T]):
             return None
 
     async def _follow(self) -> None:
-        """Watch until the server ends the watch; catch up when requested."""
-        while True:
-            while self._awaited:  # more may be asked for meanwhile
+        """Watch until the server ends the watch, or everything must be listed again; catch up when requested."""
+        while not self._must_list:
+            if self._awaited:
                 await self._reach_awaited()
+                continue  # more may be asked for meanwhile
             async with self._until_awaited():
                 await self._watch(self._watch_seconds)
                 return

@@ -10,6 +10,7 @@ import pytest
 from pumice.api.kinds import POD
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
+from pumice.cluster.store import is_from_backup
 from tests.kit.clocks import FastClock, ManualClock
 from tests.kit.waiting import until
 from tests.unit.cluster.things import PODS, Thing, running, sizes, thing
@@ -152,3 +153,80 @@ async def test_a_watch_that_is_silent_for_long_is_a_problem(client: Client) -> N
         None,
         "pods: no event or bookmark for 160 s",
     ]
+
+
+async def restored(api: TinyApi, version: int, *names: str) -> None:
+    """Go back to a version at which there were other objects; the connections break."""
+    api.objects = {path: obj for path, obj in api.objects.items() if path.endswith(names)}
+    api.version = version
+    api.history.clear()
+    await api.cut_watches()
+
+
+@pytest.mark.parametrize("catches_up", [True, False])
+async def test_a_server_that_is_older_than_the_cache_is_listed_again(
+    cache: WatchCache[Thing], api: TinyApi, catches_up: bool
+) -> None:
+    """With the next watch, and when it is asked for, as by a new leader."""
+    await api.put(PODS, thing("kept"))
+    then = api.version
+    changes: list[tuple[str, bool]] = []
+    async with running(cache):
+        cache.subscribe(
+            lambda change, old, new: changes.append(
+                (change.value, old is not None and new is not None and is_from_backup(old, new))
+            )
+        )
+        await api.put(PODS, thing("lost"))
+        await until(lambda: "lost" in sizes(cache))
+        changes.clear()
+        if catches_up:
+            await until(lambda: api.watching)
+            api.mute_watches()
+            api.objects.pop(f"{PODS}/lost")
+            api.version = then
+            api.history.clear()
+            await caught_up(cache)
+        else:
+            await restored(api, then, "kept")
+        await until(lambda: sizes(cache) == {"kept": 1})
+        assert (cache.restores, cache.resource_version) == (1, str(then))
+        assert changes == [("DELETED", False), ("MODIFIED", True)]
+        await api.put(PODS, thing("new"))  # with the version that the lost one had
+        await until(lambda: sizes(cache) == {"kept": 1, "new": 1})
+
+
+async def test_a_version_that_is_used_again_for_another_content_is_taken_in(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    await api.put(PODS, thing("a", 1))
+    then = api.version
+    async with running(cache):
+        await api.put(PODS, thing("a", 2))
+        await api.put(PODS, thing("b"))
+        await until(lambda: "b" in sizes(cache))
+        api.version = then
+        await api.remove(PODS, "b")
+        api.version = then
+        again = await api.put(PODS, thing("a", 3))
+        assert again["metadata"]["resourceVersion"] == str(then + 1)
+        api.history.clear()
+        await api.cut_watches()
+        await until(lambda: sizes(cache) == {"a": 3})
+
+
+async def test_events_that_arrive_while_the_server_is_asked_are_no_restore(
+    cache: WatchCache[Thing], api: TinyApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(cache):
+        read = cache._read_version
+
+        async def slowly() -> int:
+            version = await read()
+            await api.put(PODS, thing("a"))
+            await until(lambda: sizes(cache) == {"a": 1})
+            return version
+
+        monkeypatch.setattr(cache, "_read_version", slowly)
+        await caught_up(cache)
+        assert (cache.restores, cache.relists) == (0, 1)
