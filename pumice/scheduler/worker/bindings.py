@@ -103,11 +103,14 @@ class Binder(PodRequests[_Binding]):
         self._context.metrics.binds.labels(result).inc()
 
     def _succeeded(self, key: str, decision: _Binding) -> None:
+        super()._succeeded(key, decision)
         context = self._context
         self._count("bound")
-        context.metrics.bind_seconds.observe(context.clock.monotonic() - decision.decided)
-        context.metrics.volcano.bound(decision.pod.metadata, context.clock.wall())
-        super()._succeeded(key, decision)
+        try:
+            context.metrics.bind_seconds.observe(context.clock.monotonic() - decision.decided)
+            context.metrics.volcano.bound(decision.pod.metadata, context.clock.wall())
+        except Exception:  # the pod is bound all the same
+            logger.exception("the binding of %s cannot be counted", key)
 
     def _failed(self, key: str, decision: _Binding, error: Exception) -> float:
         self._context.metrics.volcano.attempts.labels("error").inc()

@@ -137,9 +137,19 @@ class ClaimBinder:
 
     def _pass_on(self, binds: Mapping[str, str]) -> None:
         """Have pods bound whose claims are bound."""
-        for key, error in self._bind(binds).items():
-            task = self._context.state.tasks.get(key)
-            self._unexpected((task.job if task is not None else "") or key, [key], error)
+        failed = self._bind(binds)
+        if not failed and not self._failures:
+            return
+        gangs = {key: self._gang_of(key) for key in binds}
+        for key, error in failed.items():
+            self._unexpected(gangs[key], [key], error)
+        for gang in set(gangs.values()) - {gangs[key] for key in failed}:
+            if self._failures.pop(gang, None) is not None:
+                self._faults.passed(gang)
+
+    def _gang_of(self, pod: str) -> str:
+        task = self._context.state.tasks.get(pod)
+        return (task.job if task is not None else "") or pod
 
     def _unexpected(self, gang: str, pods: Iterable[str], error: Exception) -> None:
         """Let a gang wait for whose pods a binding could not be begun."""

@@ -53,13 +53,13 @@ class Faulty:
         self.registry = CollectorRegistry()
         self.recorder = Recorded(client)
         self.diary, self.other = Diary(), Diary()
-        keep = self._checking(place == "filter", lambda each: True)
+        keep = self._checking(place == "filter", lambda _: True)
         self.cache = WatchCache(client, POD, Thing, keep=keep)
         self.cache.faults = ObjectFaults(self.registry, self.recorder)
         self.cache.index(
             "size", self._checking(place == "index", lambda each: [each.size, each.size])
         )
-        told = self._checking(place == "subscriber", lambda each: None)
+        told = self._checking(place == "subscriber", lambda _: None)
 
         def subscriber(change: Change, old: Thing | None, new: Thing | None) -> None:
             told(new or old)

@@ -137,3 +137,19 @@ def test_an_earlier_state_of_a_restored_server_is_taken_in_without_what_was_assu
     assert state.tasks["default/p"].node == "n1"
     tell(Change.MODIFIED, later, earlier)
     assert state.tasks["default/p"].node == ""
+
+
+def test_nothing_of_an_object_is_there_while_it_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state, tell = fed()
+    bare, _ = fed()
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(state, "_index_nominee", fail)
+        with pytest.raises(ZeroDivisionError):
+            tell(Change.ADDED, None, a_pod("p", 2, node="n1"))
+    assert dump(state) == dump(bare)

@@ -1,0 +1,203 @@
+"""What fails at one object, in whatever controller, sets that object aside: it is reported, tried again, and heals."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from pumice.api import keys
+from pumice.api.kinds import (
+    CRON_JOB,
+    EVENT,
+    HYPER_NODE,
+    INDEXED_JOB,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    Kind,
+)
+from pumice.cluster.client import Client
+from pumice.cluster.events import EventRecorder
+from pumice.cluster.set_aside import ObjectFaults
+from pumice.controller.loop.coalescing import COUNT_SECONDS
+from pumice.controller.loop.cronjobs import CronJobTerm
+from pumice.controller.loop.execution import Executor
+from pumice.controller.loop.hypernodes import HyperNodeTerm
+from pumice.controller.loop.jobflows import JobFlowTerm, JobTemplateTerm
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.native import NativeTerm
+from pumice.controller.loop.queues import QueueTerm
+from pumice.controller.loop.steps import StepSender
+from pumice.controller.loop.term import JobTerm
+from pumice.controller.loop.workloads import WorkloadTerm
+from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, pod, queue
+
+Raw = dict[str, Any]
+
+
+def about(name: str, kind: Kind, **fields: Any) -> Raw:
+    meta: Raw = {"name": name} | ({"namespace": "default"} if kind.namespaced else {})
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta} | fields
+
+
+def a_pod(name: str) -> Raw:
+    made = pod(name)
+    made["metadata"]["uid"] = f"uid-{name}"
+    return made
+
+
+SPEC = job()["spec"]
+INDEXED = {
+    "completions": 1,
+    "completionMode": "Indexed",
+    "template": {
+        "metadata": {"annotations": {keys.PLUGINS: '{"env": []}'}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+    },
+}
+CONTROLLERS: dict[str, tuple[type[Any], Kind, Callable[[str], Raw]]] = {
+    "jobs": (JobTerm, JOB, job),
+    "cron jobs": (
+        CronJobTerm,
+        CRON_JOB,
+        lambda name: about(
+            name, CRON_JOB, spec={"schedule": "0 0 1 1 *", "jobTemplate": {"spec": SPEC}}
+        ),
+    ),
+    "queues": (QueueTerm, QUEUE, lambda name: queue(name, state="")),
+    "job flows": (
+        JobFlowTerm,
+        JOB_FLOW,
+        lambda name: about(name, JOB_FLOW, spec={"flows": [{"name": "a"}]}),
+    ),
+    "job templates": (
+        JobTemplateTerm,
+        JOB_TEMPLATE,
+        lambda name: about(name, JOB_TEMPLATE, spec=SPEC),
+    ),
+    "hypernodes": (
+        HyperNodeTerm,
+        HYPER_NODE,
+        lambda name: about(
+            name,
+            HYPER_NODE,
+            spec={
+                "tier": 1,
+                "members": [{"type": "Node", "selector": {"exactMatch": {"name": "node1"}}}],
+            },
+        ),
+    ),
+    "owners": (NativeTerm, INDEXED_JOB, lambda name: about(name, INDEXED_JOB, spec=INDEXED)),
+    "pods of other owners": (WorkloadTerm, POD_GROUP, a_pod),
+}
+
+
+class Breakage:
+    """A function that raises for the key `bad`, and notes when."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+        self.broken = True
+        self.tries: list[float] = []
+        self.passed: list[Any] = []
+        works = getattr(owner, name)
+
+        def checked(*arguments: Any, **named: Any) -> Any:
+            if self.broken and "bad" in str(arguments[1:3]):
+                self.tries.append(asyncio.get_running_loop().time())
+                raise ZeroDivisionError("oh")
+            self.passed.append(arguments[1:3])
+            return works(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, checked)
+
+
+def sample(faults: ObjectFaults, place: str, kind: Kind) -> tuple[float, float]:
+    """Errors at a place, and objects of a kind that are set aside."""
+    return (
+        faults.errors.labels(kind.kind, place)._value.get(),
+        faults.standing.labels(kind.kind)._value.get(),
+    )
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+async def test_a_pass_that_fails(
+    cluster: EmbeddedCluster,
+    client: Client,
+    controller: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    term, kind, made = CONTROLLERS[controller]
+    breakage = Breakage(monkeypatch, term, "_observe" if controller == "jobs" else "plan")
+    stage = ControllerStage(cluster, client)
+    async with stage.controller(namespace=None) as worker:
+        for name in ("bad", "good"):
+            await client.create(
+                POD if term is WorkloadTerm else kind, made(name), "default" if kind.namespaced else None
+            )  # fmt: skip
+        await stage.until(
+            lambda: "good" in str(breakage.passed), "the other object to have its turn"
+        )
+        await stage.until(lambda: len(breakage.tries) >= 4)
+        pauses = [later - earlier for earlier, later in pairwise(breakage.tries)][-3:]
+        assert pauses == sorted(pauses)
+        errors, standing = sample(worker.faults, controller, kind)
+        assert errors >= 4
+        assert standing == 1
+        lines = [each for each in caplog.records if each.levelno >= logging.ERROR]
+        assert len(lines) == 1
+        assert "is set aside" in lines[0].message
+        await stage.until(
+            lambda: [each for each in stage.all(EVENT) if each["reason"] == "ReconcileError"]
+        )
+        events = [each for each in stage.all(EVENT) if each["reason"] == "ReconcileError"]
+        assert {each["involvedObject"]["kind"] for each in events} == {kind.kind}
+        assert len({each["involvedObject"]["name"] for each in events}) == 1
+        assert "ZeroDivisionError: oh" in events[0]["message"]
+        breakage.broken = False
+        await stage.until(lambda: "bad" in str(breakage.passed), "it to have its turn")
+        await stage.until(lambda: sample(worker.faults, controller, kind)[1] == 0)
+        assert worker.ready
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (StepSender, "_status"),
+        (StepSender, "_create"),
+        (Executor, "carry_out"),
+        (ControllerMetrics, "entered"),
+        (Client, "patch"),
+        (Client, "create"),
+        (EventRecorder, "_write"),
+        (JobTerm, "_note_pod"),
+        (JobTerm, "_note_removal"),
+        (JobTerm, "_after"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+async def test_whatever_fails_at_one_job_others_run_and_it_runs_later(
+    cluster: EmbeddedCluster, client: Client, owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breakage = Breakage(monkeypatch, owner, name)
+    stage = ControllerStage(cluster, client)
+    async with stage.controller():
+        playing = asyncio.create_task(stage.schedule())
+        breakage.broken = False
+        await stage.submit(job("bad"))
+        breakage.broken = True
+        await stage.submit(job("good"))
+        await stage.until(lambda: stage.phase("good") == "Running")
+        await asyncio.sleep(2 * COUNT_SECONDS)
+        breakage.broken = False
+        await stage.until(lambda: stage.phase("bad") == "Running")
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
