@@ -6,9 +6,10 @@ cache has everything that the server had at the call. After each new list it rep
 connection is retried forever, with growing delays.
 
 A server whose data was restored from a backup may be older than the cache. kube-apiserver then accepts a watch from the
-cached resourceVersion, and sends nothing until its own has passed that one. So before each watch that continues an
-earlier one, and in `catch_up`, the server is asked for its resourceVersion. If it is older, everything is listed again
-and reported, because a version may now stand for another content (see `store.is_from_backup`).
+cached resourceVersion, and sends nothing until its own has passed that one. Two things show a restore. All API servers
+are stopped for it: when none could be reached, everything is listed again. And before each watch that continues an
+earlier one, and in `catch_up`, the server is asked for its resourceVersion: if it is older, everything is listed again
+and reported, also what seems unchanged, because a version may now stand for another content (see `store.is_from_backup`).
 
 A list may have 140,000 objects. It is decoded page by page, so at most two pages are in memory. Objects are decoded and
 reported in slices (see `slices`), and the watch begins after the last one, so that no event precedes the list. `store`
@@ -143,6 +144,7 @@ class WatchCache(ObjectStore[T]):
         self._limit: asyncio.Timeout | None = None
         self._must_list = True
         self._has_unreadable = False
+        self._outages = client.outages
         self._is_newer = False
         """Whether the server is older than the cache."""
         self._lists: RetryTimers[None] = RetryTimers(lambda _: self._list_again())
@@ -183,6 +185,7 @@ class WatchCache(ObjectStore[T]):
         while True:
             started = self._clock.monotonic()
             try:
+                self._must_list |= self._client.outages != self._outages
                 if not self._must_list:
                     self._compare(version_number(self._version), await self._read_version())
                 if self._must_list:
@@ -307,7 +310,7 @@ class WatchCache(ObjectStore[T]):
         return Reference(self.kind, "")
 
     async def _list(self) -> None:
-        is_newer = self._is_newer
+        is_newer, outages = self._is_newer, self._client.outages
         if is_newer:
             self._versions.clear()  # the restored server may use a version again for another content
         self._has_unreadable = False
@@ -333,6 +336,7 @@ class WatchCache(ObjectStore[T]):
         self._must_list = self._is_newer and not is_newer
         self._is_newer = self._must_list
         self.restores += is_newer
+        self._outages = outages
         if not self._has_unreadable:
             self._lists.drop(None)
             self.faults.passed(self._all, _HEAD)

@@ -49,6 +49,9 @@ others, because a write on a connection that the server is closing cannot be rep
 READ_ATTEMPTS = 5
 """Attempts to read before the error is raised."""
 
+_UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""Errors of a request for which there was no connection; a connection that breaks is something else."""
+
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 """Request bodies: values that msgspec encodes, or bytes."""
 
@@ -69,7 +72,11 @@ class _Request(aiohttp.ClientRequest):
 
 
 class Transport:
-    """A session. Create it inside a running event loop, and `close` it."""
+    """A session. Create it inside a running event loop, and `close` it.
+
+    Attributes:
+        outages: Requests so far that reached no API server.
+    """
 
     def __init__(
         self,
@@ -80,6 +87,7 @@ class Transport:
         fail_fast: bool = False,
     ) -> None:
         self.connection = connection
+        self.outages = 0
         self._fail_fast = fail_fast
         """Whether a server that has never answered is reported after one attempt."""
         self._clock = clock or SystemClock()
@@ -151,10 +159,11 @@ class Transport:
             async with response:
                 answer = await response.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self.outages += isinstance(error, _UNREACHED)
             raise failure(error, self.connection.server, f"{method} {path}") from error
         self._fail_fast = False
         if response.status >= 300:
-            raise _refusal(response, answer, f"{method} {path}")
+            raise self._refused(_refusal(response, answer, f"{method} {path}"))
         return answer
 
     @asynccontextmanager
@@ -179,10 +188,16 @@ class Transport:
             response = await self._send("GET", path, None, query, None, patience)
             async with response:
                 if response.status != 200:
-                    raise _refusal(response, await response.read(), context)
+                    raise self._refused(_refusal(response, await response.read(), context))
                 yield _chunks(response, self.connection.server, context)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self.outages += isinstance(error, _UNREACHED)
             raise failure(error, self.connection.server, context) from error
+
+    def _refused(self, error: ApiError) -> ApiError:
+        """Note an answer of a proxy that has no API server."""
+        self.outages += error.status in (502, 503) and error.reason == "Unknown"
+        return error
 
     async def _send(
         self,
@@ -204,16 +219,22 @@ class Transport:
             if data is not None:
                 signed.setdefault("Content-Type", "application/json")
             signed.extend(await connection.credentials.headers())
-            response = await self._session.request(
-                method,
-                url,
-                data=data,
-                headers=signed,
-                server_hostname=connection.server_name,
-                proxy=connection.proxy,
-                allow_redirects=False,
-                **options,
-            )
+            try:
+                response = await self._session.request(
+                    method,
+                    url,
+                    data=data,
+                    headers=signed,
+                    server_hostname=connection.server_name,
+                    proxy=connection.proxy,
+                    allow_redirects=False,
+                    **options,
+                )
+            except RuntimeError as error:
+                if self._session.closed:
+                    raise
+                # uvloop may take the descriptor of a connection that has just broken for one in use.
+                raise OSError(str(error)) from error
             if last or response.status != 401 or not await connection.credentials.refused():
                 break
             response.release()

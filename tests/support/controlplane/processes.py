@@ -28,13 +28,18 @@ class Process:
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        with self.log.open("wb") as log:
-            self._popen = subprocess.Popen(
-                leashed(command),
-                cwd=folder,
+        self.log.unlink(missing_ok=True)
+        self._command, self._folder = list(command), folder
+        self._popen = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                leashed(self._command),
+                cwd=self._folder,
                 env={
                     "PATH": os.environ.get("PATH", os.defpath),
-                    "HOME": str(folder),
+                    "HOME": str(self._folder),
                     # `make test` has them collect garbage less often: memory for processor time.
                     "GOGC": os.environ.get("GOGC", "100"),
                 },
@@ -43,6 +48,10 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def start_again(self) -> None:
+        """Start it again after `end`."""
+        self._popen = self._started()
 
     @property
     def pid(self) -> int:

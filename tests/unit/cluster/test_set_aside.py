@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from pumice.api.kinds import POD
 from pumice.cluster import cache as cache_module
-from pumice.cluster import store as store_module
+from pumice.cluster import nesting
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
-from pumice.cluster.set_aside import ObjectFaults, RetryTimers
+from pumice.cluster.set_aside import ObjectFaults, QueueFaults, RetryTimers
 from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until
@@ -34,7 +34,7 @@ class Recorded(EventRecorder):
         super().__init__(client, "test")
         self.events: list[tuple[str, str, str, str]] = []
 
-    def record(self, about: Reference, type: str, reason: str, message: str) -> None:  # type: ignore[override]  # noqa: A002
+    def record(self, about: Reference, type: str, reason: str, message: str) -> None:  # noqa: A002
         self.events.append((about.kind.kind, about.name, reason, message))
         super().record(about, type, reason, message)  # type: ignore[arg-type]
 
@@ -68,9 +68,10 @@ class Faulty:
         self.cache.subscribe(subscriber)
         self.cache.subscribe(self.other)
         if place == "decoder":
-            decode = store_module.decode
             check = self._checking(True, lambda each: each)
-            monkeypatch.setattr(store_module, "decode", lambda *args: check(decode(*args)))
+            monkeypatch.setattr(
+                "pumice.cluster.store.decode", lambda *args: check(nesting.decode(*args))
+            )
 
     def _checking(self, faulty: bool, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def checked(each: Any) -> Any:
@@ -259,16 +260,15 @@ async def test_a_late_subscriber_that_fails_at_one_object_gets_the_others(
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """Names of objects whose head cannot be read."""
     names = {"bad"}
-    decode = cache_module.decode
 
     def decoded(decoder: msgspec.json.Decoder[Any], body: Any) -> Any:
-        found = decode(decoder, body)
+        found = nesting.decode(decoder, body)
         meta = getattr(found, "metadata", None)
         if isinstance(found, cache_module._Head) and getattr(meta, "name", "") in names:
             raise ZeroDivisionError("oh")
         return found
 
-    monkeypatch.setattr(cache_module, "decode", decoded)
+    monkeypatch.setattr("pumice.cluster.cache.decode", decoded)
     return iter([names])
 
 
@@ -327,7 +327,9 @@ async def test_keys_of_a_queue_are_reported_once_and_counted(
 ) -> None:
     registry, recorder = CollectorRegistry(), Recorded(client)
     faults = ObjectFaults(registry, recorder)
-    reports = faults.of_queue("jobs", lambda key: Reference(POD, key, "ns"), "ReconcileError")
+    reports: QueueFaults[str] = faults.of_queue(
+        "jobs", lambda key: Reference(POD, key, "ns"), "ReconcileError"
+    )
     queue: WorkQueue[str] = WorkQueue("jobs", faults=reports)
     done: list[str] = []
     broken = {"bad"}
@@ -357,7 +359,9 @@ async def test_keys_of_a_queue_are_reported_once_and_counted(
 
 async def test_the_end_of_a_queue_leaves_no_report(client: Client) -> None:
     registry = CollectorRegistry()
-    reports = ObjectFaults(registry).of_queue("jobs", lambda key: Reference(POD, str(key)))
+    reports: QueueFaults[str] = ObjectFaults(registry).of_queue(
+        "jobs", lambda key: Reference(POD, key)
+    )
     queue: WorkQueue[str] = WorkQueue("jobs", faults=reports)
 
     async def fail(_: str) -> None:
