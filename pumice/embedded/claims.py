@@ -7,12 +7,15 @@ reach a volume that is made here.
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from pumice.api import kinds
 from pumice.api.volumes import BIND_COMPLETED, PersistentVolumeClaim, StorageClass
+from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
@@ -33,6 +36,7 @@ class SimulatedStorage:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._retries = Retries()
         self._waiting: dict[tuple[str, str], str] = {}
         """Volumes that do not exist yet, by the claims that name them."""
         self._reserved: dict[str, tuple[str, str]] = {}
@@ -58,17 +62,21 @@ class SimulatedStorage:
         meta = obj["metadata"]
         if change.resource == _CLAIMS and change.type == "DELETED":
             self._waiting.pop((meta["namespace"], meta["name"]), None)
-            self._loop.call_soon(self._reclaim, obj)
+            self._soon(self._reclaim, obj)
         elif change.resource == _CLAIMS:
             if (obj.get("status") or {}).get("phase") != "Bound":
-                self._loop.call_soon(self._bind, meta["namespace"], meta["name"])
+                self._soon(self._bind, meta["namespace"], meta["name"])
         elif change.resource == _VOLUMES and change.type == "DELETED":
             self._reserved.pop(meta["name"], None)
         elif change.resource == _VOLUMES:
             owner = self._note_owner(obj)
             named = [key for key, volume in self._waiting.items() if volume == meta["name"]]
             for key in dict.fromkeys([*named, *([owner] if owner else [])]):
-                self._loop.call_soon(self._bind, *key)
+                self._soon(self._bind, *key)
+
+    def _soon(self, work: Callable[..., None], *about: Any) -> None:
+        if self._loop is not None:
+            self._loop.call_soon(self._retries.attempt, str(about), partial(work, *about))
 
     def _note_owner(self, volume: Obj) -> tuple[str, str] | None:
         name, owner = volume["metadata"]["name"], (volume.get("spec") or {}).get("claimRef")

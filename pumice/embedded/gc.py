@@ -14,6 +14,7 @@ from pumice.embedded.calls import Call
 from pumice.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects, is_finished
 from pumice.embedded.resources import ResourceRegistry
+from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, ResourceKey, StoredWrite
 from pumice.embedded.strategies_crd import CLEANUP
@@ -51,6 +52,7 @@ class GarbageCollector:
         self._wake = wake
         self._dependents: dict[str, dict[Reference, None]] = {}
         """Dependents by the uid of an owner."""
+        self._retries = Retries()
         self._pending: dict[tuple[Any, ...], Callable[[], None]] = {}
         """Work by what it is about: however often something is noted, it is done once."""
         objects.storage.listen(self._note)
@@ -58,7 +60,8 @@ class GarbageCollector:
     def run_pending(self) -> None:
         """Do what has been noted, and what follows from it."""
         while self._pending:
-            self._pending.pop(next(iter(self._pending)))()
+            key = next(iter(self._pending))
+            self._retries.attempt(key, self._pending.pop(key))
 
     def _later(self, work: Callable[..., None], *about: Any) -> None:
         key = (work.__name__, *about)

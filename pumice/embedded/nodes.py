@@ -8,10 +8,12 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pumice.api import keys, kinds
 from pumice.api.meta import format_time
+from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
@@ -61,6 +63,7 @@ class SimulatedNodes:
         self._timings = timings
         self._names: set[str] = set()
         self._added = 0
+        self._retries = Retries()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._addresses = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -176,7 +179,10 @@ class SimulatedNodes:
             delay, action = step
             namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
             self._timers[uid] = self._loop.call_later(
-                delay, self._act, action, namespace, name, uid
+                delay,
+                self._retries.attempt,
+                ("Pod", namespace, name),
+                partial(self._act, action, namespace, name, uid),
             )
 
     def _is_ours(self, pod: Obj) -> bool:

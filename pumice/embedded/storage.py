@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+import structlog
 
 from pumice.embedded import statuses
 
@@ -25,6 +26,8 @@ ObjectKey = tuple[str, str]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 encode = msgspec.json.Encoder().encode
+
+_log = structlog.get_logger(__name__)
 
 
 class Version:
@@ -232,8 +235,7 @@ class Storage:
         for resource, table in list(self._tables.items()):
             before = former[resource].objects if resource in former else {}
             for change in _differences(resource, before, table.objects):
-                for listener in self._listeners:
-                    listener(change)
+                self._tell(change)
 
     def listen(self, listener: Callable[[StoredWrite], None]) -> None:
         """Call a function inside every write; it must not write itself."""
@@ -269,8 +271,14 @@ class Storage:
 
     def _emit(self, table: Table, change: StoredWrite) -> None:
         table.record(change)
+        self._tell(change)
+
+    def _tell(self, change: StoredWrite) -> None:
         for listener in self._listeners:
-            listener(change)
+            try:
+                listener(change)
+            except Exception:  # the write is done, whatever follows from it
+                _log.exception("a listener failed", resource=change.resource, key=change.key)
 
 
 def _differences(

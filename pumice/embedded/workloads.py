@@ -8,12 +8,14 @@ policies) is not simulated.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
 from pumice.embedded.pod_makers import WantedPods, wishes_of_job, wishes_of_replica_set
+from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
@@ -46,6 +48,7 @@ class SimulatedWorkloads:
         self._store = store
         self._clock = clock
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._retries = Retries()
         self._due: dict[_Key, asyncio.Handle] = {}
         self._refused: dict[str, str] = {}
         """Why a pod of an owner was last refused, by the owner's uid."""
@@ -77,7 +80,9 @@ class SimulatedWorkloads:
 
     def _soon(self, key: _Key, seconds: float = 0.0) -> None:
         if self._loop is not None and key not in self._due:
-            self._due[key] = self._loop.call_later(seconds, self._look, key)
+            self._due[key] = self._loop.call_later(
+                seconds, self._retries.attempt, key, partial(self._look, key)
+            )
 
     def _look(self, key: _Key) -> None:
         self._due.pop(key, None)

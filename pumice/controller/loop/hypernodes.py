@@ -145,10 +145,16 @@ class HyperNodeTerm(PlannedTerm[str]):
         return plan_discovery(self._discovery, nodes, [*finds, *self._caches.hyper_nodes.values()])
 
     async def _count(self, nodes: dict[str, dict[str, str]]) -> None:
-        known = {
-            each["metadata"]["name"]: msgspec.convert(each, HyperNode)
-            for each in self._caches.hyper_nodes.values()
-        }
+        known: dict[str, HyperNode] = {}
+        faults = self._worker.faults
+        for _, name in self._caches.hyper_nodes.identities():
+            about = self._caches.hyper_nodes.reference(name)
+            try:
+                known[name] = msgspec.convert(self._caches.hyper_nodes.get(name), HyperNode)
+            except Exception as error:  # the next count tries it again
+                faults.failed(about, "node count", error, DEBOUNCE_SECONDS)
+            else:
+                faults.passed(about, "node count")
         for gone in self._counts.keys() - known.keys():
             self.queue.add(gone)  # so that it is dropped
         # Hundreds of patterns take seconds at first, in which the Lease must be renewed.

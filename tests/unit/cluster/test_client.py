@@ -334,7 +334,7 @@ async def test_writes_that_wait_for_a_connection_are_not_sent_after_the_lease(
 async def test_an_event_loop_that_mistakes_a_descriptor_is_a_failed_request(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """uvloop does so after connections have broken; the request may be repeated."""
+    """Uvloop does so after connections have broken; the request may be repeated."""
 
     async def fail(*_: object, **__: object) -> None:
         raise RuntimeError("File descriptor 17 is used by transport")
