@@ -72,6 +72,13 @@ _FeatureGatesOption = Annotated[
 _PeriodOption = Annotated[
     str, typer.Option("--schedule-period", help="Longest time between two cycles.")
 ]
+_BudgetOption = Annotated[
+    str,
+    typer.Option(
+        "--cycle-budget",
+        help="Processor time of a cycle, after which it leaves gangs to the next one.",
+    ),
+]
 
 
 def scheduler(
@@ -85,6 +92,7 @@ def scheduler(
     default_queue: _DefaultQueueOption = "default",
     feature_gates: _FeatureGatesOption = "",
     period: _PeriodOption = "1s",
+    cycle_budget: _BudgetOption = "1s",
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     lease_duration: LeaseDuration = "15s",
@@ -111,6 +119,7 @@ def scheduler(
     text = config_text(config)
     scheduling = read_config(config, text)
     seconds = read_seconds("--schedule-period", period)
+    budget = read_seconds("--cycle-budget", cycle_budget)
     lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
 
     def make(client: "Client") -> "SchedulerWorker":
@@ -119,6 +128,7 @@ def scheduler(
             default_queue=default_queue,
             opens_gates=opens_gates,
             period=seconds,
+            cycle_budget=budget,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
             lease_times=lease_times,

@@ -59,6 +59,7 @@ class Closing:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
         state, now = self._state, self._session.now
         tried = self._session.tried
+        untried = self._session.untried
         fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):
@@ -67,13 +68,15 @@ class Closing:
                 state.outdated.pop(key, None)
             job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
+            if key in untried and key not in self._session.entered:
+                is_fresh = False  # what is known of it holds until it is tried
             try:
                 self._conclude(job, is_fresh=is_fresh)
             except Exception as error:
                 self._session.fail(job.key, error)
                 self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
         self._renew()
-        state.dirty.clear()
+        state.dirty = {key: None for key in state.dirty if key in untried}
 
     def _renew(self) -> None:
         """Write changed reasons of a few gangs, the longest unchanged first; the others follow in later cycles."""

@@ -113,6 +113,7 @@ class CycleResult:
         preemptions: Number of searches for victims.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
+        unreached: Number of gangs for which the budget was not enough; the next cycle tries them.
         error: An unexpected exception that concerns no single gang. It ended the cycle: earlier decisions are included,
             and statuses and reasons follow in the next cycle.
     """
@@ -132,4 +133,5 @@ class CycleResult:
     opened: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
     errors: Mapping[str, Exception] = field(default_factory=dict)
+    unreached: int = 0
     error: Exception | None = None

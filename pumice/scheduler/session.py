@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.answers import PluginAnswers
+from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShares
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
@@ -61,15 +62,25 @@ class Session(PluginAnswers):
         spared: Why evictions did not help a job, by its key and the action.
         peers_epoch: Changes of pods, nodes and namespaces that matter to other pods, when the session began.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
+        time: How much of the cycle's budget is left for whom.
+        unreached: Jobs for which the budget was not enough, so that they are tried in the next cycle.
+        left_out: Jobs that this session does not try, because others were not reached before.
     """
 
-    def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        actions: frozenset[str],
+        now: float,
+        budget: Budget | None = None,
+    ) -> None:
         """Begin a session without plugins; see `opening.open_session`.
 
         Args:
             state: The cluster, settled.
             actions: Names of the configured actions.
             now: The moment, UNIX seconds.
+            budget: How long the cycle may take; no limit if None.
         """
         super().__init__(state.axis, TouchedRows(releases=bool(state.nodes.rows().releasing.any())))
         self.state = state
@@ -97,9 +108,17 @@ class Session(PluginAnswers):
         self._changes_reasons = gains.any_gang or gains.changes_reasons
         self.retry_filter = RetryFilter(gains, state.nodes, self.touched, self._suiting)
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
-        self._anew = self._outdated(free)
+        # What has changed for jobs that the last cycle did not reach is not known any more.
+        self._anew = {*self._outdated(free), *state.rounds.untried}
         self._asked_anew = self._due_again(free)
         waiting = self.retry_filter.to_try(free, self._anew)
+        self.unreached, self.left_out = state.rounds.choose(
+            job for job in waiting if not self._is_in_order(job)
+        )
+        waiting = [job for job in waiting if job.key not in self.untried]
+        namespaces = {job.namespace for job in waiting}
+        self.time = TimeShares(budget, state.rounds.debts, namespaces)
+        self._begun: set[str] = set()
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entitled = self.extensions.job_entitled
         self.view.entitled_room = self.extensions.entitled_room
@@ -173,10 +192,17 @@ class Session(PluginAnswers):
     @property
     def tried(self) -> Set[str]:
         """Keys of the jobs that were tried so far, or will be."""
-        return self._to_try - self.skipped
+        return self._to_try - self.skipped - self.unreached
+
+    @property
+    def untried(self) -> Set[str]:
+        """Keys of the jobs that are to be tried in the next cycle, because this one has no time for them."""
+        return self.unreached | self.left_out if self.left_out else self.unreached
 
     def is_explained(self, job: JobInfo) -> bool:
         """Whether this session reports its finding about a job; for others the earlier finding is kept."""
+        if job.key in self.untried:
+            return False
         is_tried = job.key in self._to_try and job.key not in self.skipped
         return is_tried or job.key in self.outcomes or job.key in self.state.dirty
 
@@ -261,7 +287,27 @@ class Session(PluginAnswers):
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        return JobTurn(job, self._statements, self.fail)
+        return JobTurn(job, self._statements, self.fail, self.time)
+
+    def reaches(self, job: JobInfo) -> bool:
+        """True if a job may have a turn of the current action now; if it had none, it is left to the next cycle."""
+        if job.key in self.unreached or job.key in self.left_out:
+            return False
+        if self.time.may_begin(job.namespace):
+            self._begun.add(job.key)
+            return True
+        if job.key not in self._begun:
+            self.leave(job)
+        return False
+
+    def leave(self, job: JobInfo) -> None:
+        """Leave a job to the next cycle."""
+        self.unreached.add(job.key)
+
+    def begin_action(self, *, is_last: bool) -> None:
+        """Give an action its part of the budget."""
+        self.time.begin_action(is_last=is_last)
+        self._begun.clear()
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""
@@ -269,6 +315,10 @@ class Session(PluginAnswers):
             key, error = error.key, error.error
         self.errors[key] = error
         self.entered.pop(key, None)
+        if isinstance(error, OverBudgetError):
+            message = f"the scheduler has set this gang aside for some time: {error}"
+            self.state.quarantine(key, Reason(TOO_SLOW, message))
+            return
         kind = type(error).__name__
         message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
         self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
@@ -339,6 +389,11 @@ class Session(PluginAnswers):
                 self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
         self.committed.promises.clear()
         return changed
+
+    def _is_in_order(self, job: JobInfo) -> bool:
+        """Whether the queue of a job takes its jobs strictly in order."""
+        queue = self.state.queues.get(job.queue)
+        return queue is not None and queue.is_fifo
 
     def _suiting(self, shape: PodShape, queue: str) -> Bools:
         return self._rankings.fixed(shape, queue, "").allowed

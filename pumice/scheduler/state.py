@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pumice.api import keys
 from pumice.api.podgroups import PodGroupStatus
+from pumice.scheduler.budget import Rounds
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PLACED, SchedulingStatus
@@ -34,6 +35,7 @@ class ClusterState(ClusterTables):
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
+        rounds: Which gangs earlier cycles did not reach.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
@@ -68,6 +70,7 @@ class ClusterState(ClusterTables):
         self.reservation: Reservation | None = None
         self.has_restored = False
         self.figures: dict[str, Ints | Floats] = {}
+        self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}
 
     # -- cycles ------------------------------------------------------------------------------
@@ -105,7 +108,7 @@ class ClusterState(ClusterTables):
         self.shares.settle(self.queues, self.jobs)
 
     def quarantine(self, key: str, why: Reason) -> None:
-        """Leave a gang out of cycles until `release`, or until its PodGroup is changed."""
+        """Leave a gang out of cycles until `release`, or until its PodGroup is changed, which does not help one that is too slow."""
         self.quarantined[key] = why
 
     def release(self, key: str) -> bool:

@@ -17,6 +17,7 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.assumptions import Assumptions, is_older
+from pumice.scheduler.budget import TOO_SLOW
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
@@ -230,7 +231,9 @@ class ClusterTables:
             job.group = group
             return False
         if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
-            self.quarantined.pop(key, None)
+            why = self.quarantined.get(key)
+            if why is not None and why.reason != TOO_SLOW:
+                del self.quarantined[key]
         if old is not None and old.metadata.uid != new.uid:
             job.begin_again()
             self.warned.pop(job.key, None)

@@ -7,7 +7,7 @@ plugins let any gang of its queue need.
 
 from functools import partial
 
-from pumice.scheduler.actions.fifo import hold_back
+from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.priority_queue import PriorityQueue
@@ -45,6 +45,11 @@ def run(session: Session, _arguments: Arguments) -> None:
         if not line:
             continue
         job = line.pop()
+        if not session.reaches(job):
+            leave(session, queue, line)
+            queues.push(queue)
+            continue
+        session.time.begin_turn()
         try:
             refusal = session.why_not_enqueueable(job) if job.min_resources else None
             if refusal is None:
@@ -57,6 +62,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                     hold_back(session, queue, job, line)
         except Exception as error:
             session.fail(job.key, error)
+        session.time.end_turn(job.namespace)
         queues.push(queue)
 
 

@@ -9,7 +9,7 @@ from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 
-__all__ = ["hold_back"]
+__all__ = ["hold_back", "leave"]
 
 
 def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueue[JobInfo]) -> None:
@@ -22,3 +22,9 @@ def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueu
         outcome = session.outcome(line.pop())
         outcome.refusal = reason
         outcome.may_change = True
+
+
+def leave(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) -> None:
+    """Leave the gangs behind one for which the cycle has no time to the next cycle, if the queue takes them in order."""
+    while queue.is_fifo and line:
+        session.leave(line.pop())

@@ -25,6 +25,7 @@ class SchedulerMetrics:
         evictions: Evictions by result.
         writes: Statuses, conditions and choices of volumes written, by kind and result.
         pending: PodGroups that wait, after the last cycle.
+        unreached: PodGroups for which the last cycle had no time left, so that the next one tries them.
         nodes: Nodes known.
         leading: 1 while this process schedules.
         config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
@@ -59,6 +60,10 @@ class SchedulerMetrics:
             "result",
         )
         self.pending = self._gauge("pending_pod_groups", "PodGroups that wait.")
+        self.unreached = self._gauge(
+            "unreached_pod_groups",
+            "PodGroups for which the last cycle had no time left; the next one tries them.",
+        )
         self.nodes = self._gauge("nodes", "Nodes known.")
         self.leading = self._gauge("leading", "1 while this process schedules.")
         self.config_unusable = self._gauge(

@@ -23,6 +23,7 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import (
+    Budget,
     ClusterState,
     Config,
     CycleResult,
@@ -300,9 +301,9 @@ class Scenario:
         self.pods[f"{row[0]}/{row[1]}"] = manifest
         self.state.set_pod(msgspec.convert(manifest, Pod))
 
-    def cycle(self, now: float = NOW) -> CycleResult:
+    def cycle(self, now: float = NOW, budget: Budget | None = None) -> CycleResult:
         """One cycle, in which nothing fails unexpectedly."""
-        result = run_cycle(self.state, self.config, now)
+        result = run_cycle(self.state, self.config, now, budget=budget)
         for error in (result.error, *result.errors.values()):
             if error is not None:
                 raise error
