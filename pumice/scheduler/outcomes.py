@@ -39,6 +39,7 @@ class JobOutcome:
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
         is_over_share: Whether its queue had no room for it, or did not let it in.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
+        stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class JobOutcome:
         "refused",
         "schedulable",
         "shortage",
+        "stays_in_line",
     )
 
     def __init__(self) -> None:
@@ -61,6 +63,7 @@ class JobOutcome:
         self.may_change = False
         self.is_over_share = False
         self.has_no_queue = False
+        self.stays_in_line = False
 
 
 class JobTurn:
