@@ -4,7 +4,7 @@ Answers are combined as in Volcano: an order is decided by the first plugin that
 must agree, and votes count tier by tier.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -128,6 +128,14 @@ class PluginAnswers:
 
     def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
+        return self._why_kept_out(job, frozenset())
+
+    def why_barred(self, job: JobInfo) -> Reason | None:
+        """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
+        return self._why_kept_out(job, self.extensions.node_gates)
+
+    def _why_kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | None:
+        """Why a job may not enter its queue, whatever these plugins have against it."""
         if self.extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
@@ -138,12 +146,14 @@ class PluginAnswers:
             permitted = False
             for each in tier:
                 vote = each.call(job)
+                permitted |= vote is Vote.PERMIT
+                if each.plugin in nodes:
+                    continue
                 if isinstance(vote, Reason):
                     return vote
                 if vote is Vote.REJECT:
                     message = f"plugin {each.plugin} does not let it in"
                     return Reason("Rejected", message, causes=(each.plugin,))
-                permitted |= vote is Vote.PERMIT
             if permitted:
                 return None
         return None

@@ -127,8 +127,10 @@ class Closing:
         waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
         if any(task.is_held for task in waiting):
             return None  # their gates are removed when their queue has room, for any nodes
-        if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
-            return None  # nodes are reserved for it alone, or it is still to enter its queue
+        if self._session.may_use_reserved(job.key):
+            return None
+        if job.is_pending and not outcome.has_no_queue:
+            return None  # it is still to enter its queue
         queue = self._state.queues.get(job.queue)
         if queue is not None and queue.spec.dequeue_strategy == "fifo":
             return None  # until it fits, the others of its queue wait

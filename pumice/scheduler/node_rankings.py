@@ -73,7 +73,7 @@ class NodeRankings:
         Args:
             task: The pod.
             queue: Queue of the pod.
-            gang: Key of its gang if nodes are reserved for it; otherwise empty.
+            gang: Key of its gang if it may use nodes that are reserved; otherwise empty.
         """
         key = (self.alike(task), self._kind(queue), gang)
         ranking = self._rankings.get(key)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Literal
 
+from pumice.scheduler.actions.elect import restore
 from pumice.scheduler.budget import Budget
 from pumice.scheduler.options import Config
 from pumice.scheduler.registrar import Registrar
@@ -54,6 +55,8 @@ def open_session(
                     session.view,
                     Registrar(session.extensions, option.spec.name, option.tier, option.switches),
                 )
+        if "elect" in session.view.actions:
+            restore(session)
     except Exception:
         session.close()
         raise

@@ -79,7 +79,7 @@ class PodClass:
         shape: What the pods ask for.
         queue: Queue of the pods.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
-        gang: Key of their gang if nodes are reserved for it; otherwise empty, as gangs share their classes.
+        gang: Key of their gang if it may use nodes that are reserved; otherwise empty, as gangs share their classes.
         terms: Terms of pods' affinity, anti-affinity and spread that they match.
     """
 
@@ -244,6 +244,7 @@ class Extensions:
         moving_task_order: Whether any of these keys changes while a job is placed.
         job_valid: Why a job cannot be tried at all.
         job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
+        node_gates: Plugins whose votes on that are about room on nodes.
         entry_room: The largest minimum with which such a vote may let a job in.
         job_enqueued: Called when a job has entered its queue.
         job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
@@ -285,6 +286,7 @@ class Extensions:
     job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason]]] = field(
         default_factory=list
     )
+    node_gates: set[str] = field(default_factory=set)
     entry_room: list[Extension[Callable[[JobInfo], Ints]]] = field(default_factory=list)
     job_enqueued: list[Extension[Callable[[JobInfo], None]]] = field(default_factory=list)
     job_entitled: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)

@@ -108,6 +108,7 @@ class Registrar:
         vote: Callable[[JobInfo], Vote | Reason],
         *,
         room: Callable[[JobInfo], Ints] | None = None,
+        is_about_nodes: bool = False,
     ) -> None:
         """Register a vote on whether a job may enter its queue; a Reason rejects.
 
@@ -116,8 +117,12 @@ class Registrar:
             room: The largest minimum, by column, with which `vote` may let a job in that has the queue and the priority of
                 the given one. It may only become less while jobs enter. A job that was rejected, and needs more, is not
                 asked about again.
+            is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
+                reserved.
         """
         self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
+        if is_about_nodes:
+            self._extensions.node_gates.add(self._plugin)
         if room is not None:
             self._add(self._extensions.entry_room, room, "enableJobEnqueued")
 

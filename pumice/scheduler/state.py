@@ -34,6 +34,7 @@ class ClusterState(ClusterTables):
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
+        too_large: Keys of gangs that wait and that the nodes could not hold if they were empty, as far as `elect` has looked.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         rounds: Which gangs earlier cycles did not reach.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
@@ -69,6 +70,7 @@ class ClusterState(ClusterTables):
         self.chose_at: dict[str, float] = {}
         self.reservation: Reservation | None = None
         self.has_restored = False
+        self.too_large: set[str] = set()
         self.figures: dict[str, Ints | Floats] = {}
         self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}

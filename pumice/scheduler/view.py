@@ -56,6 +56,7 @@ class SessionView:
         actions: Names of the configured actions.
         entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
         backfills: Whether an action of this session is still to place pods without requests.
+        seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class SessionView:
         "quotas",
         "rows",
         "running",
+        "seems_to_fit",
         "shares",
         "touched",
         "unplaced",
@@ -128,6 +130,7 @@ class SessionView:
         self.touched: Sequence[int] = touched
         self.actions = actions
         self.backfills = "backfill" in actions
+        self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None
@@ -233,6 +236,15 @@ class SessionView:
     def reservation(self) -> Reservation | None:
         """The gang for which nodes are reserved, and the nodes."""
         return self._state.reservation
+
+    @property
+    def target(self) -> JobInfo | None:
+        """The gang for which nodes are, or are to be, reserved."""
+        reservation = self._state.reservation
+        if reservation is None:
+            return None
+        job = self._state.jobs.get(reservation.gang)
+        return job if reservation.is_for(job) else None
 
     @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
