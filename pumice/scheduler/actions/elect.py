@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from pumice.api.meta import parse_time
 from pumice.scheduler.actions.reserve import behind_others, why_no_target
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.reservation import Reservation, restored, timed_out
 from pumice.scheduler.session import Session
@@ -26,11 +27,11 @@ def run(session: Session, _arguments: Arguments) -> None:
     state = session.state
     if state.reservation is not None or not session.extensions.target_job:
         return
-    waiting = _candidates(session, state.waiting.values())
-    state.too_large &= {job.key for job in waiting}
-    if session.changes_reasons:
-        state.too_large.clear()
-    left = [job for job in waiting if job.key not in state.too_large or job.key in state.dirty]
+    state.too_large &= set() if session.changes_reasons else state.waiting.keys()
+    state.too_large -= state.dirty.keys()
+    has = session.view.rows.allocatable.sum(axis=0)
+    jobs = [job for job in state.waiting.values() if _may_fit(job, has, state.too_large)]
+    left = _candidates(session, jobs)
     fresh = [job for job in left if timed_out(job) is None]
     late = sorted(
         (job for job in left if timed_out(job) is not None),
@@ -58,6 +59,22 @@ def restore(session: Session) -> None:
     target = _choose(session, _candidates(session, [state.jobs[key] for key in told]))
     if target is not None:
         session.reserve(told[target.key].not_after(session.now))
+
+
+def _may_fit(job: JobInfo, has: Ints, too_large: set[str]) -> bool:
+    """Whether a gang is not known to be too large.
+
+    Args:
+        job: The gang.
+        has: What all nodes have, by column; a bound that costs little for gangs that have no pods yet.
+        too_large: Keys of gangs that are; more may be added.
+    """
+    if job.key not in too_large and not job.tasks:
+        short = job.minimum > has
+        short[[SCORED_CPU, SCORED_MEMORY]] = False
+        if short.any():
+            too_large.add(job.key)
+    return job.key not in too_large
 
 
 def _candidates(session: Session, jobs: Collection[JobInfo]) -> list[JobInfo]:
