@@ -18,6 +18,7 @@ BENCHMARKS = (
     "end_to_end",
     "creations",
     "huge_job",
+    "hostile",
 )
 
 

@@ -75,6 +75,7 @@ SLOW = (
 
 ALONE = (
     "tests/e2e/test_footprint.py",
+    "tests/e2e/test_hostile_tenant.py",
     "tests/integration/certs/test_replicas_controlplane.py",
 )
 """Tests on the control plane that measure a process, or whose certificates last for seconds."""

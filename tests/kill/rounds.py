@@ -20,7 +20,7 @@ from tests.kill.components import COMPONENTS, Component, Member
 from tests.kill.job_scenarios import JOB_SCENARIOS, PASSING, JobScenario, ScenarioContext
 from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job
-from tests.kit.waiting import until
+from tests.kit.waiting import followed, until
 from tests.support.controlplane.cluster import ControlPlane
 
 __all__ = ["Summary", "run"]
@@ -156,8 +156,7 @@ async def run(
         components = [Component(name, plane.kubeconfig, plane.folder) for name in COMPONENTS]
         for component in components:
             component.follow(leases)
-        for cache in (pods, jobs, leases):
-            await stack.enter_async_context(_watched(cache))
+        await stack.enter_async_context(followed(pods, jobs, leases))
         with _running(components):
             load = Load(context, seed)
             work = asyncio.create_task(load.run())
@@ -289,18 +288,6 @@ async def _cluster(plane: ControlPlane) -> AsyncIterator[list[str]]:
         await asyncio.to_thread(plane.remove_namespace, NAMESPACE)
         for name in names:
             await asyncio.to_thread(plane.remove_node, name)
-
-
-@asynccontextmanager
-async def _watched(cache: WatchCache[Any]) -> AsyncIterator[None]:
-    """Watch within the block."""
-    running = asyncio.create_task(cache.run())
-    try:
-        await cache.synced.wait()
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 @contextmanager
