@@ -171,13 +171,16 @@ class Installation:
 
 
 @contextmanager
-def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Installation]:
+def installed(
+    plane: ControlPlane, folder: Path, *settings: str, components: Sequence[str] = COMPONENTS
+) -> Iterator[Installation]:
     """Install the chart, run its components, and take everything away again but the CRDs.
 
     Args:
         plane: Where.
         folder: For the logs of its components.
         settings: Further arguments of `helm install`.
+        components: Those that run.
     """
     ports = free_ports(1 + len(COMPONENTS))
     installation = Installation(plane, folder, ports)
@@ -186,7 +189,7 @@ def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Ins
     arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")
     plane.helm("install", *arguments, *settings, namespace=NAMESPACE)
     try:
-        installation.start(*COMPONENTS)
+        installation.start(*components)
         yield installation
     finally:
         for process in installation.processes.values():

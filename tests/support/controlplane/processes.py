@@ -28,13 +28,19 @@ class Process:
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        with self.log.open("wb") as log:
-            self._popen = subprocess.Popen(
-                leashed(command),
-                cwd=folder,
+        self._command = leashed(command)
+        self._folder = folder
+        self.log.write_bytes(b"")
+        self._popen = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                self._command,
+                cwd=self._folder,
                 env={
                     "PATH": os.environ.get("PATH", os.defpath),
-                    "HOME": str(folder),
+                    "HOME": str(self._folder),
                     # `make test` has them collect garbage less often: memory for processor time.
                     "GOGC": os.environ.get("GOGC", "100"),
                 },
@@ -62,3 +68,8 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
+
+    def restart(self) -> None:
+        """Kill it, and start it again as it was; its log goes on. Call it in a thread that lasts: see `leashed`."""
+        self.end()
+        self._popen = self._started()
