@@ -33,7 +33,7 @@ class SentRequests:
         return await asyncio.shield(task)
 
     def _note(self, task: asyncio.Task[Any]) -> None:
-        """A response is there. Its error counts as seen, also if the caller was cancelled and nobody sees it."""
+        """Forget a request that has its response, and mark its error as retrieved: a cancelled caller does not do so."""
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()

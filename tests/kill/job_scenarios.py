@@ -248,7 +248,7 @@ async def is_evicted(scenario: JobScenario) -> None:
 async def is_scaled(scenario: JobScenario) -> None:
     """Pods that are removed by scaling are not evicted."""
     policies = [{"event": "PodEvicted", "action": "TerminateJob"}]
-    await scenario.submit(_worker(2), minAvailable=1, policies=policies)
+    await scenario.submit(_worker(2) | {"minAvailable": 1}, minAvailable=1, policies=policies)
     await scenario.reaches("Running", running=2)
     await scenario.scale(5)
     await scenario.reaches("Running", running=5)

@@ -208,6 +208,7 @@ async def run(
             summary.seconds = time.monotonic() - start
             load.over = True
             attacks.cancel()
+            await asyncio.wait([attacks])
             start = time.monotonic()
             while not work.done() and time.monotonic() < start + settle:
                 await asyncio.wait([work], timeout=5)
@@ -288,11 +289,14 @@ async def _attack(hostile: Tenant, summary: Summary) -> None:
     """Have a hostile tenant beside the load, over and over."""
     spec = {"nodeSelector": {"kubernetes.io/hostname": HOSTILE}}
     attacker = Hostile(hostile.client, hostile.namespace, spec)
-    while True:
-        await attacker.attack(ATTACK)
-        await asyncio.sleep(ATTACK_SECONDS)
+    try:
+        while True:
+            await attacker.attack(ATTACK)
+            await asyncio.sleep(ATTACK_SECONDS)
+            await attacker.clear()
+            summary.attacks += 1
+    finally:
         await attacker.clear()
-        summary.attacks += 1
 
 
 def _soon() -> Backoff:

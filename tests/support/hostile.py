@@ -100,7 +100,9 @@ class Hostile:
     async def clear(self) -> None:
         """Delete all Jobs, with their pods."""
         options = {"propagationPolicy": "Background"}
-        await self._client.raw("DELETE", JOB.collection(self._namespace), options)
+        await self._try(
+            "clear", self._client.raw("DELETE", JOB.collection(self._namespace), options)
+        )
 
     def _change(self, flow: Raw, metadata: Raw) -> Awaitable[object]:
         name = flow["metadata"]["name"]
