@@ -49,6 +49,13 @@ others, because a write on a connection that the server is closing cannot be rep
 READ_ATTEMPTS = 5
 """Attempts to read before the error is raised."""
 
+_NUMBER_TAKEN = "is used by transport"
+"""What uvloop says, as a RuntimeError, of a new socket whose number it takes for that of a connection that is there.
+
+It happens when connections break off while they are opened, as when an API server restarts:
+https://github.com/MagicStack/uvloop/issues/653. It is one more connection that failed.
+"""
+
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 """Request bodies: values that msgspec encodes, or bytes."""
 
@@ -204,16 +211,21 @@ class Transport:
             if data is not None:
                 signed.setdefault("Content-Type", "application/json")
             signed.extend(await connection.credentials.headers())
-            response = await self._session.request(
-                method,
-                url,
-                data=data,
-                headers=signed,
-                server_hostname=connection.server_name,
-                proxy=connection.proxy,
-                allow_redirects=False,
-                **options,
-            )
+            try:
+                response = await self._session.request(
+                    method,
+                    url,
+                    data=data,
+                    headers=signed,
+                    server_hostname=connection.server_name,
+                    proxy=connection.proxy,
+                    allow_redirects=False,
+                    **options,
+                )
+            except RuntimeError as error:
+                if _NUMBER_TAKEN not in str(error):
+                    raise
+                raise aiohttp.ClientConnectionError(str(error)) from error
             if last or response.status != 401 or not await connection.credentials.refused():
                 break
             response.release()

@@ -54,7 +54,9 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
 
 def test_every_line_about_tenants_is_shown_by_a_test() -> None:
     text = (ROOT / "docs/operations.md").read_text()
-    (table,) = re.findall(r"^\| a tenant \| what happens \| test \|\n\|.*\n((?:\|.*\n)+)", text, re.M)
+    (table,) = re.findall(
+        r"^\| a tenant \| what happens \| test \|\n\|.*\n((?:\|.*\n)+)", text, re.M
+    )
     rows = table.splitlines()
     assert len(rows) > 10
     assert [row for row in rows if not _TEST.search(row.split(" | ")[-1])] == []
