@@ -15,10 +15,10 @@ BENCHMARKS = (
     "hand_over",
     "restart",
     "queues",
+    "hostile",
     "end_to_end",
     "creations",
     "huge_job",
-    "hostile",
 )
 
 

@@ -26,9 +26,9 @@ from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job
 from tests.kit.waiting import followed, until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.edit_users import EditUser, edit_user
 from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import Installation, installed
-from tests.support.tenants import Tenant, tenant
 
 __all__ = ["Summary", "run"]
 
@@ -199,7 +199,7 @@ async def run(
         await stack.enter_async_context(followed(pods, jobs, leases))
         parts = Parts(plane, installation, gate)
         with _running(components):
-            hostile = await stack.enter_async_context(tenant(plane, HOSTILE))
+            hostile = await stack.enter_async_context(edit_user(plane, HOSTILE))
             attacks = asyncio.create_task(_attack(hostile, summary))
             load = Load(context, seed)
             work = asyncio.create_task(load.run())
@@ -285,7 +285,7 @@ async def _kill(
     summary.killed, summary.stopped = dict(killed), dict(stopped)
 
 
-async def _attack(hostile: Tenant, summary: Summary) -> None:
+async def _attack(hostile: EditUser, summary: Summary) -> None:
     """Have a hostile tenant beside the load, over and over."""
     spec = {"nodeSelector": {"kubernetes.io/hostname": HOSTILE}}
     attacker = Hostile(hostile.client, hostile.namespace, spec)

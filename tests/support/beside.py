@@ -14,9 +14,9 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from tests.kit.waiting import NotReadyError, followed
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.edit_users import Gangs, edit_user, pods_of
 from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import COMPONENTS, NAMESPACE, Installation
-from tests.support.tenants import Gangs, pods_of, tenant
 from tests.support.vitals import Leases, Vitals, watched_vitals
 
 __all__ = ["AMOUNTS", "NODES", "Beside", "measure"]
@@ -87,8 +87,8 @@ async def measure(
         for namespace in (GOOD, EVIL):
             await asyncio.to_thread(plane.add_namespace, namespace)
             stack.callback(plane.remove_namespace, namespace)
-        good = await stack.enter_async_context(tenant(plane, GOOD))
-        evil = await stack.enter_async_context(tenant(plane, EVIL))
+        good = await stack.enter_async_context(edit_user(plane, GOOD))
+        evil = await stack.enter_async_context(edit_user(plane, EVIL))
         admin = await stack.enter_async_context(Client.connect(plane.kubeconfig))
         watched = pods_of(good)
         leases: WatchCache[Raw] = WatchCache(admin, LEASE, dict, namespace=NAMESPACE)

@@ -16,15 +16,15 @@ from tests.kit.builders import job, task
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["Gangs", "Tenant", "pods_of", "tenant"]
+__all__ = ["EditUser", "Gangs", "edit_user", "pods_of"]
 
 Raw = dict[str, Any]
 
 GANG = 2
-"""Pods of a gang of the good tenant."""
+"""Pods of a gang."""
 
 
-class Tenant:
+class EditUser:
     """A user who may do in a namespace what `edit` allows, with the rights that the chart adds to it.
 
     Attributes:
@@ -46,11 +46,11 @@ class Tenant:
 
 
 @asynccontextmanager
-async def tenant(plane: ControlPlane, namespace: str) -> AsyncIterator[Tenant]:
+async def edit_user(plane: ControlPlane, namespace: str) -> AsyncIterator[EditUser]:
     """A user of the namespace's name, who may create Jobs there; the namespace must exist."""
     _may_edit(plane, namespace, namespace)
     async with Client.connect(plane.kubeconfig_for(namespace)) as client:
-        found = Tenant(client, namespace)
+        found = EditUser(client, namespace)
         await until(found.may_create_jobs, f"Jobs of {namespace} to be admitted")
         yield found
 
@@ -71,16 +71,16 @@ def _may_edit(plane: ControlPlane, user: str, namespace: str) -> None:
 
 
 class Gangs:
-    """A tenant's gangs of two pods, one after the other, and how long each took from its submission until it was bound."""
+    """A user's gangs of two pods, one after the other, and how long each took from its submission until it was bound."""
 
-    def __init__(self, tenant: Tenant, pods: WatchCache[Pod]) -> None:
+    def __init__(self, user: EditUser, pods: WatchCache[Pod]) -> None:
         """Describe them.
 
         Args:
-            tenant: Whose they are.
-            pods: A running watch of the tenant's pods.
+            user: Whose they are.
+            pods: A running watch of the user's pods.
         """
-        self._tenant = tenant
+        self._user = user
         self._pods = pods
         self._number = 0
 
@@ -94,24 +94,22 @@ class Gangs:
             NotReadyError: It took longer than the limit in seconds.
         """
         self._number += 1
-        name, namespace = f"gang-{self._number}", self._tenant.namespace
+        name, namespace = f"gang-{self._number}", self._user.namespace
         start = time.monotonic()
-        await self._tenant.client.create(JOB, _manifest(name), namespace)
+        await self._user.client.create(JOB, _manifest(name), namespace)
         await until(lambda: self._bound(name), f"{name} to be bound", limit)
         seconds = time.monotonic() - start
-        await self._tenant.client.delete(JOB, name, namespace, propagation="Background")
+        await self._user.client.delete(JOB, name, namespace, propagation="Background")
         return seconds
 
     def _bound(self, name: str) -> bool:
-        found = (
-            self._pods.get(f"{name}-w-{index}", self._tenant.namespace) for index in range(GANG)
-        )
+        found = (self._pods.get(f"{name}-w-{index}", self._user.namespace) for index in range(GANG))
         return all(pod is not None and pod.spec.node_name for pod in found)
 
 
-def pods_of(tenant: Tenant) -> WatchCache[Pod]:
-    """A watch of the tenant's pods, with the tenant's rights; it is to be run."""
-    return WatchCache(tenant.client, POD, Pod, namespace=tenant.namespace)
+def pods_of(user: EditUser) -> WatchCache[Pod]:
+    """A watch of the user's pods, with the user's rights; it is to be run."""
+    return WatchCache(user.client, POD, Pod, namespace=user.namespace)
 
 
 def _manifest(name: str) -> Raw:
