@@ -13,12 +13,15 @@ from typing import Any
 
 from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE, Kind
 from pumice.cluster.client import Client
-from pumice.cluster.errors import ApiError, NotFound
+from pumice.cluster.errors import AlreadyExists, ApiError
 from tests.kit.builders import job, task
 
 __all__ = ["Hostile", "Sizes", "repelling"]
 
 Raw = dict[str, Any]
+
+ATTEMPTS = 5
+"""How often an object is sent to an API server that is too busy, or away."""
 
 NOWHERE = {"nodeSelector": {"no": "such-node"}}
 """A pod spec that fits no node."""
@@ -122,20 +125,31 @@ class Hostile:
         self.answers[f"{attack}: largest"] = size
 
     async def _create(self, attack: str, kind: Kind, manifest: Raw) -> bool:
-        return await self._try(attack, self._client.create(kind, manifest, self._namespace))
-
-    async def _try(self, attack: str, request: Awaitable[object]) -> bool:
-        """Send a request; a refusal is an answer like any other."""
-        try:
-            await request
-        except NotFound:
-            self.answers[f"{attack}: gone"] += 1
-            return False
-        except ApiError as error:
-            self.answers[f"{attack}: {error.status} {error.reason}"] += 1
+        """Create an object; again if the API server had no time for it, which may have created it all the same."""
+        for _ in range(ATTEMPTS):
+            try:
+                await self._client.create(kind, manifest, self._namespace)
+            except AlreadyExists:
+                break
+            except ApiError as error:
+                self.answers[f"{attack}: {error.status} {error.reason}"] += 1
+                if 0 < error.status < 500:
+                    return False
+            else:
+                break
+        else:
             return False
         self.answers[f"{attack}: admitted"] += 1
         return True
+
+    async def _try(self, attack: str, request: Awaitable[object]) -> None:
+        """Send a request; a refusal is an answer like any other."""
+        try:
+            await request
+        except ApiError as error:
+            self.answers[f"{attack}: {error.status} {error.reason}"] += 1
+        else:
+            self.answers[f"{attack}: admitted"] += 1
 
     def _labelled(self, labels: int, copies: int) -> Raw:
         metadata = {"labels": {f"label-{number}": "" for number in range(labels)}}
