@@ -75,8 +75,8 @@ SLOW = (
 
 ALONE = (
     "tests/e2e/test_footprint.py",
-    "tests/e2e/test_hostile_tenant.py",
     "tests/integration/certs/test_replicas_controlplane.py",
+    "tests/e2e/test_hostile_tenant.py",
 )
 """Tests on the control plane that measure a process, or whose certificates last for seconds."""
 

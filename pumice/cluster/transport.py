@@ -49,19 +49,19 @@ others, because a write on a connection that the server is closing cannot be rep
 READ_ATTEMPTS = 5
 """Attempts to read before the error is raised."""
 
-_NUMBER_TAKEN = "is used by transport"
-"""What uvloop says, as a RuntimeError, of a new socket whose number it takes for that of a connection that is there.
-
-It happens when connections break off while they are opened, as when an API server restarts:
-https://github.com/MagicStack/uvloop/issues/653. It is one more connection that failed.
-"""
-
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 """Request bodies: values that msgspec encodes, or bytes."""
 
 
 may_write: ContextVar[Callable[[], bool]] = ContextVar("may_write", default=lambda: True)
 """Whether a task and its child tasks may write now; called when the request has a connection."""
+
+_NUMBER_TAKEN = "is used by transport"
+"""What uvloop says, as a RuntimeError, of a new socket whose number it takes for that of a connection that is there.
+
+It happens when connections break off while they are opened, as when an API server restarts:
+https://github.com/MagicStack/uvloop/issues/653. It is one more connection that failed.
+"""
 
 
 class _Request(aiohttp.ClientRequest):
