@@ -18,6 +18,9 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.hostile import Sizes
 from tests.support.installation import COMPONENTS, Installation
 
+pytestmark = pytest.mark.xdist_group("hostile")
+"""All tests look at one run, so they are for one process."""
+
 LATER = 15.0
 """Seconds by which a gang may be bound later than alone, on a machine that has other work; measured: less than 2."""
 
