@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import LEASE
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.events import DROPS, EventRecorder, Reference
 from pumice.cluster.heartbeat import STALL_SECONDS, Heartbeat
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import SupervisedTask
@@ -142,10 +142,12 @@ class ElectedMetrics(Protocol):
     Attributes:
         registry: Where they are registered.
         leading: 1 while this process works.
+        events_dropped: Events that were not written, by reason.
     """
 
     registry: CollectorRegistry
     leading: Gauge
+    events_dropped: Counter
 
 
 S = TypeVar("S", bound=ElectionSettings)
@@ -191,8 +193,15 @@ class ElectedWorker(ABC, Generic[S, M]):
         self.metrics = metrics
         self.clock = clock or SystemClock()
         self.recorder = EventRecorder(
-            client, self.component, instance=settings.identity, clock=clock
+            client,
+            self.component,
+            instance=settings.identity,
+            clock=clock,
+            on_drop=lambda reason: metrics.events_dropped.labels(reason).inc(),
         )
+        # A counter that begins with its first event hides that event from Prometheus' increase().
+        for reason in DROPS:
+            metrics.events_dropped.labels(reason)
         self.heartbeat = Heartbeat(settings.stall_seconds)
         self.started = asyncio.Event()
         self._caches = tuple(caches)

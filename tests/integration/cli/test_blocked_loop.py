@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import CONFIG_MAP, LEASE
 from pumice.cli.processes import health
@@ -39,6 +39,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.leading = Gauge("leading", "1 while this process works.", registry=self.registry)
+        self.events_dropped = Counter("dropped", "Events.", ["reason"], registry=self.registry)
 
 
 def sleeping(ends: threading.Event) -> None:

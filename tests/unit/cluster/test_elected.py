@@ -6,7 +6,7 @@ import logging
 import weakref
 
 import pytest
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import POD
 from pumice.api.pods import Pod
@@ -27,6 +27,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.leading = Gauge("leading", "1 while this process works.", registry=self.registry)
+        self.events_dropped = Counter("dropped", "Events.", ["reason"], registry=self.registry)
 
 
 class Part(ElectedWorker[ElectionSettings, Metrics]):
