@@ -80,6 +80,7 @@ def certs(
     from pumice.certs.keeper import CertificateManager
     from pumice.cli.processes.authorities import cert_settings
     from pumice.cluster.elected import ElectionSettings, run_elected
+    from pumice.cluster.heartbeat import Heartbeat
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
 
     logs.configure()
@@ -101,14 +102,19 @@ def certs(
                 leader_elect=leader_elect,
                 lease_times=lease_times,
             )
+            heartbeat = Heartbeat()
             tasks = [
+                SupervisedTask("heartbeat", heartbeat.run),
                 SupervisedTask("watch of webhook configurations", keeper.injector.run),
                 SupervisedTask(
-                    "certificates", lambda: run_elected(client, election_settings, keeper.run)
+                    "certificates",
+                    lambda: run_elected(client, election_settings, keeper.run, heartbeat),
                 ),
             ]
             checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
-            health = serving_health(metrics_port, CollectorRegistry(), checks)
+            health = serving_health(
+                metrics_port, CollectorRegistry(), checks, alive=heartbeat.problem
+            )
             async with health:
                 await run_until_stopped(tasks)
 

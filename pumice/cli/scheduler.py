@@ -15,6 +15,7 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+    StallTimeout,
     config_option,
     output_option,
     scheduler_name_option,
@@ -98,6 +99,7 @@ def scheduler(
     lease_duration: LeaseDuration = "15s",
     renew_deadline: RenewDeadline = "10s",
     retry_period: RetryPeriod = "2s",
+    stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = logs.Level.INFO,
 ) -> None:
@@ -121,6 +123,7 @@ def scheduler(
     seconds = read_seconds("--schedule-period", period)
     budget = read_seconds("--cycle-budget", cycle_budget)
     lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
+    stall_seconds = read_seconds("--stall-timeout", stall_timeout)
 
     def make(client: "Client") -> "SchedulerWorker":
         settings = WorkerSettings(
@@ -132,6 +135,7 @@ def scheduler(
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
             lease_times=lease_times,
+            stall_seconds=stall_seconds,
             identity=identity(),
         )
         return SchedulerWorker(

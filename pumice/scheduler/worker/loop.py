@@ -108,8 +108,8 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """What must hold for this process to be ready."""
         return {
             **super().checks,
-            "state": lambda: self._term.lack if self._term else None,
-            "cycles": lambda: self._term.problem if self._term else None,
+            "state": lambda: term.lack if (term := self._term) else None,
+            "cycles": lambda: term.problem if (term := self._term) else None,
         }
 
     async def prepare(self, prepared: asyncio.Event) -> None:

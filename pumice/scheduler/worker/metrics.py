@@ -28,6 +28,7 @@ class SchedulerMetrics:
         unreached: PodGroups for which the last cycle had no time left, so that the next one tries them.
         nodes: Nodes known.
         leading: 1 while this process schedules.
+        events_dropped: Events that were not written, by reason.
         config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
         config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
         config_missing: 1 for each action and plugin of the configuration that does nothing.
@@ -66,6 +67,12 @@ class SchedulerMetrics:
         )
         self.nodes = self._gauge("nodes", "Nodes known.")
         self.leading = self._gauge("leading", "1 while this process schedules.")
+        self.events_dropped = self._counter(
+            "events_dropped",
+            "Events that were not written: `object`, too many about one object; `namespace`, too many waited in one "
+            "namespace; `refused`, the API server did not take them.",
+            "reason",
+        )
         self.config_unusable = self._gauge(
             "config_unusable",
             "1 while the configuration file cannot be used and an earlier one is in effect.",
