@@ -4,7 +4,7 @@ A column is built when the first selector asks for its key and lives until a nod
 changes, so a heartbeat costs nothing and a selector over 5,000 nodes is one comparison of integers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -118,6 +118,14 @@ class NodeFacts:
                 return self._nowhere
             column = self._labels[key] = LabelColumn(self._table, key)
         return column
+
+    def known_labels(self, keys: Collection[str]) -> Iterable[str]:
+        """Those of some labels that nodes may have; once there are many, those that a node has."""
+        if len(keys) < _MANY_LABELS:
+            return keys
+        known = self._all_keys()
+        few, many = (keys, known) if len(keys) < len(known) else (known, keys)
+        return [key for key in few if key in many]
 
     def _all_keys(self) -> set[str]:
         """Labels that any node has."""
