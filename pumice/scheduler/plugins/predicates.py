@@ -19,7 +19,7 @@ from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import (
     LONGEST_ABOUT_NODES,
     NODE_AFFINITY,
@@ -127,7 +127,7 @@ class Predicates:
 
     def _unschedulable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         cordoned = self._session.facts.unschedulable[rows.index]
-        if not cordoned.any() or tolerates(pods.shape.tolerations, _CORDON):
+        if not cordoned.any() or Tolerance(pods.shape.tolerations).accepts(_CORDON):
             return None
         return FilterResult(cordoned.astype(np.int64), ("node(s) were unschedulable",))
 
@@ -144,23 +144,15 @@ class Predicates:
 
     def _untolerated(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         facts = self._session.facts
-        texts: list[str] = []
+        texts: dict[str, int] = {}
         answers = np.zeros(len(facts.taint_sets), dtype=np.int64)
+        tolerance = Tolerance(pods.shape.tolerations)
         for place, taints in enumerate(facts.taint_sets):
-            taint = next(
-                (
-                    taint
-                    for taint in taints
-                    if taint.effect in _HARD and not tolerates(pods.shape.tolerations, taint)
-                ),
-                None,
-            )
-            if taint is None:
-                continue
-            text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-            if text not in texts:
-                texts.append(text)
-            answers[place] = 1 + texts.index(text)
+            for taint in taints:
+                if taint.effect in _HARD and not tolerance.accepts(taint):
+                    text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+                    answers[place] = texts.setdefault(text, len(texts) + 1)
+                    break
         return FilterResult(answers[facts.taint_codes[rows.index]], tuple(texts)) if texts else None
 
     def _port_conflicts(self, pods: PodClass, rows: Rows) -> FilterResult | None:

@@ -8,7 +8,7 @@ import numpy as np
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Domains, Topology
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.terms import Spread
 from pumice.scheduler.plugins.pod_affinity import topology_of
@@ -141,9 +141,9 @@ def _counting(
     if spread.honors_affinity:
         mask &= session.matcher.required(shape.node_selector, shape.node_affinity)
     if spread.honors_taints:
-        facts = session.facts
+        facts, tolerance = session.facts, Tolerance(shape.tolerations)
         accepted = [
-            all(each.effect not in _HARD or tolerates(shape.tolerations, each) for each in taints)
+            all(each.effect not in _HARD or tolerance.accepts(each) for each in taints)
             for taints in facts.taint_sets
         ]
         mask &= np.array(accepted, dtype=np.bool_)[facts.taint_codes]
