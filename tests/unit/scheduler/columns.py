@@ -53,10 +53,10 @@ def dump(state: ClusterState) -> dict[str, Any]:
         },
         "waiting": sorted(state.waiting),
         "ports": sorted(
-            (*port, node, address, count)
-            for port, nodes in state.nodes.ports.items()
+            (*block, node, used, count)
+            for block, nodes in state.nodes.ports.items()
             for node, users in nodes.items()
-            for address, count in users.items()
+            for used, count in users.items()
         ),
         "shapes": len(state.shapes),
         "peers": _peers(state),
