@@ -103,12 +103,15 @@ def nearest(
         return NearestNode(asked, nodes=len(rows))
     small: Bools = np.zeros(len(rows), dtype=np.bool_)
     covered: Floats = np.full(len(rows), np.inf)
-    promised: Bools = ~excluded
     for need in needs:
         small |= rows.allocatable[:, need.column] < need.amount
-        promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
         np.minimum(covered, free[need.column] / max(need.amount, 1), out=covered)
     covered[excluded] = -np.inf
+    promised: Bools = covered >= 1
+    if rows.pipelined.any():
+        promised = ~excluded
+        for need in needs:
+            promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
     row = int(covered.argmax())
     there = [int(free[need.column][row]) for need in needs]
     parts = [has / max(need.amount, 1) for has, need in zip(there, needs, strict=True)]

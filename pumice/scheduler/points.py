@@ -13,9 +13,9 @@ from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.domains import Topology
+from pumice.scheduler.model.group_tree import PeerClass
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
-from pumice.scheduler.model.peers import PeerTerm
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
@@ -80,10 +80,10 @@ class PodClass:
         queue: Queue of the pods.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
         gang: Key of their gang if it may use nodes that are reserved; otherwise empty, as gangs share their classes.
-        terms: Terms of pods' affinity, anti-affinity and spread that they match.
+        peers: What sets them apart as targets of other pods' affinity, anti-affinity and spread; None if there are none.
     """
 
-    __slots__ = ("allowed", "gang", "queue", "shape", "terms")
+    __slots__ = ("allowed", "gang", "peers", "queue", "shape")
 
     def __init__(
         self,
@@ -91,13 +91,13 @@ class PodClass:
         queue: str,
         allowed: Bools,
         gang: str = "",
-        terms: tuple[PeerTerm, ...] = (),
+        peers: PeerClass | None = None,
     ) -> None:
         self.shape = shape
         self.queue = queue
         self.allowed = allowed
         self.gang = gang
-        self.terms = terms
+        self.peers = peers
 
 
 class NodeChoice(Protocol):

@@ -13,6 +13,7 @@ from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
+from pumice.scheduler.model.host_ports import PortBlock, PortUsers
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.peers import PeerTable
@@ -247,12 +248,12 @@ class SessionView:
         return job if reservation.is_for(job) else None
 
     @property
-    def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
-        """Ports in use: by protocol and port, the nodes, and the pods at each address there."""
+    def host_ports(self) -> Mapping[PortBlock, Mapping[str, PortUsers]]:
+        """Ports in use: by block, the nodes, and how many pods there use which ports of it."""
         return MappingProxyType(self._nodes.ports)
 
     @property
-    def leaving_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
+    def leaving_ports(self) -> Mapping[PortBlock, Mapping[str, PortUsers]]:
         """Those of the ports in use that terminating pods have."""
         return MappingProxyType(self._nodes.leaving_ports)
 

@@ -35,6 +35,7 @@ from pumice.scheduler.model.axis import (
     in_units,
 )
 from pumice.scheduler.model.claims import claim_names
+from pumice.scheduler.model.host_ports import HostPort, port_use
 from pumice.scheduler.model.terms import PeerRules, peer_rules, too_long
 
 __all__ = [
@@ -42,7 +43,6 @@ __all__ = [
     "NODE_AFFINITY",
     "NODE_SELECTOR",
     "TOLERATIONS",
-    "HostPort",
     "Need",
     "PodShape",
     "ShapeTable",
@@ -58,9 +58,6 @@ NODE_SELECTOR, NODE_AFFINITY, TOLERATIONS = "nodeSelector", "affinity.nodeAffini
 
 LONGEST_ABOUT_NODES = 32 * 1024
 """Bytes that are read of each of them, enough for the names of a thousand nodes. Each expression is compared with all nodes."""
-
-HostPort = tuple[str, str, int]
-"""Protocol, address (`0.0.0.0` for all) and port."""
 
 
 class Need(NamedTuple):
@@ -81,6 +78,7 @@ class PodShape:
         needs: Resources that a node must have room for: CPU, memory, then the others by name.
         is_empty: Whether it asks for nothing but a slot.
         claims: Claims that it mounts, `namespace/name`.
+        ports: Host ports that it takes.
         is_revocable: Whether it may use nodes of revocable zones.
         peers: What it says about other pods; None for nothing.
         hard_rules: Fields with which it rules out nodes in a way that is not supported, or that are too long to be read.
@@ -92,7 +90,6 @@ class PodShape:
         "amounts",
         "claims",
         "hard_rules",
-        "host_ports",
         "is_empty",
         "is_revocable",
         "key",
@@ -101,6 +98,7 @@ class PodShape:
         "node_selector",
         "number",
         "peers",
+        "ports",
         "rules",
         "tolerations",
         "users",
@@ -131,12 +129,12 @@ class PodShape:
         self.tolerations: tuple[Toleration, ...] = (
             () if TOLERATIONS in hard else tuple(spec.tolerations or ())
         )
-        self.host_ports = key.host_ports
+        self.ports = port_use(key.host_ports)
         self.claims = key.claims
         self.peers = key.peers
         self.is_revocable = key.is_revocable
         self.rules = (
-            key.placement, key.host_ports, key.claims, key.hard_rules, key.is_revocable
+            key.placement, self.ports.taken, key.claims, key.hard_rules, key.is_revocable
         )  # fmt: skip
         self.users = 0
 
