@@ -140,7 +140,7 @@ class QueueTournament:
         leaf = self._leaves.get(name)
         if leaf is None:
             leaf = self._enter(queue)
-        leaf.first = leaf
+        leaf.queue, leaf.first = queue, leaf
         self._moved[name] = None
         self._waiting += 1
 
