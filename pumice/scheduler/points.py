@@ -4,7 +4,7 @@ Plugins register functions when a session opens. The order of tiers, and of plug
 order of the lists; `answers.py` combines several answers.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -30,6 +30,7 @@ __all__ = [
     "FilterResult",
     "NodeChoice",
     "PodClass",
+    "QueueGroups",
     "Scope",
     "ScorePoint",
     "SortKey",
@@ -49,6 +50,22 @@ Scope = Literal["fixed", "row", "all"]
 The same holds for a change of a node, its labels for example: unless the scope is `all`, it changes answers for its own row
 only. A filter answers for the rows that it is asked about, which may be a few (`Rows.index`).
 """
+
+
+@dataclass(frozen=True, slots=True)
+class QueueGroups:
+    """Which keys of queues a decision about a pod changes.
+
+    Attributes:
+        path: Names of the groups that a queue is in, from the outermost inwards: a decision about a pod of a queue changes no order within a group
+            that the queue is not in. None if it changes the key of that queue alone.
+        names: Queues that have groups.
+        epoch: A number that changes when all keys may have changed.
+    """
+
+    path: Callable[[str], Sequence[str]] | None = None
+    names: Collection[str] = ()
+    epoch: Callable[[], int] = lambda: 0
 
 
 class Vote(IntEnum):
@@ -239,6 +256,7 @@ class Extensions:
     Attributes:
         queue_order: Which queue goes first.
         queue_epochs: Numbers that change when keys of queues have become smaller.
+        queue_groups: Which keys a decision changes, for those of `queue_order` that tell.
         job_order: Which job of a queue goes first.
         task_order: Which pod of a job goes first.
         moving_task_order: Whether any of these keys changes while a job is placed.
@@ -279,6 +297,7 @@ class Extensions:
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
     queue_epochs: list[Extension[Callable[[], int]]] = field(default_factory=list)
+    queue_groups: list[Extension[QueueGroups]] = field(default_factory=list)
     job_order: list[Extension[Callable[[JobInfo], SortKey]]] = field(default_factory=list)
     task_order: list[Extension[Callable[[TaskInfo], SortKey]]] = field(default_factory=list)
     moving_task_order: bool = False

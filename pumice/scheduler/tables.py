@@ -120,7 +120,8 @@ class ClusterTables:
             QuantityError: An amount cannot be read; the state is as before.
         """
         allocatable = self.nodes.read(node)
-        self._widen()
+        if self._widen():
+            self._recount()
         name = node.metadata.name
         old = self.nodes.records.get(name)
         before: Ints | None = None
@@ -510,9 +511,10 @@ class ClusterTables:
             job.priority = self._priority(job)
         return self._helps(True)
 
-    def _widen(self) -> None:
+    def _widen(self) -> bool:
+        """Open the columns that the axis has gained; True if there are any."""
         if len(self.axis) == self.shares.width:
-            return
+            return False
         self.nodes.widen()
         self.shapes.widen()
         self.shares.widen()
@@ -520,6 +522,28 @@ class ClusterTables:
             job.widen(len(self.axis))
             job.minimum = self.axis.known(job.min_resources)
             self.shares.outdate(job)
+        return True
+
+    def _recount(self) -> None:
+        """Count pods anew that ask for resources which nodes did not have, in the columns that these have now."""
+        outdated = self.shapes.outdated()
+        if not outdated:
+            return
+        shapes = {shape.number for shape in outdated}
+        tasks = [task for task in self.tasks.values() if task.shape.number in shapes]
+        placed = [(task, self.nodes.records[task.node]) for task in tasks if task.node]
+        in_gangs = [(task, self.jobs[task.job]) for task in tasks if task.job]
+        for task, _ in placed:
+            self.nodes.discard(task)
+        for task, job in in_gangs:
+            job.account(task, -1)
+        for shape in outdated:
+            self.shapes.recount(shape)
+        for task, job in in_gangs:
+            job.account(task, 1)
+            self._touch(job)
+        for task, record in placed:
+            self.nodes.add(task, record)
 
 
 def _implied(name: str) -> Queue:

@@ -110,17 +110,7 @@ class PodShape:
     ) -> None:
         self.number = number
         self.key = key
-        self.vector = vector
-        self.amounts: list[int] = vector.tolist()
-        self.needs = tuple(
-            Need(int(column), int(vector[column]), names[column])
-            for column in sorted(
-                np.flatnonzero(vector).tolist(),
-                key=lambda column: (min(column, PODS), names[column]),
-            )
-            if column not in (SCORED_CPU, SCORED_MEMORY)
-        )
-        self.is_empty = all(need.column == PODS for need in self.needs)
+        self.count(vector, names)
         self.hard_rules = hard = key.hard_rules
         self.node_selector = {} if NODE_SELECTOR in hard else dict(spec.node_selector or {})
         self.node_affinity: NodeAffinity | None = (
@@ -137,6 +127,20 @@ class PodShape:
             key.placement, self.ports.taken, key.claims, key.hard_rules, key.is_revocable
         )  # fmt: skip
         self.users = 0
+
+    def count(self, vector: Ints, names: Sequence[str]) -> None:
+        """Set what it takes from a node, in column order; no pod of it may be counted anywhere meanwhile."""
+        self.vector = vector
+        self.amounts: list[int] = vector.tolist()
+        self.needs = tuple(
+            Need(int(column), int(vector[column]), names[column])
+            for column in sorted(
+                np.flatnonzero(vector).tolist(),
+                key=lambda column: (min(column, PODS), names[column]),
+            )
+            if column not in (SCORED_CPU, SCORED_MEMORY)
+        )
+        self.is_empty = all(need.column == PODS for need in self.needs)
 
     def __repr__(self) -> str:
         return f"<PodShape {self.number}: {self.users} pods>"
@@ -158,11 +162,12 @@ class ShapeKey(msgspec.Struct, frozen=True):
 class ShapeTable:
     """All shapes in use."""
 
-    __slots__ = ("_axis", "_next", "_shapes", "_width")
+    __slots__ = ("_axis", "_next", "_shapes", "_unknown", "_width")
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._shapes: dict[ShapeKey, PodShape] = {}
+        self._unknown: dict[ShapeKey, int] = {}
         self._next = 0
         self._width = len(axis)
 
@@ -196,14 +201,35 @@ class ShapeTable:
         )
         shape = self._shapes.get(key)
         if shape is None:
-            vector = self._axis.vector(requests)
-            for column, least in zip((SCORED_CPU, SCORED_MEMORY), key.scored, strict=True):
-                vector[column] = in_units(column, least)
-            vector[SCORED_CPU] = max(vector[CPU], vector[SCORED_CPU])
-            vector[SCORED_MEMORY] = max(vector[MEMORY], vector[SCORED_MEMORY])
+            vector = self._vector(key)
             shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
+            if unknown := self._axis.unknown(requests):
+                self._unknown[key] = unknown
             self._next += 1
         return shape
+
+    def _vector(self, key: ShapeKey) -> Ints:
+        vector = self._axis.vector(dict(key.requests))
+        for column, least in zip((SCORED_CPU, SCORED_MEMORY), key.scored, strict=True):
+            vector[column] = in_units(column, least)
+        vector[SCORED_CPU] = max(vector[CPU], vector[SCORED_CPU])
+        vector[SCORED_MEMORY] = max(vector[MEMORY], vector[SCORED_MEMORY])
+        return vector
+
+    def outdated(self) -> list[PodShape]:
+        """Shapes that ask for a resource which had no column of its own, and has one now."""
+        return [
+            self._shapes[key]
+            for key, unknown in self._unknown.items()
+            if self._axis.unknown(name for name, _ in key.requests) < unknown
+        ]
+
+    def recount(self, shape: PodShape) -> None:
+        """Count such a shape in the columns that there are; see `PodShape.count`."""
+        shape.count(self._vector(shape.key), self._axis.names)
+        self._unknown[shape.key] = self._axis.unknown(name for name, _ in shape.key.requests)
+        if not self._unknown[shape.key]:
+            del self._unknown[shape.key]
 
     def use(self, shape: PodShape) -> None:
         """Count one more pod of a shape."""
@@ -214,6 +240,7 @@ class ShapeTable:
         shape.users -= 1
         if shape.users == 0:
             self._shapes.pop(shape.key, None)
+            self._unknown.pop(shape.key, None)
 
     def widen(self) -> None:
         """Give the vectors a zero for every column that was opened since."""
