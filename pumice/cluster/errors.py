@@ -20,6 +20,7 @@ __all__ = [
     "Gone",
     "Invalid",
     "NotFound",
+    "TooLarge",
     "TooManyRequests",
     "Unavailable",
     "error_of",
@@ -106,6 +107,10 @@ class TooManyRequests(ApiError):
         """Seconds until the next attempt: what the server asked for, within limits, or one second."""
         asked = 1.0 if self.retry_after is None else self.retry_after
         return min(LONGEST_RETRY_AFTER, max(SHORTEST_RETRY_AFTER, asked))
+
+
+class TooLarge(ApiError):
+    """A response with more bytes than the caller takes; the rest was not read."""
 
 
 class Unavailable(ApiError):
