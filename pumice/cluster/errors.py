@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from pumice.api.messages import shortened
+
 __all__ = [
     "LONGEST_RETRY_AFTER",
     "AlreadyExists",
@@ -63,10 +65,10 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        """`GET /api/v1/…: 404 NotFound: pods "x" not found`."""
+        """`GET /api/v1/…: 404 NotFound: pods "x" not found`; a long message is cut."""
         head = f"{self.context}: " if self.context else ""
         code = f"{self.status} " if self.status else ""
-        return f"{head}{code}{self.reason}: {self.message}"
+        return f"{head}{code}{self.reason}: {shortened(self.message)}"
 
     @property
     def causes(self) -> list[dict[str, Any]]:

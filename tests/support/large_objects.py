@@ -148,7 +148,6 @@ def lists(component: str) -> dict[Kind, Raw]:
             kinds.POD: pod(0),
             kinds.JOB: made,
             kinds.POD_GROUP: _holder(large["metadata"], {}),
-            kinds.JOB_TEMPLATE: _holder({}, made["spec"]),
         }
     wired = deepcopy(large)
     wired["metadata"]["annotations"][keys.PLUGINS] = "svc"
