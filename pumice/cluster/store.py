@@ -18,6 +18,7 @@ import msgspec
 from pumice.api.kinds import Kind
 from pumice.cluster.index import Index
 from pumice.cluster.nesting import decode
+from pumice.cluster.sharing import LARGE, SharedParts
 from pumice.cluster.slices import in_slices
 
 __all__ = ["Change", "Key", "ObjectStore", "Read", "Subscriber"]
@@ -89,6 +90,7 @@ class ObjectStore(Generic[T]):
         self._indexes: dict[str, Index[T]] = {}
         self._subscriptions: list[_Subscription[T]] = []
         self._undecodable: set[Key] = set()
+        self._shared = SharedParts()
 
     # Reading
 
@@ -168,7 +170,7 @@ class ObjectStore(Generic[T]):
             return error.with_traceback(None)  # which would keep the bytes
         if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
             meta.pop("managedFields", None)  # never read, and often larger than the rest
-        return read
+        return read if len(raw) < LARGE else self._shared.share(read)
 
     def _belongs(self, read: Read[T]) -> bool:
         return self._keep is None or isinstance(read, msgspec.MsgspecError) or self._keep(read)
@@ -196,6 +198,9 @@ class ObjectStore(Generic[T]):
             index.remove(key)
         if old is not None:
             self._tell_all(key, Change.DELETED, old, None)
+        if self._shared:
+            del old
+            self._shared.sweep()
 
     def _report_undecodable(self, key: Key, error: msgspec.MsgspecError) -> None:
         self.decode_errors += 1

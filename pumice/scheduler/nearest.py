@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import CPU, Bools, Floats, Ints
 from pumice.scheduler.model.rows import Rows
@@ -60,7 +61,7 @@ class NearestNode:
         if self.resource == "pods":
             return "1 pod slot"
         named = [self.resource] if self.resource else [n for n in self.asked if n != "pods"]
-        return ", ".join(f"{self.asked[name]} {name}" for name in named) or "1 pod slot"
+        return listed([f"{self.asked[name]} {name}" for name in named]) or "1 pod slot"
 
     def place(self, *, is_left: bool) -> str:
         """The largest free resources as text; empty without a node.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.api.meta import format_time, parse_time
 from pumice.api.podgroups import PodGroupCondition
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools, Ints
@@ -114,7 +115,7 @@ def reserved_condition(
     """
     before = next((each for each in conditions if each.type == CONDITION), None)
     if reservation is not None and reservation.nodes:
-        message = f"since {format_time(reservation.since)}: {', '.join(reservation.nodes)}"
+        message = f"since {format_time(reservation.since)}: {listed(reservation.nodes)}"
         after = PodGroupCondition(type=CONDITION, status="True", reason=_NODES, message=message)
     elif why_ended == "TimedOut" or (before is not None and before.status == "True"):
         after = PodGroupCondition(
