@@ -26,7 +26,7 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
 	-@$(MAKE) --no-print-directory frameworks # where they cannot be built, their tests say why, and all others run
 	GOGC=300 $(PY) -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not alone" # in the order of tests/support/order.py
-	$(PY) -m pytest -n 3 --dist load -m alone
+	$(PY) -m pytest -n 3 --dist loadgroup -m alone
 
 test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH and PyTorch (3 min; needs apt, and root or subordinate uids)
 	$(PY) -m pytest -m frameworks
@@ -37,7 +37,7 @@ test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor 
 fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (6 min)
 	$(PY) -m tests.fuzz
 
-kill: $(READY_DEV) controlplane ## Kill leaders once a second under load, 200 times, on a real control plane (5 min)
+kill: $(READY_DEV) controlplane ## Kill leaders once a second under load, 200 times, and the control plane's parts (7 min)
 	$(PY) -m tests.kill
 
 kubernetes-rules: $(READY_DEV) controlplane ## Record again where the real kube-scheduler lets drawn pods run (3 min)

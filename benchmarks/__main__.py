@@ -15,6 +15,7 @@ BENCHMARKS = (
     "hand_over",
     "restart",
     "queues",
+    "hostile",
     "end_to_end",
     "creations",
     "huge_job",

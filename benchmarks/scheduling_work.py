@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from pumice.api import keys
-from pumice.api.meta import LabelSelector, ObjectMeta
+from pumice.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import (
@@ -25,6 +25,7 @@ from pumice.api.pods import (
     PodVolume,
     ResourceRequirements,
     TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 )
 from pumice.api.queues import Queue, QueueSpec
 from pumice.api.volumes import (
@@ -334,6 +335,21 @@ def over_zones(state: ClusterState) -> None:
     gangs(state, GANGS, SIZE, another)
 
 
+def own_terms(state: ClusterState) -> None:
+    """One gang of 3,000 pods, each with a label and a preferred anti-affinity of its own, to all pods with another label."""
+
+    def another(name: str, _gang: int, index: int) -> Pod:
+        own = f"{name}-{index}"
+        others = LabelSelectorRequirement(key="app", operator="NotIn", values=[own])
+        selector = LabelSelector(match_expressions=[others])
+        wish = WeightedPodAffinityTerm(5, PodAffinityTerm(selector, topology_key=HOSTNAME))
+        apart = PodAffinity(preferred_during_scheduling_ignored_during_execution=[wish])
+        plain = pod(name, "worker", index, "10m", memory="16Mi")
+        return with_rules(plain, own, affinity=Affinity(pod_anti_affinity=apart))
+
+    gangs(state, 1, 3000, another)
+
+
 def running(nodes: int, pods: int) -> ClusterState:
     """A cluster whose pods all run."""
     state = cluster(nodes)
@@ -391,5 +407,6 @@ PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
     ("anti-affinity by node", on_nodes_of_their_own),
     ("affinity by zone", in_one_zone),
     ("spread over zones", over_zones),
+    ("a term of its own for each pod", own_terms),
 )
 """Work of the placing rows."""

@@ -5,7 +5,8 @@ Exact, in whole nanoseconds, so that two spellings of one duration compare equal
 
 import re
 from fractions import Fraction
-from functools import lru_cache
+
+from pumice.api.remembering import remembered
 
 __all__ = ["duration_problem", "format_duration", "parse_nanoseconds", "parse_seconds"]
 
@@ -29,7 +30,7 @@ _LONGEST = 100
 """Maximum length of a duration, so that no manifest can cause a long calculation."""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def parse_nanoseconds(text: str) -> int | None:
     """Read a duration as nanoseconds; None if the text is not a duration or does not fit into 64 bits."""
     match = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None

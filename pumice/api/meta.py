@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
+
+from pumice.api.remembering import remembered
 
 __all__ = [
     "ApiStruct",
@@ -117,7 +118,7 @@ def parse_time(text: str | None) -> float | None:
     return _parse_time(text) if text else None
 
 
-@lru_cache(maxsize=4096)  # they have whole seconds, so the pods of a gang share most of theirs
+@remembered(4096)  # they have whole seconds, so the pods of a gang share most of theirs
 def _parse_time(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)

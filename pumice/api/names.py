@@ -1,7 +1,8 @@
 """Names: what Kubernetes accepts, and the ones that Pumice derives from a Job."""
 
 import re
-from functools import lru_cache
+
+from pumice.api.remembering import remembered
 
 __all__ = [
     "LABEL_LENGTH",
@@ -40,7 +41,7 @@ _ENV_NAME = bytes(each for each in range(0x20, 0x7F) if each != ord("="))
 _HEADER_NAME = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def dns_label_problem(name: str) -> str | None:
     """Explain why a string is not a valid DNS-1123 label (pod, container and task names); None if it is."""
     if len(name) > LABEL_LENGTH:
@@ -120,7 +121,7 @@ def env_name_problem(name: str) -> str | None:
     return f"a valid environment variable name must consist of printable ASCII characters other than '=', found \"{name}\""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def port_name_problem(name: str) -> str | None:
     """Explain why a string is not a valid IANA service name (names of container ports); None if it is."""
     if len(name) > _PORT_NAME_LENGTH:

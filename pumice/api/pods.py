@@ -170,6 +170,11 @@ class PodVolume(ApiStruct, frozen=True):
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
 
+    @property
+    def is_claim(self) -> bool:
+        """Whether it is a claim, which exists or is made for the pod."""
+        return self.persistent_volume_claim is not None or self.ephemeral is not None
+
 
 class PodSpec(ApiStruct, frozen=True):
     """Requirements of a pod on its node."""
@@ -254,3 +259,9 @@ class Pod(ApiStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    def drop_unread(self) -> None:
+        """Drop volumes that are not claims: nothing reads them, and their names differ between the pods of a template."""
+        if self.spec.volumes:
+            claims = [each for each in self.spec.volumes if each.is_claim]
+            msgspec.structs.force_setattr(self.spec, "volumes", claims or None)

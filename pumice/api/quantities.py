@@ -9,9 +9,9 @@ Format: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/q
 
 import re
 from fractions import Fraction
-from functools import lru_cache
 
 from pumice.api.json_words import shown
+from pumice.api.remembering import remembered
 
 __all__ = ["MILLI", "QuantityError", "format_milli", "is_whole_milli", "parse_milli"]
 
@@ -87,7 +87,7 @@ def parse_milli(value: object) -> int:
     raise QuantityError(shown(value))
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _parse_text(text: str) -> int:
     amount = _exact(text)
     up = -(-abs(amount.numerator) // amount.denominator)

@@ -6,7 +6,8 @@ million instructions. Callers that compile many patterns must limit their size.
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+
+from pumice.api.remembering import remembered
 
 __all__ = ["Regex", "judge_regex", "regex_problem"]
 
@@ -43,7 +44,7 @@ def regex_problem(pattern: str) -> str | None:
     return judge_regex(pattern).problem
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def judge_regex(pattern: str) -> Regex:
     """Check whether a text is a regular expression, and how large its program is."""
     if len(pattern) > _LONGEST:

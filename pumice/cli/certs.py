@@ -81,6 +81,7 @@ def certs(
     from pumice.cli.processes.authorities import cert_settings
     from pumice.cluster.elected import ElectionSettings, run_elected
     from pumice.cluster.events import EventRecorder
+    from pumice.cluster.heartbeat import Heartbeat
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
     from pumice.cluster.set_aside import ObjectFaults
 
@@ -106,15 +107,18 @@ def certs(
             registry = CollectorRegistry()
             recorder = EventRecorder(client, "pumice-certs", instance=identity())
             keeper.injector.faults = ObjectFaults(registry, recorder)
+            heartbeat = Heartbeat()
             tasks = [
+                SupervisedTask("heartbeat", heartbeat.run),
                 SupervisedTask("events", recorder.run),
                 SupervisedTask("watch of webhook configurations", keeper.injector.run),
                 SupervisedTask(
-                    "certificates", lambda: run_elected(client, election_settings, keeper.run)
+                    "certificates",
+                    lambda: run_elected(client, election_settings, keeper.run, heartbeat),
                 ),
             ]
             checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
-            health = serving_health(metrics_port, registry, checks)
+            health = serving_health(metrics_port, registry, checks, alive=heartbeat.problem)
             async with health:
                 await run_until_stopped(tasks)
 

@@ -19,12 +19,19 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+    StallTimeout,
     namespace_option,
     scheduler_name_option,
     settings_option,
 )
 from pumice.cli.processes import lean, logs
-from pumice.cli.processes.components import identity, read_lease_times, report_ignored, run_worker
+from pumice.cli.processes.components import (
+    identity,
+    read_lease_times,
+    read_seconds,
+    report_ignored,
+    run_worker,
+)
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -118,6 +125,7 @@ def controller(
     lease_duration: LeaseDuration = "15s",
     renew_deadline: RenewDeadline = "10s",
     retry_period: RetryPeriod = "2s",
+    stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = logs.Level.INFO,
     settings: PluginSettings = None,
@@ -140,6 +148,7 @@ def controller(
     plugins = registry()
     check = job_check() if check_jobs else None
     lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
+    stall_seconds = read_seconds("--stall-timeout", stall_timeout)
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
@@ -150,6 +159,7 @@ def controller(
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
             lease_times=lease_times,
+            stall_seconds=stall_seconds,
             identity=identity(),
             plugins=chosen,
             check=check,

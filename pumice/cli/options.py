@@ -193,6 +193,15 @@ RetryPeriod = Annotated[
         help="Time between two renewals; shorter than the renew deadline.",
     ),
 ]
+StallTimeout = Annotated[
+    str,
+    typer.Option(
+        "--stall-timeout",
+        metavar="DURATION",
+        help="Time that one scheduling cycle or one pass of a controller may take; after that /healthz fails "
+        "and the Lease is not renewed.",
+    ),
+]
 LogLevel = Annotated[
     Level,
     typer.Option(

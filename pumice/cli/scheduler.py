@@ -15,6 +15,7 @@ from pumice.cli.options import (
     RenewDeadline,
     RetryPeriod,
     Server,
+    StallTimeout,
     config_option,
     output_option,
     scheduler_name_option,
@@ -72,6 +73,13 @@ _FeatureGatesOption = Annotated[
 _PeriodOption = Annotated[
     str, typer.Option("--schedule-period", help="Longest time between two cycles.")
 ]
+_BudgetOption = Annotated[
+    str,
+    typer.Option(
+        "--cycle-budget",
+        help="Processor time of a cycle, after which it leaves gangs to the next one.",
+    ),
+]
 
 
 def scheduler(
@@ -85,11 +93,13 @@ def scheduler(
     default_queue: _DefaultQueueOption = "default",
     feature_gates: _FeatureGatesOption = "",
     period: _PeriodOption = "1s",
+    cycle_budget: _BudgetOption = "1s",
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     lease_duration: LeaseDuration = "15s",
     renew_deadline: RenewDeadline = "10s",
     retry_period: RetryPeriod = "2s",
+    stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = logs.Level.INFO,
 ) -> None:
@@ -111,7 +121,9 @@ def scheduler(
     text = config_text(config)
     scheduling = read_config(config, text)
     seconds = read_seconds("--schedule-period", period)
+    budget = read_seconds("--cycle-budget", cycle_budget)
     lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
+    stall_seconds = read_seconds("--stall-timeout", stall_timeout)
 
     def make(client: "Client") -> "SchedulerWorker":
         settings = WorkerSettings(
@@ -119,9 +131,11 @@ def scheduler(
             default_queue=default_queue,
             opens_gates=opens_gates,
             period=seconds,
+            cycle_budget=budget,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
             lease_times=lease_times,
+            stall_seconds=stall_seconds,
             identity=identity(),
         )
         return SchedulerWorker(

@@ -1,6 +1,7 @@
 """The connection to one API server: address, verification of its certificate, credentials."""
 
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pumice.cluster.credentials import Credentials
@@ -23,6 +24,8 @@ class Connection:
         server_name: Name in the server's certificate, if it is not the host's.
         proxy: URL of an HTTP proxy.
         namespace: Namespace of the context or of the pod.
+        load: Reads the same connection again, with credentials that are renewed by themselves; None if event loops of
+            several threads may share the credentials, which change in one step or not at all.
     """
 
     server: str
@@ -31,3 +34,12 @@ class Connection:
     server_name: str | None = None
     proxy: str | None = None
     namespace: str = "default"
+    load: "Callable[[], Awaitable[Connection]] | None" = None
+
+    async def of_another_thread(self) -> "Connection":
+        """The connection to use in the event loop of another thread; call it there.
+
+        Raises:
+            ConfigurationError: When it cannot be read again.
+        """
+        return self if self.load is None else await self.load()

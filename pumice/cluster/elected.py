@@ -3,6 +3,10 @@
 The controller and the scheduler are such components, and differ in their term: the work of a process while it leads.
 The rest is here: watches, which run from the start so that a candidate is ready to take over; events; the election;
 health and metrics.
+
+The election has a thread and a session of its own: a scheduling cycle that takes longer than the Lease blocks the main loop, and
+the Lease is renewed meanwhile. Whether the process leads is asked in the main loop, before each write; a lost lease shows at once
+there, and the term is cancelled as soon as the loop turns.
 """
 
 import asyncio
@@ -13,16 +17,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import LEASE
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.events import DROPS, EventRecorder, Reference
+from pumice.cluster.heartbeat import STALL_SECONDS, Heartbeat
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.cluster.set_aside import ObjectFaults
+from pumice.cluster.side_loop import call_in, side_loop
 from pumice.cluster.slices import collect_frozen
 from pumice.cluster.transport import may_write
 
@@ -44,6 +50,7 @@ class ElectionSettings:
         identity: Name of this process among the candidates.
         leader_elect: Whether to work only while holding the Lease.
         lease_times: How long the Lease lasts, and how often it is renewed.
+        stall_seconds: How long the main event loop may stand still before the process counts as hung.
     """
 
     lease_name: str
@@ -51,40 +58,78 @@ class ElectionSettings:
     identity: str
     leader_elect: bool = False
     lease_times: LeaseTimes = DEFAULT_TIMES
+    stall_seconds: float = STALL_SECONDS
 
 
 async def run_elected(
     client: Client,
     election_settings: ElectionSettings,
     work: _Work,
+    heartbeat: Heartbeat,
     clock: Clock | None = None,
 ) -> None:
-    """Work until cancelled: immediately, or with an election while this process leads."""
+    """Work until cancelled: immediately, or with an election while this process leads and its loop turns."""
     if not election_settings.leader_elect:
         await work()
         return
-    async with _standing(client, election_settings, clock) as election:
-        await election.run(work)
+    async with _standing(client, election_settings, heartbeat, clock) as candidate:
+        await candidate.run(work)
+
+
+class _Candidate:
+    """A candidate whose election runs in the event loop of another thread."""
+
+    def __init__(self, election: LeaderElection, side: asyncio.AbstractEventLoop) -> None:
+        self._election = election
+        self._side = side
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process leads by its own clock."""
+        return self._election.leading
+
+    async def run(self, while_leading: _Work) -> None:
+        """`LeaderElection.run`, with the work in the running loop."""
+        await call_in(self._side, partial(self._election.run, _here(while_leading)))
+
+    async def run_term(self, while_leading: _Work) -> bool:
+        """`LeaderElection.run_term`, with the work in the running loop."""
+        return await call_in(self._side, partial(self._election.run_term, _here(while_leading)))
+
+
+def _here(work: _Work) -> _Work:
+    """The same work, always in the loop that runs now."""
+    return partial(call_in, asyncio.get_running_loop(), work)
 
 
 @asynccontextmanager
 async def _standing(
-    client: Client, election_settings: ElectionSettings, clock: Clock | None
-) -> AsyncIterator[LeaderElection]:
-    """A candidate with its own session, so that other requests do not delay a renewal."""
-    own = Client(client.connection, clock=clock)
-    try:
-        async with LeaderElection(
+    client: Client,
+    election_settings: ElectionSettings,
+    heartbeat: Heartbeat,
+    clock: Clock | None,
+) -> AsyncIterator[_Candidate]:
+    """A candidate with a thread and a session of its own, so that neither work nor other requests delay a renewal."""
+
+    async def begin() -> tuple[Client, LeaderElection]:
+        own = Client(await client.connection.of_another_thread(), clock=clock)
+        return own, LeaderElection(
             own,
             election_settings.lease_name,
             election_settings.lease_namespace,
             election_settings.identity,
             times=election_settings.lease_times,
             clock=clock,
-        ) as election:
-            yield election
-    finally:
-        await own.close()
+            hangs=heartbeat.problem,
+        )
+
+    async with side_loop("lease") as side:
+        own, election = await call_in(side, begin)
+        try:
+            yield _Candidate(election, side)
+        finally:
+            await call_in(side, election.release)
+            await call_in(side, own.close)
 
 
 async def _without_election(work: _Work) -> bool:
@@ -98,10 +143,12 @@ class ElectedMetrics(Protocol):
     Attributes:
         registry: Where they are registered.
         leading: 1 while this process works.
+        events_dropped: Events that were not written, by reason.
     """
 
     registry: CollectorRegistry
     leading: Gauge
+    events_dropped: Counter
 
 
 S = TypeVar("S", bound=ElectionSettings)
@@ -118,6 +165,7 @@ class ElectedWorker(ABC, Generic[S, M]):
         clock: Tells the time and waits.
         recorder: Records events in the component's name.
         faults: Reports objects that are set aside.
+        heartbeat: Whether the main event loop turns.
         started: Set while this process works: it leads, and its caches are synced.
     """
 
@@ -147,14 +195,22 @@ class ElectedWorker(ABC, Generic[S, M]):
         self.metrics = metrics
         self.clock = clock or SystemClock()
         self.recorder = EventRecorder(
-            client, self.component, instance=settings.identity, clock=clock
+            client,
+            self.component,
+            instance=settings.identity,
+            clock=clock,
+            on_drop=lambda reason: metrics.events_dropped.labels(reason).inc(),
         )
+        # A counter that begins with its first event hides that event from Prometheus' increase().
+        for reason in DROPS:
+            metrics.events_dropped.labels(reason)
         self.faults = ObjectFaults(metrics.registry, self.recorder)
+        self.heartbeat = Heartbeat(settings.stall_seconds)
         self.started = asyncio.Event()
         self._caches = tuple(caches)
         for each in self._caches:
             each.faults = self.faults
-        self._election: LeaderElection | None = None
+        self._election: _Candidate | None = None
 
     @abstractmethod
     async def term(self) -> None:
@@ -173,7 +229,7 @@ class ElectedWorker(ABC, Generic[S, M]):
 
     @property
     def checks(self) -> Mapping[str, Check]:
-        """Conditions for readiness; a candidate is ready, too."""
+        """Conditions for readiness; a candidate is ready, too. Each may be asked from another thread, while the loop works."""
         return {"caches": self._stale_caches}
 
     @property
@@ -194,7 +250,7 @@ class ElectedWorker(ABC, Generic[S, M]):
 
     @property
     def notes(self) -> Mapping[str, Check]:
-        """Remarks in `/readyz?verbose` of a ready process, by name; components may add to them."""
+        """Remarks in `/readyz?verbose` of a ready process, by name, asked like checks; components may add to them."""
         return {}
 
     def tasks(self) -> tuple[SupervisedTask, ...]:
@@ -204,6 +260,7 @@ class ElectedWorker(ABC, Generic[S, M]):
         )
         role = self.component.removeprefix("pumice-")
         return (
+            SupervisedTask("heartbeat", self.heartbeat.run),
             *watches,
             SupervisedTask("events", self.recorder.run),
             SupervisedTask(role, self.run),
@@ -214,7 +271,8 @@ class ElectedWorker(ABC, Generic[S, M]):
         if not self.settings.leader_elect:
             await self._stand(_without_election)
             return
-        async with _standing(self.client, self.settings, self.clock) as self._election:
+        standing = _standing(self.client, self.settings, self.heartbeat, self.clock)
+        async with standing as self._election:
             while not await self._stand(self._election.run_term):
                 # Free the state of the lost term. The event loop keeps the ended tasks until its next turn.
                 await asyncio.sleep(0)

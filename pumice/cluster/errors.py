@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from pumice.api.messages import shortened
+
 __all__ = [
     "LONGEST_RETRY_AFTER",
     "AlreadyExists",
@@ -20,6 +22,7 @@ __all__ = [
     "Gone",
     "Invalid",
     "NotFound",
+    "TooLarge",
     "TooManyRequests",
     "Unavailable",
     "error_of",
@@ -62,10 +65,10 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        """`GET /api/v1/…: 404 NotFound: pods "x" not found`."""
+        """`GET /api/v1/…: 404 NotFound: pods "x" not found`; a long message is cut."""
         head = f"{self.context}: " if self.context else ""
         code = f"{self.status} " if self.status else ""
-        return f"{head}{code}{self.reason}: {self.message}"
+        return f"{head}{code}{self.reason}: {shortened(self.message)}"
 
     @property
     def causes(self) -> list[dict[str, Any]]:
@@ -106,6 +109,10 @@ class TooManyRequests(ApiError):
         """Seconds until the next attempt: what the server asked for, within limits, or one second."""
         asked = 1.0 if self.retry_after is None else self.retry_after
         return min(LONGEST_RETRY_AFTER, max(SHORTEST_RETRY_AFTER, asked))
+
+
+class TooLarge(ApiError):
+    """A response with more bytes than the caller takes; the rest was not read."""
 
 
 class Unavailable(ApiError):

@@ -1,15 +1,19 @@
 """Kubernetes events about objects, as `kubectl describe` shows them.
 
 `record` returns immediately and cannot fail: the event is queued in memory, and `run` writes it. A repeated event is
-the same Event object with a higher count, so an error that repeats every second is one line. The write rate and the
-queue are limited; events above the limits are dropped and counted. After a 429 nothing is sent for the time that the
+the same Event object with a higher count, so an error that repeats every second is one line.
+
+Each object and each namespace has a limit of its own. Above that of its object an event is dropped, which the next one about the
+object says. Events above the limit of their namespace wait in a queue, and namespaces take turns; when too many wait, the
+namespace with the most loses its oldest. What is dropped is counted. After a 429 nothing is sent for the time that the
 server asked for; then the same event is sent again, a few times.
 """
 
 import asyncio
 import hashlib
 import logging
-import math
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,8 +22,9 @@ from pumice.api.meta import ObjectMeta, format_time
 from pumice.cluster.client import MERGE_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, NotFound, TooManyRequests
+from pumice.cluster.event_limits import Rate, TokenBuckets
 
-__all__ = ["EventRecorder", "Reference"]
+__all__ = ["DROPS", "EventRecorder", "Reference"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +33,15 @@ MESSAGE_LIMIT = 1024
 
 REMEMBERED = 4096
 """Maximum number of events whose repetitions are counted, and of queued events."""
+
+OBJECT_RATE = Rate(0.1, 25)
+"""Writes about one object: those of a busy Job's life at once, and then one in ten seconds."""
+
+NAMESPACE_RATE = Rate(20.0, 100)
+"""Writes about the objects of one namespace."""
+
+DROPS = ("object", "namespace", "refused")
+"""Why an event is dropped: too many about its object, or waiting for its namespace's turn; the API server did not take it."""
 
 ATTEMPTS = 3
 """Attempts to send an event to an overloaded server (429)."""
@@ -53,6 +67,7 @@ class Reference:
 
 
 _Key = tuple[Kind, str, str, str, str, str, str]
+_Object = tuple[Kind, str, str]
 
 
 @dataclass(slots=True)
@@ -67,16 +82,13 @@ class _Series:
     first: float
     last: float
     count: int = 1
+    more: int = 0
     created: bool = False
     attempts: int = 0
 
 
 class EventRecorder:
-    """Records events for one component. Events are written while `run` runs.
-
-    Attributes:
-        dropped: Number of events that were not written, because of limits or a refusal.
-    """
+    """Records events for one component. Events are written while `run` runs."""
 
     def __init__(
         self,
@@ -85,8 +97,9 @@ class EventRecorder:
         *,
         instance: str = "",
         clock: Clock | None = None,
-        rate: float = 20.0,
-        burst: int = 100,
+        per_object: Rate = OBJECT_RATE,
+        per_namespace: Rate = NAMESPACE_RATE,
+        on_drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Create a recorder.
 
@@ -95,19 +108,22 @@ class EventRecorder:
             component: Reporting component, for example `pumice-scheduler`.
             instance: Name of the process.
             clock: Tells the time and waits.
-            rate: Average writes per second.
-            burst: Maximum number of writes in a burst.
+            per_object: Limit of writes about an object.
+            per_namespace: Limit of writes about the objects of a namespace; those of the cluster have one, too.
+            on_drop: Called for each event that is dropped, with one of `DROPS`.
         """
-        self.dropped = 0
         self._client = client
         self._component = component
         self._instance = instance
         self._clock = clock or SystemClock()
-        self._rate = rate
-        self._burst = burst
-        self._next = -math.inf
+        self._on_drop = on_drop
+        self._objects: TokenBuckets[_Object] = TokenBuckets(per_object)
+        self._namespaces: TokenBuckets[str] = TokenBuckets(per_namespace)
+        self._unsaid: OrderedDict[_Object, int] = OrderedDict()
         self._series: dict[_Key, _Series] = {}
-        self._pending: dict[_Key, _Series] = {}
+        # By namespace, the one whose turn it is first.
+        self._pending: dict[str, dict[_Key, _Series]] = {}
+        self._waiting = 0
         self._news = asyncio.Event()
 
     def record(
@@ -125,8 +141,7 @@ class EventRecorder:
             reason: Reason as a CamelCase word.
             message: Message; cut at 1,024 characters.
         """
-        if len(message) > MESSAGE_LIMIT:
-            message = f"{message[: MESSAGE_LIMIT - 1]}…"
+        message = _cut(message, MESSAGE_LIMIT)
         key = (about.kind, about.namespace, about.name, about.uid, type, reason, message)
         now = self._clock.wall()
         series = self._series.pop(key, None)
@@ -139,11 +154,47 @@ class EventRecorder:
         self._series[key] = series  # at the end: the oldest is forgotten first
         if len(self._series) > REMEMBERED:
             del self._series[next(iter(self._series))]
-        self._pending[key] = series
-        if len(self._pending) > REMEMBERED:
-            del self._pending[next(iter(self._pending))]
-            self.dropped += 1
+        queue = self._pending.get(about.namespace, {})
+        if key in queue or self._may_write(series):
+            self._enqueue(key, series)
+
+    def _may_write(self, series: _Series) -> bool:
+        """Whether the limit of the object allows another write; the next one says how many it did not."""
+        about = series.about
+        subject = (about.kind, about.namespace, about.name)
+        if self._objects.take(subject, self._clock.monotonic()):
+            series.more += self._unsaid.pop(subject, 0)
+            return True
+        self._unsaid[subject] = self._unsaid.pop(subject, 0) + 1
+        if len(self._unsaid) > REMEMBERED:
+            self._unsaid.popitem(last=False)
+        self._on_drop("object")
+        return False
+
+    def _enqueue(self, key: _Key, series: _Series, *, first: bool = False) -> None:
+        """Let an event wait for its turn; above the limit the namespace with the most events loses its oldest."""
+        namespace = series.about.namespace
+        queue = self._pending.setdefault(namespace, {})
+        self._waiting += key not in queue
+        if first:
+            self._pending[namespace] = {key: series} | queue
+        else:
+            queue[key] = series
+        if self._waiting > REMEMBERED:
+            longest = max(self._pending, key=lambda each: len(self._pending[each]))
+            self._dequeue(longest)
+            self._on_drop("namespace")
         self._news.set()
+
+    def _dequeue(self, namespace: str) -> tuple[_Key, _Series]:
+        """Remove the oldest event of a namespace, whose next turn comes after the others'."""
+        queue = self._pending.pop(namespace)
+        key = next(iter(queue))
+        series = queue.pop(key)
+        if queue:
+            self._pending[namespace] = queue
+        self._waiting -= 1
+        return key, series
 
     async def run(self) -> None:
         """Write queued events until cancelled."""
@@ -155,17 +206,16 @@ class EventRecorder:
         """Write all queued events."""
         self._news.clear()
         while self._pending:
-            await self._turn()
-            if not self._pending:
+            namespace = await self._turn()
+            if namespace is None:
                 return  # another flush was faster
-            key = next(iter(self._pending))
-            series = self._pending.pop(key)
+            key, series = self._dequeue(namespace)
             series.attempts += 1
             try:
                 await self._write(series)
             except TooManyRequests as error:
-                if series.attempts < ATTEMPTS and len(self._pending) < REMEMBERED:
-                    self._pending = {key: series} | self._pending
+                if series.attempts < ATTEMPTS and self._waiting < REMEMBERED:
+                    self._enqueue(key, series, first=True)
                 else:
                     self._lost(series, error)
                 await self._clock.sleep(error.patience)
@@ -177,21 +227,18 @@ class EventRecorder:
     def _lost(self, series: _Series, error: Exception) -> None:
         # The count is absolute, so that the next repetition corrects it.
         series.attempts = 0
-        self.dropped += 1
+        self._on_drop("refused")
         logger.info("event %s of %s lost: %s", series.reason, series.about.name, error)
 
-    async def _turn(self) -> None:
-        """Wait until a write is within the rate.
-
-        The generic cell rate algorithm: each write moves the moment of the next one by `1 / rate`;
-        without writes that moment falls behind the present, by one burst at most.
-        """
-        now = self._clock.monotonic()
-        self._next = max(self._next, now - (self._burst - 1) / self._rate)
-        wait = self._next - now
-        self._next += 1 / self._rate
-        if wait > 0:
-            await self._clock.sleep(wait)
+    async def _turn(self) -> str | None:
+        """Wait until a namespace whose events wait is within its limit, and take it from that; None if none waits any more."""
+        while self._pending:
+            now = self._clock.monotonic()
+            for namespace in self._pending:
+                if self._namespaces.take(namespace, now):
+                    return namespace
+            await self._clock.sleep(min(self._namespaces.wait(each, now) for each in self._pending))
+        return None
 
     async def _write(self, series: _Series) -> None:
         if series.created:
@@ -232,7 +279,7 @@ class EventRecorder:
             "involvedObject": {key: value for key, value in involved.items() if value},
             "type": series.type,
             "reason": series.reason,
-            "message": series.message,
+            "message": _with_more(series.message, series.more),
             "count": series.count,
             "firstTimestamp": format_time(series.first),
             "lastTimestamp": format_time(series.last),
@@ -247,3 +294,15 @@ class EventRecorder:
         text = "\0".join((self._component, self._instance, kind.resource, *words, repr(moment)))
         digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
         return f"{key[2][:236]}.{digest[:16]}"
+
+
+def _with_more(message: str, more: int) -> str:
+    """A message, and how many events about its object were dropped before."""
+    if not more:
+        return message
+    addition = f" (and {more} more events about it, which were not written)"
+    return _cut(message, MESSAGE_LIMIT - len(addition)) + addition
+
+
+def _cut(message: str, limit: int) -> str:
+    return message if len(message) <= limit else f"{message[: limit - 1]}…"

@@ -10,6 +10,9 @@ its lease is still valid for others:
 The difference of the last two is the time that the work has to end after its cancellation. At shutdown the Lease is
 released. A candidate reads it every half second, or every retry period if that is shorter, so it takes over soon.
 
+The election runs in a thread beside the work (`elected`). So that work which hangs does not keep the Lease for ever, the
+election asks whether it does, and renews no more.
+
 The official package has `kubernetes.aio.leaderelection`; it is not used because it neither releases the Lease nor ends
 when its work ends, fails on a broken connection, writes local time as if it were UTC, does not count transitions, and
 needs the generated models.
@@ -83,6 +86,7 @@ class LeaderElection:
         *,
         times: LeaseTimes = DEFAULT_TIMES,
         clock: Clock | None = None,
+        hangs: Callable[[], str | None] = lambda: None,
     ) -> None:
         """Create a candidate; `run` takes part in the election.
 
@@ -93,6 +97,7 @@ class LeaderElection:
             identity: This process's name; two candidates must never share one.
             times: How long the Lease lasts, and how often it is renewed.
             clock: Tells the time.
+            hangs: Returns why the process cannot work; it then neither takes nor renews the Lease.
         """
         self.identity = identity
         self._client = client
@@ -100,6 +105,7 @@ class LeaderElection:
         self._namespace = namespace
         self._times = times
         self._clock = clock or SystemClock()
+        self._hangs = hangs
         self._lease: Object | None = None
         self._seen_at = 0.0
         self._renewed_at: float | None = None
@@ -117,11 +123,12 @@ class LeaderElection:
         """True if this process leads and has renewed the Lease within the renew deadline, by its own clock.
 
         After the process was stopped (SIGSTOP, a suspended machine) this is False immediately, before the work is
-        cancelled. Check it before a write that only the leader may send.
+        cancelled. Check it before a write that only the leader may send; any thread may.
         """
-        if self._renewed_at is None:
+        renewed_at = self._renewed_at
+        if renewed_at is None:
             return False
-        return self._clock.monotonic() < self._renewed_at + self._times.renew_deadline
+        return self._clock.monotonic() < renewed_at + self._times.renew_deadline
 
     @property
     def leader(self) -> str:
@@ -149,7 +156,7 @@ class LeaderElection:
         Returns:
             True when the work has returned, False when leadership was lost.
         """
-        while not await self._try():
+        while self._hangs() is not None or not await self._try():
             await self._clock.sleep(min(_CANDIDATE_PERIOD, self._times.retry_period))
         logger.info("%s leads %s", self.identity, self._name)
         if await self._lead(while_leading):
@@ -213,7 +220,7 @@ class LeaderElection:
             logger.error("%s: the work failed while it was stopped", self._name, exc_info=error)
 
     async def _renew(self) -> None:
-        """Renew; return when that has not succeeded for the renew deadline."""
+        """Renew; return when that has not succeeded for the renew deadline, or when the work hangs."""
         while self._renewed_at is not None:
             deadline = self._renewed_at + self._times.renew_deadline
             remaining = deadline - self._clock.monotonic()
@@ -221,6 +228,9 @@ class LeaderElection:
             remaining = deadline - self._clock.monotonic()
             if remaining <= 0:
                 logger.error("%s: not renewed for %.0f s", self._name, self._times.renew_deadline)
+                self._renewed_at = None
+            elif (problem := self._hangs()) is not None:
+                logger.error("%s: not renewed: %s", self._name, problem)
                 self._renewed_at = None
             elif not await self._try(remaining) and self.leader not in ("", self.identity):
                 self._renewed_at = None  # another process holds it: there is nothing to wait for

@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pumice.cluster.clock import Clock, SystemClock
@@ -47,6 +48,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         server_name=configuration.tls_server_name,
         proxy=configuration.proxy,
         namespace=_namespace(loader),
+        load=partial(load, paths, server=server, context=context),
     )
 
 

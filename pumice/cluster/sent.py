@@ -29,8 +29,14 @@ class SentRequests:
         """Send a request that continues if the caller is cancelled, until `answered` stops waiting."""
         task = asyncio.create_task(request)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._note)
         return await asyncio.shield(task)
+
+    def _note(self, task: asyncio.Task[Any]) -> None:
+        """Forget a request that has its response, and mark its error as retrieved: a cancelled caller does not do so."""
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     async def answered(self) -> None:
         """Wait for all responses for a limited time. Call it after the last request."""

@@ -21,6 +21,7 @@ from pumice.cluster.events import Reference
 from pumice.cluster.index import Index
 from pumice.cluster.nesting import decode
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
+from pumice.cluster.sharing import LARGE, SharedParts
 from pumice.cluster.slices import in_slices
 
 __all__ = [
@@ -120,6 +121,7 @@ class ObjectStore(Generic[T]):
         self._pending: dict[Key, tuple[str, Read[T]]] = {}
         """States that could not be taken in, with their versions."""
         self._retries: RetryTimers[Key] = RetryTimers(self._try_again)
+        self._shared = SharedParts()
 
     # Reading
 
@@ -205,12 +207,12 @@ class ObjectStore(Generic[T]):
         """Decode an object; an error is returned, not raised."""
         try:
             read = decode(self._decoder, raw)
+            if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
+                meta.pop("managedFields", None)  # never read, and often larger than the rest
+            return read if len(raw) < LARGE else self._shared.share(read)
         except Exception as error:
             # Its own bytes, not those of the whole page; without the traceback, which would keep them.
             return Unreadable(bytes(raw), error.with_traceback(None))
-        if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
-            meta.pop("managedFields", None)  # never read, and often larger than the rest
-        return read
 
     def _is_dropped(self, read: Read[T]) -> bool:
         """Whether an object is not to be kept. One that is set aside because of it counts as kept."""
@@ -254,6 +256,9 @@ class ObjectStore(Generic[T]):
         if old is not None:
             self._tell_all(key, old, None)
         self._settle(key)
+        if self._shared:
+            del old
+            self._shared.sweep()
 
     def _tell_all(self, key: Key, old: T | None, new: T | None) -> None:
         for each in tuple(self._subscriptions):

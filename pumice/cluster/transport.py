@@ -7,6 +7,7 @@ For writes that only a leader may send, `may_write` is called just before sendin
 and the process may be stopped (SIGSTOP) for longer than its lease meanwhile, so an earlier check would not be enough.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from pumice.cluster.connection import Connection
 from pumice.cluster.errors import (
     LONGEST_RETRY_AFTER,
     ApiError,
+    TooLarge,
     TooManyRequests,
     Unavailable,
     error_of,
@@ -51,6 +53,11 @@ READ_ATTEMPTS = 5
 
 _UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """Errors of a request for which there was no connection; a connection that breaks is something else."""
+LARGE_BODY = 64 * 1024
+"""Bytes of a request body from which on few are sent at the same time."""
+
+LARGE_BODIES = 8
+"""Maximum number of large request bodies in memory: a Job may have pods of a megabyte each."""
 
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 """Request bodies: values that msgspec encodes, or bytes."""
@@ -58,6 +65,13 @@ Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 
 may_write: ContextVar[Callable[[], bool]] = ContextVar("may_write", default=lambda: True)
 """Whether a task and its child tasks may write now; called when the request has a connection."""
+
+_NUMBER_TAKEN = "is used by transport"
+"""What uvloop says, as a RuntimeError, of a new socket whose number it takes for that of a connection that is there.
+
+It happens when connections break off while they are opened, as when an API server restarts:
+https://github.com/MagicStack/uvloop/issues/653. It is one more connection that failed.
+"""
 
 
 class _Request(aiohttp.ClientRequest):
@@ -93,6 +107,7 @@ class Transport:
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(cap=10.0)
         self._sockets = Sockets()
+        self._large = asyncio.Semaphore(LARGE_BODIES)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=CONNECTIONS,
@@ -125,16 +140,26 @@ class Transport:
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        most: int | None = None,
     ) -> bytes:
         """Send a request and read the whole response; a failed GET is repeated.
 
+        Args:
+            method: HTTP method.
+            path: Path below the server's URL.
+            body: The body.
+            query: Parameters.
+            headers: Further headers.
+            most: Maximum number of bytes of the response; any number if None.
+
         Raises:
+            TooLarge: The response has more bytes.
             ApiError: When there is no response, or an error response; the subclass depends on the status.
         """
         attempt = 0
         while True:
             try:
-                return await self._once(method, path, body, query, headers)
+                return await self._once(method, path, body, query, headers, most)
             except (TooManyRequests, Unavailable) as error:
                 attempt += 1
                 if method != "GET" or attempt >= READ_ATTEMPTS:
@@ -153,17 +178,38 @@ class Transport:
         body: Body,
         query: Mapping[str, str] | None,
         headers: Mapping[str, str] | None,
+        most: int | None,
+    ) -> bytes:
+        data = None if body is None else body if isinstance(body, bytes) else _encode(body)
+        if data is None or len(data) < LARGE_BODY:
+            return await self._exchange(method, path, data, query, headers, most)
+        del data  # while others are sent
+        async with self._large:
+            data = body if isinstance(body, bytes) else _encode(body)
+            return await self._exchange(method, path, data, query, headers, most)
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        most: int | None,
     ) -> bytes:
         try:
-            response = await self._send(method, path, body, query, headers)
+            response = await self._send(method, path, data, query, headers)
             async with response:
-                answer = await response.read()
+                answer = await (response.read() if most is None else _limited(response, most))
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             self.outages += isinstance(error, _UNREACHED)
             raise failure(error, self.connection.server, f"{method} {path}") from error
         self._fail_fast = False
         if response.status >= 300:
             raise self._refused(_refusal(response, answer, f"{method} {path}"))
+        if most is not None and len(answer) > most:
+            message = f"the response has more than {most} bytes"
+            raise TooLarge(response.status, "TooLarge", message, context=f"{method} {path}")
         return answer
 
     @asynccontextmanager
@@ -203,7 +249,7 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: Body,
+        data: bytes | None,
         query: Mapping[str, str] | None,
         headers: Mapping[str, str] | None,
         patience: aiohttp.ClientTimeout | None = None,
@@ -212,7 +258,6 @@ class Transport:
         connection = self.connection
         target = f"{connection.server}{path}"
         url = URL(f"{target}?{urlencode(query)}" if query else target, encoded=True)
-        data = None if body is None else body if isinstance(body, bytes) else _encode(body)
         options: dict[str, Any] = {} if patience is None else {"timeout": patience}
         for last in (False, True):
             signed: CIMultiDict[str] = CIMultiDict(headers or {})
@@ -231,10 +276,9 @@ class Transport:
                     **options,
                 )
             except RuntimeError as error:
-                if self._session.closed:
+                if _NUMBER_TAKEN not in str(error):
                     raise
-                # uvloop may take the descriptor of a connection that has just broken for one in use.
-                raise OSError(str(error)) from error
+                raise aiohttp.ClientConnectionError(str(error)) from error
             if last or response.status != 401 or not await connection.credentials.refused():
                 break
             response.release()
@@ -252,6 +296,18 @@ def _tls(connection: Connection) -> ssl.SSLContext | bool:
     if connection.tls is None and (connection.proxy or "").startswith("https:"):
         return ssl.create_default_context()
     return True if connection.tls is None else connection.tls
+
+
+async def _limited(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """A response body; of one with more bytes than `most` the rest is not read, and its connection is closed."""
+    parts, size = [], 0
+    async for chunk in response.content.iter_any():
+        parts.append(chunk)
+        size += len(chunk)
+        if size > most:
+            response.close()
+            break
+    return b"".join(parts)
 
 
 async def _chunks(

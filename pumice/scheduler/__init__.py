@@ -4,6 +4,7 @@ Pure: it uses no API server, clock or thread. `worker` passes events to it and c
 simulate` does the same with files.
 """
 
+from pumice.scheduler.budget import Budget
 from pumice.scheduler.config import Config, ConfigError, load_config
 from pumice.scheduler.cycle import run_cycle
 from pumice.scheduler.registry import SchedulerRegistry, builtin_registry, default_registry
@@ -11,6 +12,7 @@ from pumice.scheduler.results import CycleResult, Event, PodVerdict, Reason
 from pumice.scheduler.state import ClusterState
 
 __all__ = [
+    "Budget",
     "ClusterState",
     "Config",
     "ConfigError",

@@ -4,8 +4,8 @@ Answers are combined as in Volcano: an order is decided by the first plugin that
 must agree, and votes count tier by tier.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +17,9 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.outcomes import JobError
-from pumice.scheduler.points import Extension, Extensions, SortKey, Vote
+from pumice.scheduler.points import Extension, Extensions, QueueGroups, SortKey, Vote
 from pumice.scheduler.priority_queue import PriorityQueue
+from pumice.scheduler.queue_tournament import QueueTournament
 from pumice.scheduler.results import Reason
 from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.victims import Reversed
@@ -89,8 +90,20 @@ class PluginAnswers:
         keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
         return (*keys, task.order)
 
-    def ordered_queues(self) -> PriorityQueue[Queue]:
-        """A priority queue of queues; keys are taken again when an eviction or an undone placement has made a share smaller."""
+    def ordered_queues(self) -> PriorityQueue[Queue] | QueueTournament:
+        """A priority queue of queues, which compares keys as they are when the first one is asked for."""
+        groups = [each.call for each in self.extensions.queue_groups]
+        if len(groups) == len(self.extensions.queue_order) and _agree(groups):
+            path = next((each.path for each in groups if each.path is not None), None)
+
+            def changes() -> int:
+                return sum([each.epoch() for each in groups])
+
+            return QueueTournament(self.queue_key, self.touched.queues, path, changes)
+        return self._lazily_ordered()
+
+    def _lazily_ordered(self) -> PriorityQueue[Queue]:
+        """The same if a decision may change any key; all are taken again when an eviction or an undone placement has made a share smaller."""
         epochs, touched = self.extensions.queue_epochs, self.touched
         kept: dict[str, tuple[int, int, SortKey]] = {}
 
@@ -128,6 +141,14 @@ class PluginAnswers:
 
     def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
+        return self._why_kept_out(job, frozenset())
+
+    def why_barred(self, job: JobInfo) -> Reason | None:
+        """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
+        return self._why_kept_out(job, self.extensions.node_gates)
+
+    def _why_kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | None:
+        """Why a job may not enter its queue, whatever these plugins have against it."""
         if self.extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
@@ -138,12 +159,14 @@ class PluginAnswers:
             permitted = False
             for each in tier:
                 vote = each.call(job)
+                permitted |= vote is Vote.PERMIT
+                if each.plugin in nodes:
+                    continue
                 if isinstance(vote, Reason):
                     return vote
                 if vote is Vote.REJECT:
                     message = f"plugin {each.plugin} does not let it in"
                     return Reason("Rejected", message, causes=(each.plugin,))
-                permitted |= vote is Vote.PERMIT
             if permitted:
                 return None
         return None
@@ -231,6 +254,16 @@ class PluginAnswers:
             checks = self.extensions.pod_checks
             self._impossible[number] = _first(each.call(shape) for each in checks)
         return self._impossible[number]
+
+
+def _agree(groups: Iterable[QueueGroups]) -> bool:
+    """Whether queues have the same groups for all orders that have groups."""
+    with_paths = [(each.path, each.names) for each in groups if each.path is not None]
+    return all(
+        tuple(path(name)) == tuple(other(name))
+        for (path, names), (other, _) in pairwise(with_paths)
+        for name in names
+    )
 
 
 def _first(reasons: Iterable[Reason | None]) -> Reason | None:

@@ -59,6 +59,7 @@ class Closing:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
         state, now = self._state, self._session.now
         tried = self._session.tried
+        untried = self._session.untried
         fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):
@@ -67,13 +68,15 @@ class Closing:
                 state.outdated.pop(key, None)
             job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
+            if key in untried and key not in self._session.entered:
+                is_fresh = False  # what is known of it holds until it is tried
             try:
                 self._conclude(job, is_fresh=is_fresh)
             except Exception as error:
                 self._session.fail(job.key, error)
                 self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
         self._renew()
-        state.dirty.clear()
+        state.dirty = {key: None for key in state.dirty if key in untried}
 
     def _renew(self) -> None:
         """Write changed reasons of a few gangs, the longest unchanged first; the others follow in later cycles."""
@@ -124,8 +127,10 @@ class Closing:
         waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
         if any(task.is_held for task in waiting):
             return None  # their gates are removed when their queue has room, for any nodes
-        if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
-            return None  # nodes are reserved for it alone, or it is still to enter its queue
+        if self._session.may_use_reserved(job.key):
+            return None
+        if job.is_pending and not outcome.has_no_queue:
+            return None  # it is still to enter its queue
         queue = self._state.queues.get(job.queue)
         if queue is not None and queue.spec.dequeue_strategy == "fifo":
             return None  # until it fits, the others of its queue wait

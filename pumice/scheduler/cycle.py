@@ -5,11 +5,14 @@ index, age and name for pods.
 
 An unexpected exception is caught, and tentative changes are undone. If it concerns one gang, that gang is put into
 quarantine, and the cycle continues with the others; otherwise the cycle ends.
+
+With a budget, a cycle ends between two gangs once its time is over (`budget`), and the next one continues.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pumice.scheduler.budget import Budget
 from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import Measure, open_session, unmeasured
 from pumice.scheduler.options import Config
@@ -23,7 +26,11 @@ __all__ = ["run_cycle"]
 
 
 def run_cycle(
-    state: ClusterState, config: Config, now: float, measure: Measure = unmeasured
+    state: ClusterState,
+    config: Config,
+    now: float,
+    measure: Measure = unmeasured,
+    budget: Budget | None = None,
 ) -> CycleResult:
     """Decide about all waiting pods and gangs.
 
@@ -35,14 +42,17 @@ def run_cycle(
         config: The configuration.
         now: The moment, UNIX seconds; it stamps conditions and says which of them are due.
         measure: Measures how long the steps of a cycle take; nothing by default.
+        budget: How long the cycle may take; no limit by default.
     """
     if state.is_settled(config, now):
         return _result(state, CommittedDecisions())
     with measure("cycle", ""):
-        return _run(state, config, now, measure)
+        return _run(state, config, now, measure, budget)
 
 
-def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> CycleResult:
+def _run(
+    state: ClusterState, config: Config, now: float, measure: Measure, budget: Budget | None
+) -> CycleResult:
     state.settle(now)
     state.cycles += 1
     if state.config is not config:
@@ -55,7 +65,7 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
         state.claims.is_binding = config.bind_timeout is not None
     try:
         with measure("opening", ""):
-            session = open_session(state, config, now, measure)
+            session = open_session(state, config, now, measure, budget)
     except Exception as failure:
         state.gains.any_gang = True
         return _result(state, CommittedDecisions(), error=failure)
@@ -71,12 +81,13 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
         state.gains.any_gang = True
         return _result(state, committed, session, closing, nominations, error=error)
     session.pass_over()
+    state.rounds.end_cycle(session.unreached, session.left_out)
     session.events.extend(unenforced(state, config))
     is_busy = (
         committed.binds or committed.evicted or nominations or closing.statuses or session.errors
     )
     # Gates are named again until the API server shows their pods without them.
-    is_settled = not (is_busy or session.opened or state.outdated)
+    is_settled = not (is_busy or session.opened or state.outdated or session.untried)
     state.settled = (state.version, config) if is_settled else None
     return _result(state, committed, session, closing, nominations)
 
@@ -84,13 +95,15 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
 def _act(session: Session, config: Config, measure: Measure) -> Exception | None:
     """Run the actions; an exception that ended them and concerns no single gang."""
     try:
-        for spec, arguments in config.actions:
+        for place, (spec, arguments) in enumerate(config.actions, 1):
+            session.begin_action(is_last=place == len(config.actions))
             with measure("action", spec.name):
                 spec.run(session, arguments)
     except JobError as error:
         session.fail(error.key, error)
     except Exception as error:
         return error
+    session.time.end_action()
     return None
 
 
@@ -128,5 +141,6 @@ def _result(
         decided=session.decided if session else 0,
         preemptions=session.preemptions if session else 0,
         errors=session.errors if session else {},
+        unreached=len(session.untried) if session else 0,
         error=error,
     )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import PODS, Ints
 from pumice.scheduler.model.jobs import JobInfo
@@ -83,7 +84,7 @@ def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
         shortages: What is missing.
         used: Name of the amounts that count against the limit.
     """
-    return "; ".join(_sentence(each, used) for each in shortages)
+    return listed([_sentence(each, used) for each in shortages], "; ")
 
 
 def _sentence(deficit: Deficit, used: str) -> str:
@@ -117,7 +118,7 @@ def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> l
 
 def insufficient(shortages: Sequence[Deficit]) -> str:
     """`insufficient cpu, insufficient memory`, in Volcano's order."""
-    return ", ".join(f"insufficient {each.resource}" for each in shortages)
+    return listed([f"insufficient {each.resource}" for each in shortages])
 
 
 def refusal(message: str, shortages: Sequence[Deficit], plain: str = "", **details: Any) -> Reason:

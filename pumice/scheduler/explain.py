@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TITLES
@@ -84,7 +85,7 @@ def counted(counts: Mapping[str, int]) -> list[str]:
 def unavailable(nodes: int, counts: Mapping[str, int], prefix: str = "") -> str:
     """Volcano's summary of the nodes that were refused."""
     start = prefix or f"0/{nodes} nodes are unavailable"
-    return f"{start}: {', '.join(counted(counts))}." if counts else start
+    return f"{start}: {listed(counted(counts))}." if counts else start
 
 
 def group_message(
@@ -104,9 +105,9 @@ def group_message(
     """
     counts = {title: job.counts[status] for status, title in TITLES.items()}
     parts = sorted([*counted(counts), f"{job.min_member} minAvailable"])
-    text = f"pod group is {'ready' if ready else 'not ready'}, {', '.join(parts)}"
+    text = f"pod group is {'ready' if ready else 'not ready'}, {listed(parts)}"
     if any(pending.values()):
-        text += f"; Pending: {', '.join(counted(pending))}"
+        text += f"; Pending: {listed(counted(pending))}"
     if origin is not None:
         name, why = origin
         text += f". Origin reason is {name}: {why}" if name else f". Origin reason is: {why}"
@@ -141,9 +142,9 @@ def fit_summary(
         parts.append("the cluster has no nodes")
     count, gangs = promised
     if gangs:
-        listed = ", ".join(gangs[:_EXAMPLES]) + (", …" if len(gangs) > _EXAMPLES else "")
+        those = ", ".join(gangs[:_EXAMPLES]) + (", …" if len(gangs) > _EXAMPLES else "")
         has = "has" if count == 1 else "have"
-        parts.append(f"{nodes_of(count)} {has} room that is promised to {listed}")
+        parts.append(f"{nodes_of(count)} {has} room that is promised to {those}")
     ruled_out = near.nodes - near.candidates
     if ruled_out:
         rules = {
@@ -151,10 +152,10 @@ def fit_summary(
             for text, count in failure.counts.items()
             if not text.startswith(INSUFFICIENT)
         }
-        listed = ", ".join(counted(rules))
+        excluding = listed(counted(rules))
         if near.node:
             kind = "other node is" if ruled_out == 1 else "other nodes are"
-            parts.append(f"{ruled_out} {kind} excluded: {listed}")
+            parts.append(f"{ruled_out} {kind} excluded: {excluding}")
         else:
-            parts.append(f"all nodes are excluded: {listed}")
+            parts.append(f"all nodes are excluded: {excluding}")
     return "; ".join(parts)

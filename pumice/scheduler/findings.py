@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pumice.api.messages import LONGEST, listed
 from pumice.scheduler.explain import FitFailure, fit_summary, gang_message, group_message
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -84,7 +85,7 @@ def _promised(session: Session, job: JobInfo) -> Reason | None:
     }
     if not places:
         return None
-    nodes = ", ".join(sorted(set(places.values())))
+    nodes = listed(sorted(set(places.values())))
     waiting = "1 pod waits" if len(places) == 1 else f"{len(places)} pods wait"
     message = f"{waiting} for terminating pods to leave {nodes}"
     return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
@@ -132,7 +133,9 @@ def _for_people(
     if tried is None:
         return text, numbers
     sentences = [text, *(each.summary for each in tried.values())]
-    return "; ".join(sentences), numbers | {"victims": [each.details for each in tried.values()]}
+    return listed(sentences, "; ", LONGEST), numbers | {
+        "victims": [each.details for each in tried.values()]
+    }
 
 
 def _of_outcome(
@@ -154,7 +157,7 @@ def _of_outcome(
     if outcome.refused is not None:
         return outcome.refused.summary, outcome.refused.numbers
     if gated:
-        gates = ", ".join(sorted({task.gates for task in gated}))
+        gates = listed(sorted({task.gates for task in gated}))
         what = "pod waits" if len(gated) == 1 else "pods wait"
         text = f"{len(gated)} {what} for scheduling gates to be removed: {gates}"
         return text, {"gated": len(gated)}
@@ -195,8 +198,8 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
         return Reason(why.reason, message, details, why.causes, f"{start}: {text}", numbers)
     gated = {task.key: task.gates for task in _in_order(job) if task.gates}
     if gated:
-        listed = ", ".join(sorted(set(gated.values())))
-        message = f"{start}: scheduling gates {listed}"
+        gates = listed(sorted(set(gated.values())))
+        message = f"{start}: scheduling gates {gates}"
         return Reason("SchedulingGated", message, details | {"gates": gated})
     return Reason("NotTried", f"{start}: no action has tried to place them", details)
 

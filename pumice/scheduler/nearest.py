@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import CPU, Bools, Floats, Ints
 from pumice.scheduler.model.rows import Rows
@@ -60,7 +61,7 @@ class NearestNode:
         if self.resource == "pods":
             return "1 pod slot"
         named = [self.resource] if self.resource else [n for n in self.asked if n != "pods"]
-        return ", ".join(f"{self.asked[name]} {name}" for name in named) or "1 pod slot"
+        return listed([f"{self.asked[name]} {name}" for name in named]) or "1 pod slot"
 
     def place(self, *, is_left: bool) -> str:
         """The largest free resources as text; empty without a node.
@@ -103,12 +104,15 @@ def nearest(
         return NearestNode(asked, nodes=len(rows))
     small: Bools = np.zeros(len(rows), dtype=np.bool_)
     covered: Floats = np.full(len(rows), np.inf)
-    promised: Bools = ~excluded
     for need in needs:
         small |= rows.allocatable[:, need.column] < need.amount
-        promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
         np.minimum(covered, free[need.column] / max(need.amount, 1), out=covered)
     covered[excluded] = -np.inf
+    promised: Bools = covered >= 1
+    if rows.pipelined.any():
+        promised = ~excluded
+        for need in needs:
+            promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
     row = int(covered.argmax())
     there = [int(free[need.column][row]) for need in needs]
     parts = [has / max(need.amount, 1) for has, need in zip(there, needs, strict=True)]

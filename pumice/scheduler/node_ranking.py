@@ -112,6 +112,7 @@ class NodeRanking:
         "_tells_rows_apart",
         "_total",
         "_touched",
+        "_unscored",
         "pods",
     )
 
@@ -147,12 +148,8 @@ class NodeRanking:
         for filtering in extensions.filters:
             if filtering.call.scope != "fixed":
                 self._add_filter(filtering.call, still, allowed)
-        total = fixed.score
-        for place, scoring in enumerate(extensions.scores):
-            if scoring.call.scope != "fixed":
-                total = self._add_score(scoring.call, still, total)
-            elif place in fixed.ranked:
-                self._ranked.append((scoring.call, fixed.ranked[place]))
+        self._unscored: Extensions | None = extensions
+        total = self._add_scores(still) if allowed.any() else None
         self._total: Floats = np.where(allowed, 0.0 if total is None else total, _WORST)
         self._domain_filters: list[DomainFilter] = []
         self._domain_scores: list[DomainScore] = []
@@ -171,6 +168,21 @@ class NodeRanking:
             self._row_filters.append(point)
             self._is_wide |= point.scope == "all"
             allowed &= verdict.codes == 0
+
+    def _add_scores(self, rows: Rows) -> Floats | None:
+        """Ask the scorers; this waits until a node has room, which for many pods of a full cluster none has."""
+        extensions, self._unscored = self._unscored, None
+        total = self._fixed.score
+        for place, scoring in enumerate(extensions.scores if extensions is not None else ()):
+            if scoring.call.scope != "fixed":
+                total = self._add_score(scoring.call, rows, total)
+            elif place in self._fixed.ranked:
+                self._ranked.append((scoring.call, self._fixed.ranked[place]))
+        return total
+
+    def _score(self) -> None:
+        if self._unscored is not None:
+            self._add_scores(self._rows.still())
 
     def _add_score(self, point: ScorePoint, rows: Rows, total: Floats | None) -> Floats | None:
         score = point.score(self.pods, rows)
@@ -193,6 +205,7 @@ class NodeRanking:
     @property
     def is_wide(self) -> bool:
         """True if a pod on one node may change the results of other nodes for the class."""
+        self._score()
         return self._is_wide
 
     # -- choosing ----------------------------------------------------------------------------
@@ -239,6 +252,7 @@ class NodeRanking:
 
     def scores(self) -> list[Floats]:
         """How good nodes would be if just enough pods had left them: ranked scores first, the sum of the others last."""
+        self._score()
         rows = self._rows
         limit = np.maximum(rows.allocatable - self._shape.vector, 0)
         used = np.minimum(rows.used - rows.releasing, limit)
@@ -312,6 +326,7 @@ class NodeRanking:
             return
         self._seen = count
         own, self._own = self._own, NOWHERE
+        self._score()
         if self._is_wide:
             self._ranked = [
                 (point, column if point.scope == "fixed" else self._scored(point, self._rows))
@@ -396,6 +411,7 @@ class NodeRanking:
 
     def _worth(self, rows: Rows, *, later: bool = False) -> Floats:
         """How good rows are that have room, whatever filters say whose answers a placement changes."""
+        self._score()
         index = rows.index
         allowed = self._fitting(self.pods.allowed[index].copy(), rows, later=later)
         fixed = self._fixed.score

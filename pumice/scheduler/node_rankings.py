@@ -73,7 +73,7 @@ class NodeRankings:
         Args:
             task: The pod.
             queue: Queue of the pod.
-            gang: Key of its gang if nodes are reserved for it; otherwise empty.
+            gang: Key of its gang if it may use nodes that are reserved; otherwise empty.
         """
         key = (self.alike(task), self._kind(queue), gang)
         ranking = self._rankings.get(key)
@@ -81,8 +81,8 @@ class NodeRankings:
             if len(self._rankings) >= _KEPT:
                 del self._rankings[next(iter(self._rankings))]
             fixed = self.fixed(task.shape, queue, gang)
-            terms = self._state.peers.terms_of(task)
-            pods = PodClass(task.shape, queue, fixed.allowed, gang, terms)
+            peers = self._state.peers.class_of(task)
+            pods = PodClass(task.shape, queue, fixed.allowed, gang, peers)
             rows, names = self._view.rows, self._view.node_names
             ranking = NodeRanking(pods, fixed, rows, self._extensions, self._touched, names)
             self._rankings[key] = ranking

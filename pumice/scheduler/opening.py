@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Literal
 
+from pumice.scheduler.actions.elect import restore
+from pumice.scheduler.budget import Budget
 from pumice.scheduler.options import Config
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
@@ -26,7 +28,11 @@ def unmeasured(_step: Step, _name: str) -> AbstractContextManager[None]:
 
 
 def open_session(
-    state: ClusterState, config: Config, now: float, measure: Measure = unmeasured
+    state: ClusterState,
+    config: Config,
+    now: float,
+    measure: Measure = unmeasured,
+    budget: Budget | None = None,
 ) -> Session:
     """Begin a session with the plugins of a configuration, in the order of their tiers.
 
@@ -35,11 +41,12 @@ def open_session(
         config: The configuration.
         now: The moment, UNIX seconds.
         measure: Measures how long each plugin takes.
+        budget: How long the cycle may take; no limit if None.
 
     Raises:
         Exception: A plugin failed; the state is as before.
     """
-    session = Session(state, frozenset(spec.name for spec, _ in config.actions), now)
+    session = Session(state, frozenset(spec.name for spec, _ in config.actions), now, budget)
     try:
         for option in config.plugins:
             with measure("plugin", option.spec.name):
@@ -48,6 +55,8 @@ def open_session(
                     session.view,
                     Registrar(session.extensions, option.spec.name, option.tier, option.switches),
                 )
+        if "elect" in session.view.actions:
+            restore(session)
     except Exception:
         session.close()
         raise

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from pumice.scheduler.budget import OverBudgetError, TimeShares
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import Shortage
@@ -38,6 +39,7 @@ class JobOutcome:
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
         is_over_share: Whether its queue had no room for it, or did not let it in.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
+        stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
     """
 
     __slots__ = (
@@ -49,6 +51,7 @@ class JobOutcome:
         "refused",
         "schedulable",
         "shortage",
+        "stays_in_line",
     )
 
     def __init__(self) -> None:
@@ -60,27 +63,34 @@ class JobOutcome:
         self.may_change = False
         self.is_over_share = False
         self.has_no_queue = False
+        self.stays_in_line = False
 
 
 class JobTurn:
     """The part of an action that concerns one job; see `Session.turn`."""
 
-    __slots__ = ("_before", "_fail", "_job", "_statements")
+    __slots__ = ("_before", "_fail", "_job", "_statements", "_time")
 
     def __init__(
-        self, job: JobInfo, statements: list[Statement], fail: Callable[[str, Exception], None]
+        self,
+        job: JobInfo,
+        statements: list[Statement],
+        fail: Callable[[str, Exception], None],
+        time: TimeShares,
     ) -> None:
         self._fail = fail
         self._job = job
         self._statements = statements
+        self._time = time
         self._before = len(statements)
 
     def __enter__(self) -> None:
-        pass
+        self._time.begin_turn()
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
     ) -> bool:
+        self._time.end_turn(self._job.namespace)
         if error is None and len(self._statements) == self._before:
             return False
         try:
@@ -88,6 +98,8 @@ class JobTurn:
                 return False
             self._fail(self._job.key, error)
             for statement in reversed(self._statements[self._before :]):
+                if isinstance(error, OverBudgetError):
+                    statement.discard()  # no plugin has failed
                 statement.abandon()
             return True
         finally:

@@ -4,7 +4,7 @@ Plugins register functions when a session opens. The order of tiers, and of plug
 order of the lists; `answers.py` combines several answers.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -13,9 +13,9 @@ from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.domains import Topology
+from pumice.scheduler.model.group_tree import PeerClass
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
-from pumice.scheduler.model.peers import PeerTerm
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
@@ -30,6 +30,7 @@ __all__ = [
     "FilterResult",
     "NodeChoice",
     "PodClass",
+    "QueueGroups",
     "Scope",
     "ScorePoint",
     "SortKey",
@@ -49,6 +50,22 @@ Scope = Literal["fixed", "row", "all"]
 The same holds for a change of a node, its labels for example: unless the scope is `all`, it changes answers for its own row
 only. A filter answers for the rows that it is asked about, which may be a few (`Rows.index`).
 """
+
+
+@dataclass(frozen=True, slots=True)
+class QueueGroups:
+    """Which keys of queues a decision about a pod changes.
+
+    Attributes:
+        path: Names of the groups that a queue is in, from the outermost inwards: a decision about a pod of a queue changes no order within a group
+            that the queue is not in. None if it changes the key of that queue alone.
+        names: Queues that have groups.
+        epoch: A number that changes when all keys may have changed.
+    """
+
+    path: Callable[[str], Sequence[str]] | None = None
+    names: Collection[str] = ()
+    epoch: Callable[[], int] = lambda: 0
 
 
 class Vote(IntEnum):
@@ -79,11 +96,11 @@ class PodClass:
         shape: What the pods ask for.
         queue: Queue of the pods.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
-        gang: Key of their gang if nodes are reserved for it; otherwise empty, as gangs share their classes.
-        terms: Terms of pods' affinity, anti-affinity and spread that they match.
+        gang: Key of their gang if it may use nodes that are reserved; otherwise empty, as gangs share their classes.
+        peers: What sets them apart as targets of other pods' affinity, anti-affinity and spread; None if there are none.
     """
 
-    __slots__ = ("allowed", "gang", "queue", "shape", "terms")
+    __slots__ = ("allowed", "gang", "peers", "queue", "shape")
 
     def __init__(
         self,
@@ -91,13 +108,13 @@ class PodClass:
         queue: str,
         allowed: Bools,
         gang: str = "",
-        terms: tuple[PeerTerm, ...] = (),
+        peers: PeerClass | None = None,
     ) -> None:
         self.shape = shape
         self.queue = queue
         self.allowed = allowed
         self.gang = gang
-        self.terms = terms
+        self.peers = peers
 
 
 class NodeChoice(Protocol):
@@ -239,11 +256,13 @@ class Extensions:
     Attributes:
         queue_order: Which queue goes first.
         queue_epochs: Numbers that change when keys of queues have become smaller.
+        queue_groups: Which keys a decision changes, for those of `queue_order` that tell.
         job_order: Which job of a queue goes first.
         task_order: Which pod of a job goes first.
         moving_task_order: Whether any of these keys changes while a job is placed.
         job_valid: Why a job cannot be tried at all.
         job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
+        node_gates: Plugins whose votes on that are about room on nodes.
         entry_room: The largest minimum with which such a vote may let a job in.
         job_enqueued: Called when a job has entered its queue.
         job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
@@ -278,6 +297,7 @@ class Extensions:
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
     queue_epochs: list[Extension[Callable[[], int]]] = field(default_factory=list)
+    queue_groups: list[Extension[QueueGroups]] = field(default_factory=list)
     job_order: list[Extension[Callable[[JobInfo], SortKey]]] = field(default_factory=list)
     task_order: list[Extension[Callable[[TaskInfo], SortKey]]] = field(default_factory=list)
     moving_task_order: bool = False
@@ -285,6 +305,7 @@ class Extensions:
     job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason]]] = field(
         default_factory=list
     )
+    node_gates: set[str] = field(default_factory=set)
     entry_room: list[Extension[Callable[[JobInfo], Ints]]] = field(default_factory=list)
     job_enqueued: list[Extension[Callable[[JobInfo], None]]] = field(default_factory=list)
     job_entitled: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)

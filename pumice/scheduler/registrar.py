@@ -21,6 +21,7 @@ from pumice.scheduler.points import (
     FilterPoint,
     NodeChoice,
     PodClass,
+    QueueGroups,
     RowFilter,
     Scope,
     Score,
@@ -68,7 +69,11 @@ class Registrar:
             points.append(Extension(self._tier, self._plugin, call))
 
     def queue_order(
-        self, key: Callable[[Queue], SortKey], *, epoch: Callable[[], int] | None = None
+        self,
+        key: Callable[[Queue], SortKey],
+        *,
+        epoch: Callable[[], int] | None = None,
+        groups: QueueGroups | None = None,
     ) -> None:
         """Register the order of queues: the one with the smaller key is first. Not called if only one queue waits.
 
@@ -77,10 +82,13 @@ class Registrar:
         Args:
             key: Place of a queue.
             epoch: A number that changes when keys have become smaller for another reason; None if they never do.
+            groups: Which keys a decision changes; None if it may change all. Then a turn may cost in proportion to the number of queues.
         """
         self._add(self._extensions.queue_order, key, "enableQueueOrder")
         if epoch is not None:
             self._add(self._extensions.queue_epochs, epoch, "enableQueueOrder")
+        if groups is not None:
+            self._add(self._extensions.queue_groups, groups, "enableQueueOrder")
 
     def job_order(self, key: Callable[[JobInfo], SortKey]) -> None:
         """Register the order of the jobs of a queue.
@@ -108,6 +116,7 @@ class Registrar:
         vote: Callable[[JobInfo], Vote | Reason],
         *,
         room: Callable[[JobInfo], Ints] | None = None,
+        is_about_nodes: bool = False,
     ) -> None:
         """Register a vote on whether a job may enter its queue; a Reason rejects.
 
@@ -116,8 +125,12 @@ class Registrar:
             room: The largest minimum, by column, with which `vote` may let a job in that has the queue and the priority of
                 the given one. It may only become less while jobs enter. A job that was rejected, and needs more, is not
                 asked about again.
+            is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
+                reserved.
         """
         self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
+        if is_about_nodes:
+            self._extensions.node_gates.add(self._plugin)
         if room is not None:
             self._add(self._extensions.entry_room, room, "enableJobEnqueued")
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.api.meta import format_time, parse_time
 from pumice.api.podgroups import PodGroupCondition
-from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
@@ -47,6 +47,9 @@ _NODES = "NodesReserved"
 ENDED = {
     "Ready": "the gang has its nodes",
     "TimedOut": "the gang has not become ready in time; other gangs may use the nodes",
+    "Refused": "its queue or a quota has no room for the gang; other gangs may use the nodes",
+    "BehindInQueue": "another gang is ahead of it in its queue, which takes gangs in order; other gangs may use the nodes",
+    "TooLarge": "the nodes could not hold the gang any more if they were empty; other gangs may use them",
     "Released": "no nodes are reserved for the gang any more",
 }
 """Why a reservation has ended, with the message of its condition."""
@@ -61,12 +64,14 @@ class Reservation:
         uid: uid of its PodGroup.
         since: When it was chosen, UNIX seconds.
         nodes: Names of the nodes, in the order in which they were reserved.
+        is_complete: Whether the pods of its minimum have been there. A gang gets its pods after it has entered its queue.
     """
 
     gang: str
     uid: str
     since: float
     nodes: tuple[str, ...] = field(default=())
+    is_complete: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, job: JobInfo, now: float) -> "Reservation":
@@ -110,7 +115,7 @@ def reserved_condition(
     """
     before = next((each for each in conditions if each.type == CONDITION), None)
     if reservation is not None and reservation.nodes:
-        message = f"since {format_time(reservation.since)}: {', '.join(reservation.nodes)}"
+        message = f"since {format_time(reservation.since)}: {listed(reservation.nodes)}"
         after = PodGroupCondition(type=CONDITION, status="True", reason=_NODES, message=message)
     elif why_ended == "TimedOut" or (before is not None and before.status == "True"):
         after = PodGroupCondition(
@@ -175,14 +180,14 @@ class MissingRoom:
 
 
 def lack(
-    job: JobInfo, rows: Rows, nodes: Bools, usable: Callable[[TaskInfo], Bools]
+    job: JobInfo, room: Ints, nodes: Bools, usable: Callable[[TaskInfo], Bools]
 ) -> MissingRoom:
     """What nodes lack to hold the pods of a gang that do not run yet, or its `minResources` if there are none.
 
     Args:
         job: The gang.
-        rows: All nodes.
-        nodes: Which of them.
+        room: What all nodes have for it, by row and column.
+        nodes: Which of them count.
         usable: Nodes that a pod may use, and that could hold it if nothing else were there.
     """
     firsts: dict[PodShape, TaskInfo] = {}
@@ -191,7 +196,7 @@ def lack(
         if task.status in WAITING:
             firsts.setdefault(task.shape, task)
             counts[task.shape] += 1
-    has = rows.allocatable[nodes].sum(axis=0)
+    has = room[nodes].sum(axis=0)
     wanted = job.minimum
     if counts:
         wanted = np.sum([shape.vector * count for shape, count in counts.items()], axis=0)
@@ -200,14 +205,13 @@ def lack(
     tasks = tuple(
         task
         for shape, task in firsts.items()
-        if _places(shape, rows, nodes & usable(task)) < counts[shape]
+        if _places(shape, room[nodes & usable(task)]) < counts[shape]
     )
     return MissingRoom(tasks, bool(short.any()))
 
 
-def _places(shape: PodShape, rows: Rows, nodes: Bools) -> int:
-    """Pods of a shape that nodes could hold if nothing else were there."""
-    has = rows.allocatable[nodes]
-    if not len(has):
+def _places(shape: PodShape, room: Ints) -> int:
+    """Pods of a shape that fit into the room of nodes."""
+    if not len(room):
         return 0
-    return int(np.minimum.reduce([has[:, n.column] // n.amount for n in shape.needs]).sum())
+    return int(np.minimum.reduce([room[:, n.column] // n.amount for n in shape.needs]).sum())

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pumice.api.messages import shortened
 from pumice.api.podgroups import PodGroupStatus
 
 __all__ = ["CycleResult", "Event", "Finding", "PodVerdict", "Reason"]
@@ -29,6 +30,11 @@ class Reason:
     plain: str = field(default="", compare=False)
     numbers: dict[str, Any] = field(default_factory=dict, compare=False)
 
+    def __post_init__(self) -> None:
+        """Shorten the sentences: they are written into conditions and statuses."""
+        for name in ("message", "plain"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
+
     @property
     def summary(self) -> str:
         """One sentence for people; the message if it needs no other form."""
@@ -53,6 +59,10 @@ class PodVerdict:
     reason: str
     message: str
     is_new: bool = field(default=True, compare=False)
+
+    def __post_init__(self) -> None:
+        """Shorten the message: it is written into the condition."""
+        object.__setattr__(self, "message", shortened(self.message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,7 @@ class CycleResult:
         preemptions: Number of searches for victims.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
+        unreached: Number of gangs for which the budget was not enough; the next cycle tries them.
         error: An unexpected exception that concerns no single gang. It ended the cycle: earlier decisions are included,
             and statuses and reasons follow in the next cycle.
     """
@@ -132,4 +143,5 @@ class CycleResult:
     opened: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
     errors: Mapping[str, Exception] = field(default_factory=dict)
+    unreached: int = 0
     error: Exception | None = None

@@ -8,11 +8,12 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.answers import PluginAnswers
+from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShares
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
 from pumice.scheduler.node_ranking import NodeRanking
 from pumice.scheduler.node_rankings import NodeRankings
 from pumice.scheduler.nominations import Nominations
@@ -33,6 +34,9 @@ from pumice.scheduler.victims import EvictionFailure
 from pumice.scheduler.view import SessionView
 
 __all__ = ["RENEWED", "Session"]
+
+_LOOKS = 8
+"""Maximum number of gangs of which a session looks whether there is room for them, to choose one for which nodes are reserved."""
 
 RENEWED = 3
 """Maximum number of gangs that a session tries, or whose reasons it writes, only because numbers in them have changed."""
@@ -61,15 +65,26 @@ class Session(PluginAnswers):
         spared: Why evictions did not help a job, by its key and the action.
         peers_epoch: Changes of pods, nodes and namespaces that matter to other pods, when the session began.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
+        time: How much of the cycle's budget is left for whom.
+        unreached: Jobs for which the budget was not enough, so that they are tried in the next cycle.
+        left_out: Jobs that this session does not try, because others were not reached before.
+        changes_reasons: Whether something changed, not only by pods, that may help any gang.
     """
 
-    def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        actions: frozenset[str],
+        now: float,
+        budget: Budget | None = None,
+    ) -> None:
         """Begin a session without plugins; see `opening.open_session`.
 
         Args:
             state: The cluster, settled.
             actions: Names of the configured actions.
             now: The moment, UNIX seconds.
+            budget: How long the cycle may take; no limit if None.
         """
         super().__init__(state.axis, TouchedRows(releases=bool(state.nodes.rows().releasing.any())))
         self.state = state
@@ -88,21 +103,32 @@ class Session(PluginAnswers):
         self.peers_epoch = state.peers.epoch
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
+        self._looks = 0
+        self._unfinished: tuple[Reservation | None, frozenset[str]] = (None, frozenset())
         self.ended: dict[str, str] = {}
         self.nominations = Nominations(
             state.nominees.values(), state.jobs, state.nodes, self.touched
         )
         self.nominated: set[str] = set()
         gains, state.gains = state.gains, RoomGains(state.nodes)
-        self._changes_reasons = gains.any_gang or gains.changes_reasons
+        self.changes_reasons = gains.any_gang or gains.changes_reasons
         self.retry_filter = RetryFilter(gains, state.nodes, self.touched, self._suiting)
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
-        self._anew = self._outdated(free)
+        # What has changed for jobs that the last cycle did not reach is not known any more.
+        self._anew = {*self._outdated(free), *state.rounds.untried}
         self._asked_anew = self._due_again(free)
         waiting = self.retry_filter.to_try(free, self._anew)
+        self.unreached, self.left_out = state.rounds.choose(
+            job for job in waiting if not self._is_in_order(job)
+        )
+        waiting = [job for job in waiting if job.key not in self.untried]
+        namespaces = {job.namespace for job in waiting}
+        self.time = TimeShares(budget, state.rounds.debts, namespaces)
+        self._begun: set[str] = set()
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entitled = self.extensions.job_entitled
         self.view.entitled_room = self.extensions.entitled_room
+        self.view.seems_to_fit = self._seems_to_fit
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
@@ -164,7 +190,7 @@ class Session(PluginAnswers):
             job: The job.
             has_room: Whether there may be room for it now.
         """
-        if job.asks is None or job.key in self._asked_anew or has_room():
+        if job.asks is None or job.key in self._asked_anew or self.is_target(job.key) or has_room():
             return False
         self.view.wake_at(job.asked_at + self.state.delays.numbers)
         self.skipped.add(job.key)
@@ -173,10 +199,17 @@ class Session(PluginAnswers):
     @property
     def tried(self) -> Set[str]:
         """Keys of the jobs that were tried so far, or will be."""
-        return self._to_try - self.skipped
+        return self._to_try - self.skipped - self.unreached
+
+    @property
+    def untried(self) -> Set[str]:
+        """Keys of the jobs that are to be tried in the next cycle, because this one has no time for them."""
+        return self.unreached | self.left_out if self.left_out else self.unreached
 
     def is_explained(self, job: JobInfo) -> bool:
         """Whether this session reports its finding about a job; for others the earlier finding is kept."""
+        if job.key in self.untried:
+            return False
         is_tried = job.key in self._to_try and job.key not in self.skipped
         return is_tried or job.key in self.outcomes or job.key in self.state.dirty
 
@@ -200,13 +233,58 @@ class Session(PluginAnswers):
         return self._rankings.fixed(task.shape, queue, self._target(task)).allowed
 
     def _target(self, task: TaskInfo) -> str:
-        """Gang of a pod if nodes are reserved for it; otherwise empty."""
-        return task.job if self.state.reservation is not None and self.is_target(task.job) else ""
+        """Gang of a pod if it may use nodes that are reserved; otherwise empty."""
+        return task.job if self.may_use_reserved(task.job) else ""
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
+        target = self.view.target
+        return target is not None and target.key == gang
+
+    def may_use_reserved(self, gang: str) -> bool:
+        """Whether a gang may use nodes that are reserved: the target, and gangs that have pods there and lack others.
+
+        What such a gang holds is not free before it ends, and without the pods that it lacks it may never end.
+        """
         reservation = self.state.reservation
-        return reservation is not None and reservation.gang == gang
+        if reservation is None:
+            return False
+        if self._unfinished[0] is not reservation:
+            self._unfinished = reservation, self._unfinished_on(reservation.nodes)
+        return gang in self._unfinished[1] or self.is_target(gang)
+
+    def _unfinished_on(self, nodes: Iterable[str]) -> frozenset[str]:
+        """Gangs that have pods on nodes and less than their minimum."""
+        records = [self.state.nodes.records.get(name) for name in nodes]
+        tasks = [task for record in records if record for task in record.tasks.values()]
+        gangs = {task.job for task in tasks if task.job and task.status in ALLOCATED_LIKE}
+        jobs = [self.state.jobs[gang] for gang in gangs]
+        return frozenset(job.key for job in jobs if job.ready < job.min_member)
+
+    def _seems_to_fit(self, job: JobInfo) -> bool:
+        """Whether a gang may find room now: it was not refused, and by arithmetic there is room for each kind of its pods.
+
+        For a few gangs of which nothing is known; of more it is assumed.
+        """
+        outcome = self.outcomes.get(job.key)
+        if outcome is not None and outcome.refusal is not None:
+            return False
+        if job.finding is not None and job.finding.is_unschedulable:
+            return False
+        self._looks += 1
+        if self._looks > _LOOKS:
+            return True
+        rows = self.view.rows
+        free = np.maximum(rows.allocatable - rows.used, 0)
+        return not lack(job, free, self._candidates(job), self.usable)
+
+    def _candidates(self, job: JobInfo) -> Bools:
+        """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""
+        facts = self.state.facts
+        if job.tasks:
+            return np.ones(len(self.view.rows), dtype=np.bool_)
+        nodes: Bools = ~facts.unready & ~facts.unschedulable
+        return nodes
 
     def usable(self, task: TaskInfo) -> Bools:
         """Nodes that a pod may use, and that could hold it if nothing else were there."""
@@ -219,11 +297,7 @@ class Session(PluginAnswers):
         """Whether the nodes could hold a gang if nothing else were there."""
         if not self.state.axis.has_all(job.min_resources):
             return False
-        facts = self.state.facts
-        nodes: Bools = ~facts.unready & ~facts.unschedulable
-        if job.tasks:
-            nodes = np.ones(len(self.view.rows), dtype=np.bool_)
-        return not lack(job, self.view.rows, nodes, self.usable)
+        return not lack(job, self.view.rows.allocatable, self._candidates(job), self.usable)
 
     def reserve(self, reservation: Reservation | None) -> None:
         """Set the reservation."""
@@ -261,7 +335,27 @@ class Session(PluginAnswers):
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        return JobTurn(job, self._statements, self.fail)
+        return JobTurn(job, self._statements, self.fail, self.time)
+
+    def reaches(self, job: JobInfo) -> bool:
+        """True if a job may have a turn of the current action now; if it had none, it is left to the next cycle."""
+        if job.key in self.unreached or job.key in self.left_out:
+            return False
+        if self.time.may_begin(job.namespace):
+            self._begun.add(job.key)
+            return True
+        if job.key not in self._begun:
+            self.leave(job)
+        return False
+
+    def leave(self, job: JobInfo) -> None:
+        """Leave a job to the next cycle."""
+        self.unreached.add(job.key)
+
+    def begin_action(self, *, is_last: bool) -> None:
+        """Give an action its part of the budget."""
+        self.time.begin_action(is_last=is_last)
+        self._begun.clear()
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""
@@ -269,6 +363,10 @@ class Session(PluginAnswers):
             key, error = error.key, error.error
         self.errors[key] = error
         self.entered.pop(key, None)
+        if isinstance(error, OverBudgetError):
+            message = f"the scheduler has set this gang aside for some time: {error}"
+            self.state.quarantine(key, Reason(TOO_SLOW, message))
+            return
         kind = type(error).__name__
         message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
         self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
@@ -298,13 +396,13 @@ class Session(PluginAnswers):
             if job.key not in tried and _has_shortage(job)
         ]
         self.retry_filter.keep(passed)
-        if self._changes_reasons:
+        if self.changes_reasons:
             for key in sorted(job.key for job in passed):
                 self.state.outdated.setdefault(key)
 
     def _outdated(self, waiting: Sequence[JobInfo]) -> Collection[str]:
         """Jobs to be tried without being filtered, so that their reasons tell of the nodes as they are."""
-        if self._changes_reasons:
+        if self.changes_reasons:
             short = [job.key for job in waiting if _has_shortage(job)]
             if len(short) <= RENEWED:
                 return short
@@ -339,6 +437,11 @@ class Session(PluginAnswers):
                 self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
         self.committed.promises.clear()
         return changed
+
+    def _is_in_order(self, job: JobInfo) -> bool:
+        """Whether the queue of a job takes its jobs strictly in order."""
+        queue = self.state.queues.get(job.queue)
+        return queue is not None and queue.is_fifo
 
     def _suiting(self, shape: PodShape, queue: str) -> Bools:
         return self._rankings.fixed(shape, queue, "").allowed

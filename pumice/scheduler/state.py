@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pumice.api import keys
 from pumice.api.podgroups import PodGroupStatus
+from pumice.scheduler.budget import Rounds
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PLACED, SchedulingStatus
@@ -33,7 +34,9 @@ class ClusterState(ClusterTables):
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
+        too_large: Keys of gangs that wait and that the nodes could not hold if they were empty, as far as `elect` has looked.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
+        rounds: Which gangs earlier cycles did not reach.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
@@ -67,7 +70,9 @@ class ClusterState(ClusterTables):
         self.chose_at: dict[str, float] = {}
         self.reservation: Reservation | None = None
         self.has_restored = False
+        self.too_large: set[str] = set()
         self.figures: dict[str, Ints | Floats] = {}
+        self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}
 
     # -- cycles ------------------------------------------------------------------------------
@@ -105,7 +110,7 @@ class ClusterState(ClusterTables):
         self.shares.settle(self.queues, self.jobs)
 
     def quarantine(self, key: str, why: Reason) -> None:
-        """Leave a gang out of cycles until `release`, or until its PodGroup is changed."""
+        """Leave a gang out of cycles until `release`, or until its PodGroup is changed, which does not help one that is too slow."""
         self.quarantined[key] = why
 
     def release(self, key: str) -> bool:

@@ -194,6 +194,8 @@ class Statement:
 
     def _move(self, task: TaskInfo, status: SchedulingStatus) -> None:
         if task.job:
-            self._jobs[task.job].move(task, status)
+            job = self._jobs[task.job]
+            job.move(task, status)
+            self._touched.queues.append(job.queue)
         else:
             task.status = status

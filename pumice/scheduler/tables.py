@@ -17,6 +17,7 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.assumptions import Assumptions, is_older
+from pumice.scheduler.budget import TOO_SLOW
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
@@ -119,7 +120,8 @@ class ClusterTables:
             QuantityError: An amount cannot be read; the state is as before.
         """
         allocatable = self.nodes.read(node)
-        self._widen()
+        if self._widen():
+            self._recount()
         name = node.metadata.name
         old = self.nodes.records.get(name)
         before: Ints | None = None
@@ -230,7 +232,9 @@ class ClusterTables:
             job.group = group
             return False
         if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
-            self.quarantined.pop(key, None)
+            why = self.quarantined.get(key)
+            if why is not None and why.reason != TOO_SLOW:
+                del self.quarantined[key]
         if old is not None and old.metadata.uid != new.uid:
             job.begin_again()
             self.warned.pop(job.key, None)
@@ -508,9 +512,10 @@ class ClusterTables:
             job.priority = self._priority(job)
         return self._helps(True)
 
-    def _widen(self) -> None:
+    def _widen(self) -> bool:
+        """Open the columns that the axis has gained; True if there are any."""
         if len(self.axis) == self.shares.width:
-            return
+            return False
         self.nodes.widen()
         self.shapes.widen()
         self.shares.widen()
@@ -518,6 +523,28 @@ class ClusterTables:
             job.widen(len(self.axis))
             job.minimum = self.axis.known(job.min_resources)
             self.shares.outdate(job)
+        return True
+
+    def _recount(self) -> None:
+        """Count pods anew that ask for resources which nodes did not have, in the columns that these have now."""
+        outdated = self.shapes.outdated()
+        if not outdated:
+            return
+        shapes = {shape.number for shape in outdated}
+        tasks = [task for task in self.tasks.values() if task.shape.number in shapes]
+        placed = [(task, self.nodes.records[task.node]) for task in tasks if task.node]
+        in_gangs = [(task, self.jobs[task.job]) for task in tasks if task.job]
+        for task, _ in placed:
+            self.nodes.discard(task)
+        for task, job in in_gangs:
+            job.account(task, -1)
+        for shape in outdated:
+            self.shapes.recount(shape)
+        for task, job in in_gangs:
+            job.account(task, 1)
+            self._touch(job)
+        for task, record in placed:
+            self.nodes.add(task, record)
 
 
 def _implied(name: str) -> Queue:

@@ -1,4 +1,4 @@
-"""Rows that a session has changed, for caches by row."""
+"""Rows and queues that a session has changed, for what is kept about them."""
 
 __all__ = ["TouchedRows"]
 
@@ -13,6 +13,7 @@ class TouchedRows:
         evictions: How many pods were made to leave their node, undone ones included.
         keys_taken: How many sort keys of queues and jobs have been asked for.
         queue_epoch: Grows when the key of a queue may have become smaller than one that was taken before.
+        queues: Names of the queues of the pods about which something was decided or undone; one for each decision.
         job_epoch: The same for the key of a waiting job.
     """
 
@@ -23,6 +24,7 @@ class TouchedRows:
         "log",
         "promises",
         "queue_epoch",
+        "queues",
         "releases",
     )
 
@@ -33,4 +35,5 @@ class TouchedRows:
         self.releases = releases
         self.keys_taken = 0
         self.queue_epoch = 0
+        self.queues: list[str] = []
         self.job_epoch = 0

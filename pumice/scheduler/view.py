@@ -13,6 +13,7 @@ from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
+from pumice.scheduler.model.host_ports import PortBlock, PortUsers
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.peers import PeerTable
@@ -56,6 +57,7 @@ class SessionView:
         actions: Names of the configured actions.
         entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
         backfills: Whether an action of this session is still to place pods without requests.
+        seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
     __slots__ = (
@@ -86,6 +88,7 @@ class SessionView:
         "quotas",
         "rows",
         "running",
+        "seems_to_fit",
         "shares",
         "touched",
         "unplaced",
@@ -128,6 +131,7 @@ class SessionView:
         self.touched: Sequence[int] = touched
         self.actions = actions
         self.backfills = "backfill" in actions
+        self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None
@@ -235,12 +239,21 @@ class SessionView:
         return self._state.reservation
 
     @property
-    def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
-        """Ports in use: by protocol and port, the nodes, and the pods at each address there."""
+    def target(self) -> JobInfo | None:
+        """The gang for which nodes are, or are to be, reserved."""
+        reservation = self._state.reservation
+        if reservation is None:
+            return None
+        job = self._state.jobs.get(reservation.gang)
+        return job if reservation.is_for(job) else None
+
+    @property
+    def host_ports(self) -> Mapping[PortBlock, Mapping[str, PortUsers]]:
+        """Ports in use: by block, the nodes, and how many pods there use which ports of it."""
         return MappingProxyType(self._nodes.ports)
 
     @property
-    def leaving_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
+    def leaving_ports(self) -> Mapping[PortBlock, Mapping[str, PortUsers]]:
         """Those of the ports in use that terminating pods have."""
         return MappingProxyType(self._nodes.leaving_ports)
 

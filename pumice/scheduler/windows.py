@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from pumice.api.remembering import remembered
 
 __all__ = ["Window", "next_change", "read_window", "window_problem"]
 
@@ -50,7 +51,7 @@ def _moment(day: date, at: time, zone: ZoneInfo) -> float:
     return datetime.combine(day, at, zone).astimezone(UTC).timestamp()
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def read_window(text: str) -> Window | None:
     """Read a window, such as `8:30-18:00`; None if the text is not one."""
     match = _FORM.fullmatch(text.strip())

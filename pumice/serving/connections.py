@@ -1,4 +1,10 @@
-"""The connections of an HTTP server: how long they may wait, and how they close without losing an answer.
+"""The connections of an HTTP server: how many there are, how long they may wait, and how they close without losing an answer.
+
+A connection counts from its acceptance. So TLS begins here (`start_tls`): a server that was given a TLS context would show a
+connection after its handshake, and a client could hold any number of handshakes. When there are too many connections, the one that
+has waited longest for its client makes room, in whatever way it does so: in the handshake, without a byte, idle after an answer, or
+with a part of a request. What a client sends before a request is whole does not make it younger. Only a connection whose
+request is being answered is never closed for another one.
 
 aiohttp does not limit the number of connections, and it waits for the first byte and for the rest of a request head as
 long as for the next request of an idle connection. And it closes a connection right after an answer: when the client
@@ -7,14 +13,19 @@ in front of aiohttp's own that adds the limits and reads on for a moment.
 """
 
 import asyncio
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from enum import Enum
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
-from pumice.serving.limits import ConnectionLimit, HttpLimits
+from aiohttp import web
+
+from pumice.serving.limits import CrowdLog, HttpLimits
 
 __all__ = ["LINGER_SECONDS", "Connections", "HttpConnection", "Phase"]
+
+T = TypeVar("T")
 
 LINGER_SECONDS = 2.0
 """How long bytes are read and ignored after the last answer of a connection, at most."""
@@ -42,12 +53,20 @@ class Connections:
         self.accepts = True
         self.limits = limits
         self.dropped = dropped
-        self._limit = ConnectionLimit(limits.connections, dropped)
+        self._crowd = CrowdLog(limits.connections, dropped)
 
     def add(self, connection: "HttpConnection") -> bool:
-        """Add a connection; False if the server is closed, or if there are too many."""
-        if not self.accepts or not self._limit.accepts(len(self.open)):
+        """Add a connection, for which another one may be closed; False if the server is closed, or if all others are busy."""
+        if not self.accepts:
             return False
+        if len(self.open) >= self.limits.connections:
+            self._crowd.note()
+            waiting = [each for each in self.open if each.waits]
+            if not waiting:
+                return False
+            longest = min(waiting, key=lambda each: each.since)
+            self.open.discard(longest)  # `abort` ends in a later turn of the loop
+            longest.abort()
         self.open.add(connection)
         return True
 
@@ -55,6 +74,7 @@ class Connections:
 class Phase(Enum):
     """What a connection is doing."""
 
+    HANDSHAKE = "TLS begins"
     UNUSED = "no byte has arrived"
     HEAD = "the head of a request arrives"
     HANDLING = "a request is answered"
@@ -73,11 +93,23 @@ class HttpConnection(asyncio.Protocol):
 
     Attributes:
         phase: What the connection is doing.
+        since: Since when, by the loop's clock.
+        request: The request that is answered.
     """
 
-    def __init__(self, connections: Connections, http: asyncio.Protocol) -> None:
-        """A connection that is about to open, one of the connections of a server."""
+    def __init__(
+        self,
+        connections: Connections,
+        http: asyncio.Protocol,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """A connection that is about to open, one of the connections of a server; without TLS if None."""
         self.phase = Phase.UNUSED
+        self.since = 0.0
+        self.request: web.BaseRequest | None = None
+        self._tls = tls
+        self._handshake: asyncio.Task[None] | None = None
+        self._early: list[bytes] = []
         self._connections = connections
         self._http: asyncio.Protocol | None = http
         self._transport: asyncio.Transport | None = None
@@ -93,22 +125,72 @@ class HttpConnection(asyncio.Protocol):
         """Whether a request arrives or is answered."""
         return self.phase in (Phase.HEAD, Phase.HANDLING)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the client is waited for; not while a whole request is answered."""
+        return self.request is None or not self.request.content.is_eof()
+
+    def enter(self, phase: Phase) -> None:
+        """Begin a phase."""
+        self.phase = phase
+        self.since = self._loop.time()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let aiohttp serve the connection, or close it if it may not open."""
+        """Begin TLS, or let aiohttp serve the connection; close it if it may not open."""
         # uvloop's transports are of no class of asyncio.
-        self._transport = transport = cast("asyncio.Transport", transport)
-        if self._http is None or not self._connections.add(self):
+        self._transport = raw = cast("asyncio.Transport", transport)
+        self.since = self._loop.time()
+        if not self._connections.add(self):
             self._http = None
-            transport.abort()
+            raw.abort()
+        elif self._tls is None:
+            self._serve(raw)
+        else:
+            self.phase = Phase.HANDSHAKE
+            seconds = self._connections.limits.first_byte_seconds
+            handshake = self._loop.start_tls(
+                raw,
+                self,
+                self._tls,
+                server_side=True,
+                ssl_handshake_timeout=seconds,
+                ssl_shutdown_timeout=seconds,
+            )
+            # uvloop reads as soon as this method returns, and what it reads is for TLS.
+            self._handshake = self._loop.create_task(self._secure(raw, _Begun(handshake)))
+
+    async def _secure(
+        self, raw: asyncio.Transport, handshake: "_Begun[asyncio.Transport | None]"
+    ) -> None:
+        """Let aiohttp serve the connection after the handshake."""
+        transport: asyncio.Transport | None = None
+        with suppress(OSError):  # of TLS, of time, or of the connection
+            transport = await handshake
+        if transport is None or self._transport is None or not self._connections.accepts:
+            self._http = None
+            raw.abort()
+            self.connection_lost(None)
             return
+        self._transport = transport
+        self._serve(transport)
+        for data in self._early:
+            self.data_received(data)
+        self._early.clear()
+
+    def _serve(self, transport: asyncio.Transport) -> None:
+        """Let aiohttp serve the connection."""
+        assert self._http is not None
         self._http.connection_made(
             cast("asyncio.Transport", _ClosingTransport(transport, self._linger))
         )
-        self._enter(Phase.UNUSED, self._connections.limits.first_byte_seconds)
+        self._enter_for(Phase.UNUSED, self._connections.limits.first_byte_seconds)
 
     def data_received(self, data: bytes) -> None:
         """Give bytes to aiohttp, or ignore them after the last answer."""
         if self._http is None:
+            return
+        if self.phase is Phase.HANDSHAKE:  # they came with the end of the handshake
+            self._early.append(data)
             return
         if self.phase is Phase.LINGERING:
             self._ignored += len(data)
@@ -117,7 +199,7 @@ class HttpConnection(asyncio.Protocol):
             self._deadline = min(self._lingers_until, self._loop.time() + _LINGER_QUIET_SECONDS)
             return
         if self.phase is Phase.UNUSED or self.phase is Phase.IDLE:
-            self._enter(Phase.HEAD, self._connections.limits.head_seconds)
+            self._enter_for(Phase.HEAD, self._connections.limits.head_seconds)
         self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
@@ -164,15 +246,15 @@ class HttpConnection(asyncio.Protocol):
             transport.close()
             return
         self._lingers_until = self._loop.time() + LINGER_SECONDS
-        self._enter(Phase.LINGERING, _LINGER_QUIET_SECONDS)
+        self._enter_for(Phase.LINGERING, _LINGER_QUIET_SECONDS)
         transport.resume_reading()
         if transport.can_write_eof():  # not with TLS
             with suppress(OSError):  # the client has reset the connection a moment ago
                 transport.write_eof()
 
-    def _enter(self, phase: Phase, seconds: float) -> None:
+    def _enter_for(self, phase: Phase, seconds: float) -> None:
         """Begin a phase, with the seconds that it may take."""
-        self.phase = phase
+        self.enter(phase)
         self._deadline = self._loop.time() + seconds
         if self._timer is not None and self._timer.when() > self._deadline:
             self._timer.cancel()
@@ -190,6 +272,27 @@ class HttpConnection(asyncio.Protocol):
         if (reason := _DROPPED.get(self.phase)) is not None:
             self._connections.dropped(reason)
         self.close()
+
+
+class _Begun(Generic[T]):
+    """A coroutine whose first step is made at once; the rest is awaited."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self._waits_for = coroutine.send(None)
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        try:
+            while True:
+                try:
+                    value = yield self._waits_for
+                except BaseException as error:
+                    self._waits_for = self._coroutine.throw(error)
+                else:
+                    self._waits_for = self._coroutine.send(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 class _ClosingTransport:

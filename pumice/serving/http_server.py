@@ -52,7 +52,7 @@ class HttpServer:
         """Describe a server.
 
         An `HttpError` that the handler raises is the answer; other errors become a status 500 without details.
-        `dropped` counts connections that are closed without an answer, by reason: `crowded` (above the limit), `quiet`
+        `dropped` counts connections that are closed without an answer, by reason: `crowded` (to stay within the limit), `quiet`
         (no byte arrived), `slow` (the head of a request did not arrive).
         """
         self.port = 0
@@ -83,15 +83,8 @@ class HttpServer:
             access_log=None,
             logger=_aiohttp_logger(),
         )
-        seconds = self._limits.first_byte_seconds if tls is not None else None
         self._listening = await asyncio.get_running_loop().create_server(
-            lambda: HttpConnection(self._connections, http()),
-            host,
-            port,
-            ssl=tls,
-            ssl_handshake_timeout=seconds,
-            ssl_shutdown_timeout=seconds,
-            backlog=_BACKLOG,
+            lambda: HttpConnection(self._connections, http(), tls), host, port, backlog=_BACKLOG
         )
         self.port = self._listening.sockets[0].getsockname()[1]
 
@@ -142,7 +135,8 @@ class HttpServer:
         protocol = request.transport.get_protocol() if request.transport is not None else None
         connection = protocol if isinstance(protocol, HttpConnection) else None
         if connection is not None:
-            connection.phase = Phase.HANDLING
+            connection.request = request
+            connection.enter(Phase.HANDLING)
         try:
             response = await self._handler(request)
         except HttpError as error:
@@ -150,11 +144,14 @@ class HttpServer:
         except Exception:
             logger.exception("a request to %r could not be answered", request.path)
             response = HttpError(500, "internal error; see the log of the server").response()
+        finally:
+            if connection is not None:
+                connection.request = None
         response.headers[hdrs.SERVER] = "pumice"  # aiohttp's default names versions
         if self._draining or not request.content.is_eof():
             response.force_close()  # the client need not send the rest of the body
         if connection is not None and request.keep_alive and response.keep_alive is not False:
-            connection.phase = Phase.IDLE
+            connection.enter(Phase.IDLE)
         return response
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["CONNECTIONS", "KEEPALIVE_SECONDS", "ConnectionLimit", "HttpLimits", "affordable"]
+__all__ = ["CONNECTIONS", "KEEPALIVE_SECONDS", "CrowdLog", "HttpLimits", "affordable"]
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,8 @@ class HttpLimits:
     """Limits of a server.
 
     Attributes:
-        connections: How many connections may be open; further ones are closed.
+        connections: How many connections may be open, TLS handshakes included; for a further one, the one that has
+            waited longest is closed.
         first_byte_seconds: How long a TLS handshake and the first byte on a connection may take.
         head_seconds: How long the head of a request may take from its first byte.
         idle_seconds: How long no request must arrive before a closing server closes its connections.
@@ -41,12 +42,8 @@ class HttpLimits:
     idle_seconds: float = 0.25
 
 
-class ConnectionLimit:
-    """Decides whether a new connection is accepted.
-
-    Attributes:
-        limit: Number of connections that may be open.
-    """
+class CrowdLog:
+    """Counts connections that are closed because there are too many, and logs them once a minute."""
 
     def __init__(
         self,
@@ -55,25 +52,22 @@ class ConnectionLimit:
         *,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """A limit; `dropped` counts the connections that are closed, by reason."""
-        self.limit = limit
+        """A log for a limit; `dropped` counts the connections that are closed, by reason."""
+        self._limit = limit
         self._dropped = dropped
         self._seconds = seconds
         self._logged = float("-inf")
         self._unlogged = 0
 
-    def accepts(self, connections: int) -> bool:
-        """Whether one more connection is accepted beside those that are open; counts and logs if not."""
-        if connections < self.limit:
-            return True
+    def note(self) -> None:
+        """Note that a connection is closed."""
         self._dropped("crowded")
         self._unlogged += 1
         now = self._seconds()
         if now - self._logged >= _LOG_SECONDS:
-            text = "the limit of %d connections is reached; %d new connections were closed since this was last logged"
-            logger.warning(text, self.limit, self._unlogged)
+            text = "the limit of %d connections is reached; %d connections were closed since this was last logged"
+            logger.warning(text, self._limit, self._unlogged)
             self._logged, self._unlogged = now, 0
-        return False
 
 
 def affordable(limit: int, listeners: int) -> int:

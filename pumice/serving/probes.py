@@ -1,13 +1,14 @@
 """Health, readiness and metrics of a component, for all components alike."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from pumice.serving.errors import HttpError
 
-__all__ = ["Check", "Probes"]
+__all__ = ["Check", "Probes", "collected"]
 
 Check = Callable[[], str | None]
 """Returns why the component cannot work, or None if it can."""
@@ -29,6 +30,9 @@ class Probes:
         registry: CollectorRegistry,
         checks: Mapping[str, Check],
         notes: Mapping[str, Check] | None = None,
+        *,
+        alive: Check = lambda: None,
+        collect: Callable[[], Awaitable[bytes]] | None = None,
     ) -> None:
         """Create probes from checks.
 
@@ -36,6 +40,8 @@ class Probes:
             registry: What `/metrics` shows.
             checks: What must hold for the component to be ready, by name.
             notes: What an operator should look at although the component is ready, by name.
+            alive: Returns why the process must be restarted.
+            collect: Makes the text of `/metrics`; by default from the registry, here and now.
         """
         self.draining = False
         self.paths: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {
@@ -43,7 +49,8 @@ class Probes:
             "/readyz": self.readyz,
             "/metrics": self.metrics,
         }
-        self._registry = registry
+        self._alive = alive
+        self._collect = collect or partial(collected, registry)
         self._checks = {"draining": self._is_draining, **checks}
         self._notes = dict(notes or {})
 
@@ -72,9 +79,10 @@ class Probes:
         return await probe(request)
 
     async def healthz(self, request: web.BaseRequest) -> web.Response:
-        """Liveness: an answer means that the process runs."""
+        """Liveness: the process runs, and does not hang."""
         del request
-        return web.Response(text="ok\n")
+        problem = self._alive()
+        return web.Response(status=500 if problem else 200, text=f"{problem or 'ok'}\n")
 
     async def readyz(self, request: web.BaseRequest) -> web.Response:
         """Readiness: the component can work; `?verbose` lists every check and every note."""
@@ -95,5 +103,10 @@ class Probes:
     async def metrics(self, request: web.BaseRequest) -> web.Response:
         """All counters, in Prometheus' text format."""
         del request
-        body = generate_latest(self._registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        headers = {"Content-Type": CONTENT_TYPE_LATEST}
+        return web.Response(body=await self._collect(), headers=headers)
+
+
+async def collected(registry: CollectorRegistry) -> bytes:
+    """All metrics of a registry, in Prometheus' text format."""
+    return generate_latest(registry)

@@ -176,7 +176,7 @@ class _EndpointReviewer:
 _ROOT = "$pod"
 """Stands for the Pod in paths and messages of the rules, which expect a part of an object."""
 
-_OF_ENTRIES = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-TYPE"})
+_OF_ENTRIES = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-MANY-LABELS", "TPL-TYPE"})
 """Rules about labels and annotations, which are judged in objects of all kinds, Pods included."""
 
 

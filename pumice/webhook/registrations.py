@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pumice.api import keys, kinds
 from pumice.api.fields import did_you_mean
 from pumice.api.kinds import Kind
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.terms import Terms
 
@@ -147,11 +148,18 @@ def _pod_mutation(_: Terms, groups: ResourceGroups) -> tuple[MatchCondition, ...
 
 
 def _pod_validation(settings: Terms, _: ResourceGroups) -> tuple[MatchCondition, ...]:
-    """Match conditions for pods of Pumice's schedulers with an annotation that is checked."""
+    """Match conditions for pods of Pumice's schedulers with an annotation that is checked, or many labels or annotations."""
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
     budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
-    return (_condition("ours", ours), _condition("has-a-budget", budgets), _NOT_BY_A_NODE)
+    labels, annotations = MOST_LABELS + ADDED, MOST_ANNOTATIONS + ADDED
+    concerned = f"{budgets} || {_more('labels', labels)} || {_more('annotations', annotations)}"
+    return (_condition("ours", ours), _condition("concerned", concerned), _NOT_BY_A_NODE)
+
+
+def _more(field: str, most: int) -> str:
+    """CEL: an object has more labels or annotations than these."""
+    return f"(has(object.metadata.{field}) && size(object.metadata.{field}) > {most})"
 
 
 def _annotated(*wanted: str) -> str:

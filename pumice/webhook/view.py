@@ -1,14 +1,15 @@
 """The cluster as rules see it: get an object, list a kind, and whether a missing object is known not to exist.
 
 Rules do not use the network: the server has watch caches, offline verbs and tests have a `Snapshot` of manifests,
-`pumice dev` has its store, and an `Overlay` adds objects that were just read to any of them. Each of these implements
-get and list; the base class has the methods for rules. A missing object may not exist or may be unknown; `knows`
+`pumice dev` has its store, an `Overlay` adds objects that were just read to any of them, and `Without` leaves out the queue that is
+checked. Each of these implements get and list; the base class has the methods for rules. A missing object may not exist or may be unknown; `knows`
 distinguishes these for each kind, so that no rule reports an object as missing without knowing it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,7 +28,9 @@ from pumice.api.nodes import Namespace, PriorityClass
 from pumice.api.queues import Queue
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 
-__all__ = ["READ_AS", "AdmissionView", "Overlay", "PodGroupSummary", "Snapshot"]
+__all__ = ["READ_AS", "AdmissionView", "Overlay", "PodGroupSummary", "Snapshot", "Without"]
+
+T = TypeVar("T")
 
 
 class _GangSpec(ApiStruct, frozen=True, gc=False):
@@ -104,6 +107,13 @@ class AdmissionView(ABC):
         """Queues whose `spec.parent` is this name; views with many queues have an index."""
         return [queue for queue in self.queues() if queue.spec.parent == name]
 
+    def derived(self, make: Callable[["AdmissionView", str], T], name: str) -> T:
+        """The result of a function for this view and a name; views that never change call it once.
+
+        The queue that is checked may be among what the function sees, as in `Without.children`.
+        """
+        return make(self, name)
+
     def namespace(self, name: str) -> Namespace | None:
         """A namespace, or None if it does not exist."""
         return self.get(NAMESPACE, name)
@@ -172,6 +182,8 @@ class Snapshot(AdmissionView):
         self._children: dict[str, list[Queue]] = {}
         for queue in named.values():
             self._children.setdefault(queue.spec.parent, []).append(queue)
+        self._derived: dict[tuple[object, str], Any] = {}
+        self._active: Counter[str | None] | None = None
 
     @classmethod
     def of(cls, manifests: Iterable[Mapping[str, Any]], *, complete: bool = True) -> "Snapshot":
@@ -209,6 +221,20 @@ class Snapshot(AdmissionView):
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""
         return self._children.get(name, ())
+
+    def derived(self, make: Callable[[AdmissionView, str], T], name: str) -> T:
+        """The result of a function for this view and a name, computed once."""
+        key = make, name
+        if key not in self._derived:
+            self._derived[key] = make(self, name)
+        found: T = self._derived[key]
+        return found
+
+    def pod_groups_in(self, queue: str) -> int:
+        """How many PodGroups of a queue are not completed."""
+        if self._active is None:
+            self._active = Counter(gang.active_in for gang in self.list(POD_GROUP))
+        return self._active[queue]
 
 
 def _identity(kind: Kind, manifest: Mapping[str, Any]) -> tuple[str, str]:
@@ -259,3 +285,45 @@ class Overlay(AdmissionView):
         below = self._view.children(name)
         known = [each for each in below if each.metadata.name not in self._queues]
         return [*known, *(each for each in self._queues.values() if each.spec.parent == name)]
+
+
+class Without(AdmissionView):
+    """A view in which the queue that is checked is as it is stored, or does not exist; all others are as in the view below.
+
+    It costs nothing to make, so that a file of many queues is checked with one view below.
+    """
+
+    def __init__(self, view: AdmissionView, name: str, stored: Queue | None) -> None:
+        """Replace one queue of a view."""
+        self._view = view
+        self._name = name
+        self._stored = stored
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
+        """An object of the view below; of the queue that is checked the stored one."""
+        is_checked = kind == QUEUE and name == self._name
+        return self._stored if is_checked else self._view.get(kind, name, namespace)
+
+    def list(self, kind: Kind) -> Collection[Any]:
+        """All objects of a kind, with the stored version of the queue that is checked."""
+        found = self._view.list(kind)
+        if kind != QUEUE:
+            return found
+        others = [each for each in found if each.metadata.name != self._name]
+        return others if self._stored is None else [*others, self._stored]
+
+    def knows(self, kind: Kind) -> bool:
+        """As the view below says."""
+        return self._view.knows(kind)
+
+    def children(self, name: str) -> Sequence[Queue]:
+        """As in the view below, also the queue that is checked: its rules never count it as its own sibling."""
+        return self._view.children(name)
+
+    def derived(self, make: Callable[[AdmissionView, str], T], name: str) -> T:
+        """As in the view below."""
+        return self._view.derived(make, name)
+
+    def pod_groups_in(self, queue: str) -> int:
+        """How many PodGroups of a queue are not completed."""
+        return self._view.pod_groups_in(queue)

@@ -1,4 +1,4 @@
-"""Links within the repository lead somewhere."""
+"""Links within the repository lead somewhere, and tests that pages name are there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.docs.pages import ROOT, all_pages
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+_TEST = re.compile(r"`(tests/[\w/.]+\.py)(?:::(\w+))?`")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -39,6 +40,26 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         elif anchor and anchor not in anchors(target):
             broken.append(f"{link}: {target.name} has no such heading")
     assert broken == []
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_test_that_a_page_names_is_there(page: Path) -> None:
+    missing = []
+    for file, name in _TEST.findall(page.read_text()):
+        found = (ROOT / file).read_text() if (ROOT / file).exists() else None
+        if found is None or (name and not re.search(rf"^(async )?def {name}\(", found, re.M)):
+            missing.append(f"{file}::{name}" if name else file)
+    assert missing == []
+
+
+def test_every_line_about_tenants_is_shown_by_a_test() -> None:
+    text = (ROOT / "docs/operations.md").read_text()
+    (table,) = re.findall(
+        r"^\| a tenant \| what happens \| test \|\n\|.*\n((?:\|.*\n)+)", text, re.M
+    )
+    rows = table.splitlines()
+    assert len(rows) > 10
+    assert [row for row in rows if not _TEST.search(row.split(" | ")[-1])] == []
 
 
 def test_every_page_can_be_reached_from_the_first() -> None:

@@ -12,7 +12,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.store import Change
 from tests.support.controlplane.processes import Process
 
-__all__ = ["COMPONENTS", "Component", "Member"]
+__all__ = ["COMPONENTS", "Component", "Member", "exceptions"]
 
 COMPONENTS = ("controller", "scheduler")
 
@@ -54,12 +54,14 @@ class Component:
         name: `controller` or `scheduler`.
         longest: Longest time in seconds from the loss of a leader until another one held the Lease.
         terms: How often the Lease was taken.
+        renewals: How often it was renewed or taken.
     """
 
     def __init__(self, name: str, kubeconfig: Path, folder: Path) -> None:
         self.name = name
         self.longest = 0.0
         self.terms = 0
+        self.renewals = 0
         self._kubeconfig = kubeconfig
         self._folder = folder
         self._members: list[Member] = []
@@ -76,6 +78,7 @@ class Component:
         if new is None or new["metadata"]["name"] != f"pumice-{self.name}":
             return
         holder = str(new["spec"].get("holderIdentity") or "")
+        self.renewals += bool(holder)
         if not holder or holder == self._holder:
             return
         self._holder = holder
@@ -124,6 +127,11 @@ class Component:
             if not member.process.running:
                 yield f"{member.process.name} ended by itself:\n{member.process.tail()}"
         for process in (*self._ended, *(each.process for each in self._members)):
-            for line in process.log.read_text(errors="replace").splitlines():
-                if "Traceback" in line and _TORN not in line:
-                    yield f"{process.name} logged an exception: {line[:3000]}"
+            yield from exceptions(process)
+
+
+def exceptions(process: Process) -> Iterable[str]:
+    """Exceptions in the log of a process."""
+    for line in process.log.read_text(errors="replace").splitlines():
+        if "Traceback" in line and _TORN not in line:
+            yield f"{process.name} logged an exception: {line[:3000]}"

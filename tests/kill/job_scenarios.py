@@ -15,6 +15,7 @@ from pumice.api.kinds import COMMAND, JOB, POD
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.errors import NotFound
+from tests.kill.parts import Gate
 from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job, task
 
@@ -34,6 +35,7 @@ class ScenarioContext:
         namespace: Of all Jobs.
         jobs: The Jobs.
         histories: The pods.
+        gate: Every write passes it.
         violations: What must not happen and did.
     """
 
@@ -41,6 +43,7 @@ class ScenarioContext:
     namespace: str
     jobs: WatchCache[Raw]
     histories: PodHistories
+    gate: Gate
     violations: list[str] = field(default_factory=list)
 
 
@@ -122,12 +125,14 @@ class JobScenario:
             self.name, list(tasks), plugins={"svc": [], "env": []}, queue="default", **spec
         )
         del manifest["metadata"]["namespace"]
-        await self._context.client.create(JOB, manifest, self._context.namespace)
+        async with self._context.gate.passed():
+            await self._context.client.create(JOB, manifest, self._context.namespace)
         await self.until("the Job to be seen", lambda: bool(self.job))
 
     async def patch(self, patch: Raw | list[Raw]) -> None:
         """Change the Job."""
-        await self._context.client.patch(JOB, self.name, self._context.namespace, patch)
+        async with self._context.gate.passed():
+            await self._context.client.patch(JOB, self.name, self._context.namespace, patch)
 
     async def scale(self, replicas: int) -> None:
         """Change the number of pods of the only task."""
@@ -141,18 +146,22 @@ class JobScenario:
         head = {"apiVersion": COMMAND.api_version, "kind": "Command"}
         metadata = {"name": f"{self.name}-{action.lower()}"}
         command = head | {"metadata": metadata, "action": action, "target": target}
-        await self._context.client.create(COMMAND, command, self._context.namespace)
+        async with self._context.gate.passed():
+            await self._context.client.create(COMMAND, command, self._context.namespace)
 
     async def remove(self, pod: str, uid: str) -> None:
         """Delete a pod, as an eviction does."""
-        await self._context.client.delete(POD, pod, self._context.namespace, uid=uid)
+        async with self._context.gate.passed():
+            await self._context.client.delete(POD, pod, self._context.namespace, uid=uid)
 
     async def delete(self) -> None:
         """Delete the Job, and wait until its pods have gone."""
+        context = self._context
         try:
-            await self._context.client.delete(
-                JOB, self.name, self._context.namespace, propagation="Background"
-            )
+            async with context.gate.passed():
+                await context.client.delete(
+                    JOB, self.name, context.namespace, propagation="Background"
+                )
         except NotFound:
             self.expect(False, "is gone although nothing has deleted it")
         await self.until("its deletion", lambda: not self.job)
@@ -239,7 +248,7 @@ async def is_evicted(scenario: JobScenario) -> None:
 async def is_scaled(scenario: JobScenario) -> None:
     """Pods that are removed by scaling are not evicted."""
     policies = [{"event": "PodEvicted", "action": "TerminateJob"}]
-    await scenario.submit(_worker(2), minAvailable=1, policies=policies)
+    await scenario.submit(_worker(2) | {"minAvailable": 1}, minAvailable=1, policies=policies)
     await scenario.reaches("Running", running=2)
     await scenario.scale(5)
     await scenario.reaches("Running", running=5)

@@ -1,7 +1,8 @@
 """What a watch of all pods shows: requests on each node, the history of each pod, and what must never happen.
 
 The watch delivers changes in the order in which the API server accepted them. So the sum of requests on a node is
-checked at each change, and no moment is missed in which a node had more than it can hold.
+checked at each change, and no moment is missed in which a node had more than it can hold. Only after a restart of the
+API server, which no longer knows earlier changes, all pods are listed again; then the sum is checked once the list is complete.
 """
 
 from collections import Counter
@@ -25,6 +26,7 @@ class PodHistory:
 
     Attributes:
         name: Its name, which a later pod may have too.
+        namespace: Its namespace.
         job: Name of its Job.
         task: Its task.
         created: Number of the change by which it was first seen.
@@ -35,6 +37,7 @@ class PodHistory:
     """
 
     name: str
+    namespace: str
     job: str
     task: str
     created: int
@@ -68,6 +71,8 @@ class PodHistories:
         self._nodes = nodes
         self._used: dict[str, Amounts] = {name: {} for name in nodes}
         self._changes = 0
+        self._settled = cache.settled
+        self._unchecked: dict[str, str] = {}
         cache.subscribe(self._note)
 
     def of(self, job: str) -> list[PodHistory]:
@@ -86,7 +91,11 @@ class PodHistories:
             if pod.status.phase not in _ENDED:
                 add(self._used[pod.spec.node_name], pod_requests(pod.spec), sign)
         if new is not None and new.spec.node_name in self._used:
-            self._check(new.spec.node_name, new.metadata.name)
+            self._unchecked[new.spec.node_name] = new.metadata.name
+        if self._settled.is_set():
+            for node, name in self._unchecked.items():
+                self._check(node, name)
+            self._unchecked.clear()
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self.pods[old.metadata.uid].gone = True
         if new is not None:
@@ -105,7 +114,7 @@ class PodHistories:
         meta = pod.metadata
         if meta.uid not in self.pods:
             job, task = meta.annotation(keys.JOB_NAME), meta.annotation(keys.TASK_SPEC)
-            self.pods[meta.uid] = PodHistory(meta.name, job, task, self._changes)
+            self.pods[meta.uid] = PodHistory(meta.name, meta.namespace, job, task, self._changes)
         seen = self.pods[meta.uid]
         if pod.spec.node_name != seen.node:
             if seen.node:
@@ -113,7 +122,7 @@ class PodHistories:
                     f"pod {meta.name} went from node {seen.node} to {pod.spec.node_name}"
                 )
             seen.node = pod.spec.node_name
-            self.bound += 1
+            self.bound += seen.node in self._nodes
         if pod.status.phase == "Running" and seen.ran is None:
             seen.ran = self._changes
         if pod.status.phase in _ENDED:

@@ -3,25 +3,32 @@
 import asyncio
 import random
 import signal
+import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pumice.api import kinds
 from pumice.api.kinds import JOB, LEASE, POD
 from pumice.api.pods import Pod
 from pumice.api.quantities import parse_milli
+from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from tests.kill.components import COMPONENTS, Component, Member
 from tests.kill.job_scenarios import JOB_SCENARIOS, PASSING, JobScenario, ScenarioContext
+from tests.kill.parts import Gate, Parts
 from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job
-from tests.kit.waiting import until
+from tests.kit.waiting import followed, until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.edit_users import EditUser, edit_user
+from tests.support.hostile import Hostile, Sizes
+from tests.support.installation import Installation, installed
 
 __all__ = ["Summary", "run"]
 
@@ -38,6 +45,25 @@ LEADER_SECONDS = 60.0
 """How long a component may be without a leader."""
 
 NAMESPACE = "kill"
+HOSTILE = "hostile"
+"""Namespace of a hostile tenant, and the node of its pods: it attacks the components, not the room of the others."""
+
+ATTACK = Sizes(
+    flows=3,
+    repelling=150,
+    labels=2000,
+    annotations=2**16,
+    copies=5,
+    jobs=4,
+    pods=50,
+    held=50,
+    dependencies=60,
+)
+"""What it submits: components with a lease of one second are to lead again and again beside it."""
+
+ATTACK_SECONDS = 5.0
+"""How long its Jobs are there."""
+
 LEFT_BEHIND = (
     kinds.JOB,
     kinds.POD,
@@ -66,6 +92,10 @@ class Summary:
         killed: Leaders that were killed, by component.
         stopped: Leaders that were stopped and went on, by component.
         leaderless: Longest time in seconds without a leader, by component.
+        parts: Parts that were killed: the webhook, etcd, the API server.
+        away: Longest time in seconds from the death of a part until it was ready again.
+        leaderless_after: Longest time in seconds from then until both components had renewed their Leases.
+        attacks: How often a hostile tenant submitted all that it has, and deleted it.
         jobs: Jobs by kind.
         pods: Pods that were created.
         bound: Pods that were bound.
@@ -80,6 +110,10 @@ class Summary:
     killed: dict[str, int] = field(default_factory=dict)
     stopped: dict[str, int] = field(default_factory=dict)
     leaderless: dict[str, float] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
+    away: dict[str, float] = field(default_factory=dict)
+    leaderless_after: dict[str, float] = field(default_factory=dict)
+    attacks: int = 0
     jobs: dict[str, int] = field(default_factory=dict)
     pods: int = 0
     bound: int = 0
@@ -131,15 +165,17 @@ async def run(
     rounds: int,
     seed: str,
     *,
+    each: int,
     settle: float,
     report: Report,
 ) -> Summary:
-    """Kill leaders under load.
+    """Kill leaders under load, and what they depend on.
 
     Args:
         plane: A control plane with our CRDs and nothing else on it.
-        rounds: How often.
+        rounds: How often a leader is killed.
         seed: Decides which leader is killed or stopped when, and what Jobs do.
+        each: After so many rounds a part is killed, too: the webhook, etcd and the API server in turn.
         settle: Seconds in which all must be well once nothing is killed any more.
         report: Takes a line for each round.
     """
@@ -147,24 +183,32 @@ async def run(
     async with _cluster(plane) as names, AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client.connect(plane.kubeconfig))
         await _collects(client)
-        pods = WatchCache(client, POD, Pod)
-        jobs: WatchCache[Raw] = WatchCache(client, JOB, dict, namespace=NAMESPACE)
-        leases: WatchCache[Raw] = WatchCache(client, LEASE, dict, namespace="default")
+        installation = stack.enter_context(_webhook(plane))
+        pods = WatchCache(client, POD, Pod, backoff=_soon())
+        jobs: WatchCache[Raw] = WatchCache(client, JOB, dict, namespace=NAMESPACE, backoff=_soon())
+        leases: WatchCache[Raw] = WatchCache(
+            client, LEASE, dict, namespace="default", backoff=_soon()
+        )
         room = {name: parse_milli(amount) for name, amount in ROOM.items()}
         histories = PodHistories(pods, dict.fromkeys(names, room))
-        context = ScenarioContext(client, NAMESPACE, jobs, histories)
+        gate = Gate()
+        context = ScenarioContext(client, NAMESPACE, jobs, histories, gate)
         components = [Component(name, plane.kubeconfig, plane.folder) for name in COMPONENTS]
         for component in components:
             component.follow(leases)
-        for cache in (pods, jobs, leases):
-            await stack.enter_async_context(_watched(cache))
+        await stack.enter_async_context(followed(pods, jobs, leases))
+        parts = Parts(plane, installation, gate)
         with _running(components):
+            hostile = await stack.enter_async_context(edit_user(plane, HOSTILE))
+            attacks = asyncio.create_task(_attack(hostile, summary))
             load = Load(context, seed)
             work = asyncio.create_task(load.run())
             start = time.monotonic()
-            await _kill(components, summary, report, work)
+            await _kill(components, parts, each, summary, report, work)
             summary.seconds = time.monotonic() - start
             load.over = True
+            attacks.cancel()
+            await asyncio.wait([attacks])
             start = time.monotonic()
             while not work.done() and time.monotonic() < start + settle:
                 await asyncio.wait([work], timeout=5)
@@ -188,15 +232,21 @@ async def run(
             for component in components:
                 summary.leaderless[component.name] = round(component.longest, 2)
                 summary.violations += component.faults()
+            summary.violations += parts.faults()
+        summary.parts, summary.away = dict(parts.killed), parts.away
+        summary.leaderless_after = parts.leaderless
         summary.jobs = dict(sorted(load.begun.items()))
     summary.violations += histories.violations + context.violations
-    summary.pods, summary.bound = len(histories.pods), histories.bound
+    mine = [pod for pod in histories.pods.values() if pod.namespace == NAMESPACE]
+    summary.pods, summary.bound = len(mine), histories.bound
     summary.fullest = round(histories.fullest, 3)
     return summary
 
 
 async def _kill(
     components: list[Component],
+    parts: Parts,
+    each: int,
     summary: Summary,
     report: Report,
     work: asyncio.Task[None],
@@ -227,8 +277,31 @@ async def _kill(
         component.fill_up()
         report(f"{number + 1:>4} of {summary.rounds}: {leader.process.name} {done}")
         await asyncio.sleep(max(0.0, begun + 1 - time.monotonic()))
+        if (number + 1) % each == 0:
+            for component in components:
+                await _leader(component)
+            report(f"     {await parts.kill(components)} killed")
     await asyncio.gather(*going_on)
     summary.killed, summary.stopped = dict(killed), dict(stopped)
+
+
+async def _attack(hostile: EditUser, summary: Summary) -> None:
+    """Have a hostile tenant beside the load, over and over."""
+    spec = {"nodeSelector": {"kubernetes.io/hostname": HOSTILE}}
+    attacker = Hostile(hostile.client, hostile.namespace, spec)
+    try:
+        while True:
+            await attacker.attack(ATTACK)
+            await asyncio.sleep(ATTACK_SECONDS)
+            await attacker.clear()
+            summary.attacks += 1
+    finally:
+        await attacker.clear()
+
+
+def _soon() -> Backoff:
+    """Pauses of the watches here: they see again soon what goes on once the API server is there again."""
+    return Backoff(base=0.02, cap=0.1, seed="kill")
 
 
 async def _leader(component: Component) -> Member:
@@ -283,24 +356,25 @@ async def _cluster(plane: ControlPlane) -> AsyncIterator[list[str]]:
         for name in names:
             amounts = (ROOM["cpu"], ROOM["memory"], ROOM["pods"])
             await asyncio.to_thread(plane.add_node, name, *amounts)
-        await asyncio.to_thread(plane.add_namespace, NAMESPACE)
+        await asyncio.to_thread(plane.add_node, HOSTILE, "64", "256Gi", "2000")
+        for namespace in (NAMESPACE, HOSTILE):
+            await asyncio.to_thread(plane.add_namespace, namespace)
         yield names
     finally:
-        await asyncio.to_thread(plane.remove_namespace, NAMESPACE)
-        for name in names:
+        for namespace in (NAMESPACE, HOSTILE):
+            await asyncio.to_thread(plane.remove_namespace, namespace)
+        for name in (*names, HOSTILE):
             await asyncio.to_thread(plane.remove_node, name)
 
 
-@asynccontextmanager
-async def _watched(cache: WatchCache[Any]) -> AsyncIterator[None]:
-    """Watch within the block."""
-    running = asyncio.create_task(cache.run())
-    try:
-        await cache.synced.wait()
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+@contextmanager
+def _webhook(plane: ControlPlane) -> Iterator[Installation]:
+    """Have the chart installed, of whose components only the webhook runs."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        installed(plane, Path(folder), components=("webhook",)) as installation,
+    ):
+        yield installation
 
 
 @contextmanager

@@ -11,14 +11,23 @@ import asyncio
 import select
 import selectors
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from pumice.cluster import elected
 from pumice.cluster.clock import SystemClock
 
-__all__ = ["QuickLoop", "monotonic", "pytest_asyncio_loop_factories", "quick_clock", "wall"]
+__all__ = [
+    "QuickLoop",
+    "in_one_loop",
+    "monotonic",
+    "pytest_asyncio_loop_factories",
+    "quick_clock",
+    "wall",
+]
 
 SPEED = 20
 """How much faster than a wall clock idle time passes. What was sent over loopback arrives within a part of it."""
@@ -113,8 +122,19 @@ def pytest_asyncio_loop_factories(
     return {"quick": QuickLoop}
 
 
+@asynccontextmanager
+async def _running_loop(_: str) -> AsyncIterator[asyncio.AbstractEventLoop]:
+    yield asyncio.get_running_loop()
+
+
+def in_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the election run in the loop of the test, whose time another thread would not share."""
+    monkeypatch.setattr(elected, "side_loop", _running_loop)
+
+
 @pytest.fixture(autouse=True)
 def quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the clock of components be the one of the loop."""
+    """Let the clock of components be the one of the loop, and all of them run in it."""
+    in_one_loop(monkeypatch)
     monkeypatch.setattr(SystemClock, "wall", lambda _: wall())
     monkeypatch.setattr(SystemClock, "monotonic", lambda _: monotonic())

@@ -7,10 +7,13 @@ comes about takes. What they raise then says what was waited for and what was se
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-__all__ = ["SECONDS", "NotReadyError", "until", "wait_until"]
+from pumice.cluster.cache import WatchCache, wait_synced
+
+__all__ = ["SECONDS", "NotReadyError", "followed", "until", "wait_until"]
 
 SECONDS = 60.0
 """How long anything may take, on a machine that has much else to do."""
@@ -102,6 +105,19 @@ def wait_until(
             tails = "\n".join(f"--- {each.name}\n{each.tail()}" for each in processes)
             raise _late(wanted, seconds, seen, tails)
         time.sleep(next(pauses))
+
+
+@asynccontextmanager
+async def followed(*caches: WatchCache[Any]) -> AsyncIterator[None]:
+    """Keep caches current for as long as the block lasts, which begins when they are filled."""
+    running = [asyncio.create_task(cache.run()) for cache in caches]
+    try:
+        await wait_synced(*caches)
+        yield
+    finally:
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 def _pauses(longest: float) -> Iterator[float]:

@@ -130,12 +130,15 @@ class Installation:
 
     def ready(self, component: str) -> bool:
         """Whether the component says so itself."""
-        url = f"http://127.0.0.1:{self._ports[component]}/readyz"
         try:
-            with urllib.request.urlopen(url, timeout=2) as answer:
+            with urllib.request.urlopen(self.url(component, "/readyz"), timeout=2) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+    def url(self, component: str, path: str) -> str:
+        """An address on the component's port for probes and metrics."""
+        return f"http://127.0.0.1:{self._ports[component]}{path}"
 
     def metrics(self, component: str) -> str:
         """What the component counts, as Prometheus reads it."""
@@ -143,8 +146,7 @@ class Installation:
 
     def answer(self, component: str, path: str) -> str:
         """What the component answers on its port for probes and metrics, with status 200."""
-        url = f"http://127.0.0.1:{self._ports[component]}{path}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(self.url(component, path), timeout=10) as answer:
             text: str = answer.read().decode()
         return text
 
@@ -169,13 +171,16 @@ class Installation:
 
 
 @contextmanager
-def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Installation]:
+def installed(
+    plane: ControlPlane, folder: Path, *settings: str, components: Sequence[str] = COMPONENTS
+) -> Iterator[Installation]:
     """Install the chart, run its components, and take everything away again but the CRDs.
 
     Args:
         plane: Where.
         folder: For the logs of its components.
         settings: Further arguments of `helm install`.
+        components: Those that run.
     """
     ports = free_ports(1 + len(COMPONENTS))
     installation = Installation(plane, folder, ports)
@@ -184,7 +189,7 @@ def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Ins
     arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")
     plane.helm("install", *arguments, *settings, namespace=NAMESPACE)
     try:
-        installation.start(*COMPONENTS)
+        installation.start(*components)
         yield installation
     finally:
         for process in installation.processes.values():

@@ -269,19 +269,38 @@ class ManifestChecker:
         updated = [self._existing[key] for key in self._existing.keys() & self._others.keys()]
         # `judge` finds these, too; invalid ones must be reported before the first result.
         snapshot(each for each in updated if kinds.of_object(each) == kinds.QUEUE)
-        self._admission = admission(self._visible(""), settings, self._groups)
+        visible = self._existing | self._others
+        self._admission = admission(visible.values(), settings, self._groups)
+        self._queues = [
+            key for key, each in visible.items() if kinds.of_object(each) == kinds.QUEUE
+        ]
+        self._alone: Admission | None = None
 
     def judge(self, manifest: Manifest) -> "ManifestResult":
         """Result of validating a manifest, with every problem."""
         from pumice.webhook.offline import judge
 
-        rules = self._admission
-        if kinds.of_object(manifest.object) == kinds.QUEUE:
-            rules = admission(self._visible(manifest.identity), self._settings, self._groups)
         old = self._existing.get(manifest.identity)
+        is_queue = kinds.of_object(manifest.object) == kinds.QUEUE
+        rules = self._rules_for(manifest) if is_queue else self._admission
         return judge(rules, placed(manifest), "UPDATE" if old else "CREATE", old)
 
-    def _visible(self, hidden: str) -> Iterable[Raw]:
-        """The objects that rules find: a queue that is checked must not count as its own sibling."""
-        others = {key: each for key, each in self._others.items() if key != hidden}
-        return (self._existing | others).values()
+    def _rules_for(self, queue: Manifest) -> "Admission":
+        """The rules for a queue, over all objects without it: it must not count as its own sibling."""
+        from pumice.webhook.admission import Admission
+        from pumice.webhook.view import Snapshot, Without
+
+        key = queue.identity
+        if key not in self._others:
+            return self._admission
+        stored = [self._existing[key]] if key in self._existing else []
+        if not stored and self._queues == [key]:  # without it, it is unknown which queues exist
+            if self._alone is None:
+                rest = (self._existing | self._others).items()
+                others = [each for other, each in rest if other != key]
+                self._alone = admission(others, self._settings, self._groups)
+            return self._alone
+        metadata = self._others[key].get("metadata")
+        name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+        view = Without(self._admission.view, name, Snapshot.of(stored).queue(name))
+        return Admission(self._settings, view, registry(), groups=self._groups)

@@ -82,8 +82,14 @@ def run_worker(
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
             worker = make(client)
-            registry = worker.metrics.registry
-            async with serving_health(metrics_port, registry, worker.checks, worker.notes):
+            health = serving_health(
+                metrics_port,
+                worker.metrics.registry,
+                worker.checks,
+                worker.notes,
+                alive=worker.heartbeat.problem,
+            )
+            async with health:
                 await run_until_stopped(worker.tasks())
 
     # A full collection stops the event loop, the longer the more pods there are.
@@ -111,6 +117,8 @@ async def serving_health(
     registry: "CollectorRegistry",
     checks: "Mapping[str, Check]",
     notes: "Mapping[str, Check] | None" = None,
+    *,
+    alive: "Check",
 ) -> AsyncIterator[None]:
     """Serve health and metrics on a port, if one is given.
 
@@ -122,7 +130,7 @@ async def serving_health(
         return
     from pumice.cli.processes.health import HealthServer
 
-    server = HealthServer(port, registry, checks, notes)
+    server = HealthServer(port, registry, checks, notes, alive=alive)
     try:
         await server.__aenter__()
     except OSError as error:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pumice.api import keys
 from pumice.api.cronjobs import job_name
+from pumice.api.messages import listed
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.cronjobs.runs import is_active, is_leaving
 from pumice.controller.cronjobs.subject import ObservedCronJob
@@ -14,6 +15,9 @@ from pumice.controller.owners import controls_raw, described
 from pumice.controller.plan import RecordEvent
 
 __all__ = ["FindJob", "RunDecision", "decide"]
+
+_NAMES = 512
+"""Bytes of the longest list of names; an event has 1,024 characters."""
 
 FindJob = Callable[[str], Raw | None]
 """The Job of a name in the namespace of the CronJob, of any owner."""
@@ -85,7 +89,7 @@ def decide(
     active = [job for job in subject.jobs if is_active(job)]
     policy = subject.spec.concurrency_policy
     if policy == "Forbid" and active:
-        names = ", ".join(job["metadata"]["name"] for job in active)
+        names = listed([job["metadata"]["name"] for job in active], most=_NAMES)
         message = f"the run of {shown} waits for {names} to end, as concurrencyPolicy Forbid says"
         return _skipped("ForbidConcurrent", message, instant, following)
     events = []
@@ -97,12 +101,12 @@ def decide(
     replaced = tuple(job for job in active if policy == "Replace" and not is_leaving(job))
     leaving = [job for job in subject.jobs if is_active(job) or is_leaving(job)]
     if leaving and subject.waits_for_replaced:
-        names = ", ".join(job["metadata"]["name"] for job in leaving)
+        names = listed([job["metadata"]["name"] for job in leaving], most=_NAMES)
         message = f"{names} goes for the run of {shown}, which begins when it is gone with its pods, as {keys.REPLACE_WHEN_GONE} says"
         events.append(RecordEvent("Warning", "ReplaceConcurrent", message))
         return RunDecision("replace", following, instant, replaced, tuple(events))
     if replaced:
-        names = ", ".join(job["metadata"]["name"] for job in replaced)
+        names = listed([job["metadata"]["name"] for job in replaced], most=_NAMES)
         message = f"{names} goes for the run of {shown}, as concurrencyPolicy Replace says"
         events.append(RecordEvent("Warning", "ReplaceConcurrent", message))
     return RunDecision("create", following, instant, replaced, tuple(events))

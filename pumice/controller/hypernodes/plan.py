@@ -7,6 +7,7 @@ HyperNode are kept. HyperNodes without the label of the source are not touched, 
 from collections.abc import Iterable, Mapping, Sequence
 
 from pumice.api.kinds import HYPER_NODE
+from pumice.api.messages import listed
 from pumice.api.meta import Raw
 from pumice.controller.hypernodes.domains import Labels, Path, Tier, find_tiers
 from pumice.controller.hypernodes.naming import SOURCE, SOURCE_LABEL, names_of
@@ -14,6 +15,9 @@ from pumice.controller.hypernodes.settings import Discovery, TopologyType
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, Step, UpdateObject
 
 __all__ = ["plan_discovery"]
+
+_PROBLEMS = 900
+"""Bytes of the longest list of problems; an event has 1,024 characters."""
 
 _NAMED = 3
 """Maximum number of objects that a message names."""
@@ -138,7 +142,9 @@ def _events(discovery: Discovery) -> list[Step]:
         RecordEvent("Warning", "DiscoverySourceNotBuilt", each) for each in discovery.not_built
     ]
     if discovery.problems:
-        message = f"{'; '.join(discovery.problems)}; what cannot be read stays as it was"
+        message = (
+            f"{listed(discovery.problems, '; ', _PROBLEMS)}; what cannot be read stays as it was"
+        )
         events.append(RecordEvent("Warning", "InvalidDiscovery", message))
     return events
 

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pumice.api.jobflows import JOBS, Flow, JobFlow, Probe
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB_FLOW
+from pumice.api.messages import listed
 from pumice.api.meta import Raw
 from pumice.controller.jobs.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
 from pumice.controller.owners import controller_raw
 
 __all__ = ["Wait", "of_end", "of_name", "of_number", "of_targets", "of_template"]
+
+_NAMES = 512
+"""Bytes of the longest list of names; an event has 1,024 characters."""
 
 _UNSATISFIED = ("", FAILED, TERMINATED, ABORTED, ABORTING)
 """Phases of Jobs for which no probe holds."""
@@ -74,7 +78,8 @@ def of_targets(
     missing = [each for each in depends.targets or () if each not in names]
     if missing:
         return Wait(
-            "UnknownTarget", f"waits for {_listed(missing)}, which spec.flows does not have"
+            "UnknownTarget",
+            f"waits for {listed(missing, most=_NAMES)}, which spec.flows does not have",
         )
     waiting = [
         each
@@ -83,7 +88,8 @@ def of_targets(
     ]
     if not waiting:
         return None
-    told = _listed([f"{each} ({phases.get(names[each]) or 'not started'})" for each in waiting])
+    found = [f"{each} ({phases.get(names[each]) or 'not started'})" for each in waiting]
+    told = listed(found, most=_NAMES)
     if probe.http_get_list or probe.tcp_socket_list:
         message = (
             f"waits until {told} completes: its probe is not carried out, because"
@@ -138,7 +144,3 @@ def of_template(job_flow: JobFlow, name: str, templates: Collection[str]) -> Wai
         " the Job is created once there is"
     )
     return Wait("WaitingForTemplate", message)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)

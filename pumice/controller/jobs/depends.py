@@ -10,9 +10,13 @@ from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
+from pumice.api.messages import listed
 from pumice.api.pods import Pod
 
 __all__ = ["HeldTask", "held_tasks", "ready_pods"]
+
+_LONGEST = 512
+"""Bytes of the longest list of what one task waits for; the message of a Job has those of several tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +50,29 @@ def held_tasks(
     for pod in pods:
         by_task.setdefault(pod.metadata.annotation(keys.TASK_SPEC), []).append(pod)
     minimums = {task.name: task.minimum for task in job.tasks}
+    ready = {name: ready_pods(of_task) for name, of_task in by_task.items()}
+    for name, number in (lost or {}).items():
+        ready[name] = ready.get(name, 0) + number
     found: list[HeldTask] = []
     for task in job.tasks:
-        waits = _unready(task, minimums, by_task, lost or {})
+        waits = _unready(task, minimums, ready)
         if waits:
-            message = f"task {task.name} waits for {' and '.join(waits)}"
+            message = f"task {task.name} waits for {listed(waits, ' and ', _LONGEST)}"
             started = bool(by_task[task.name] or (lost or {}).get(task.name))
             found.append(HeldTask(task.name, message, started))
     return tuple(found)
 
 
-def _unready(
-    task: Task,
-    minimums: Mapping[str, int],
-    by_task: Mapping[str, list[Pod]],
-    lost: Mapping[str, int],
-) -> list[str]:
-    """What a task waits for; empty when it may start."""
+def _unready(task: Task, minimums: Mapping[str, int], ready: Mapping[str, int]) -> list[str]:
+    """What a task waits for, by the numbers of ready pods; empty when it may start."""
     names = list(dict.fromkeys((task.depends_on.name if task.depends_on else None) or ()))
     waits: list[str] = []
     for name in names:
         minimum = minimums.get(name)
         if minimum is None:
             waits.append(f"task {name}, which does not exist")
-        elif (ready := ready_pods(by_task[name]) + lost.get(name, 0)) < minimum:
-            waits.append(f"task {name} ({ready} of {minimum} pods ready)")
+        elif ready[name] < minimum:
+            waits.append(f"task {name} ({ready[name]} of {minimum} pods ready)")
     one_is_enough = task.depends_on is not None and task.depends_on.iteration == "any"
     if one_is_enough and len(names) > 1 and len(waits) < len(names):
         return []

@@ -8,6 +8,7 @@ expire after an hour; a Job's conditions can hold phases only.
 
 from collections.abc import Iterable, Mapping
 
+from pumice.api.messages import listed
 from pumice.api.pods import Pod
 from pumice.controller.jobs import job_pods, orders, restarts, retries
 from pumice.controller.jobs.job_events import completed
@@ -23,7 +24,10 @@ DOUBTS = "pumice.dev/plugin-warnings"
 """Key of the note with warnings about plugins."""
 
 _LONGEST = 1000
-"""Maximum length of that note; `pumice lint` shows all warnings."""
+"""Maximum length of that note in bytes; `pumice lint` shows all warnings."""
+
+_CLAIMS = 200
+"""Maximum number of volumes that are listed: a Job with thousands must have room for its status."""
 
 _LASTING = (orders.NOTE, DOUBTS, START, COMPLETION)
 _LIVING = (
@@ -50,7 +54,8 @@ def of_living(
         evicted: Pods that were just found missing and for which a policy has a timeout.
     """
     marks = {f"plugin-{name}": name for name in case.plugin_names}
-    marks |= {f"volume-pvc-{each.claim}": each.claim for each in job_volumes(case.job)}
+    claims = (each.claim for each in job_volumes(case.job)[:_CLAIMS])
+    marks |= {f"volume-pvc-{claim}": claim for claim in claims}
     names = {pod.metadata.name for pod in leaving}
     return _noted(case) | marks | case.job_pods.living(names, evicted, _completed(case))
 
@@ -120,6 +125,5 @@ def _noted(case: Situation) -> dict[str, str]:
     stored = case.job.status.controlled_resources or {}
     noted = {key: stored[key] for key in (*_LASTING, retries.NOTE) if key in stored}
     if case.doubts:
-        text = "; ".join(case.doubts)
-        noted[DOUBTS] = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        noted[DOUBTS] = listed(case.doubts, "; ", _LONGEST)
     return noted

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from pumice.api.commands import Command
+from pumice.api.messages import shortened
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -22,6 +23,10 @@ class PlanFailure:
 
     reason: str
     message: str
+
+    def __post_init__(self) -> None:
+        """Shorten the message: what the API server said may have a line for each field of an object."""
+        object.__setattr__(self, "message", shortened(self.message))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ An event reports a change, so it is recorded only together with a change of the 
 
 from dataclasses import dataclass
 
+from pumice.api.messages import LONGEST, listed
 from pumice.controller import podgroups
 from pumice.controller.jobs.depends import HeldTask
 from pumice.controller.jobs.phases import FAILED, PENDING, RUNNING, PhaseResult
@@ -17,9 +18,6 @@ from pumice.controller.objects import NameConflict
 from pumice.controller.plan import RecordEvent
 
 __all__ = ["WaitReason", "Waiting", "arrival", "why"]
-
-_SHOWN = 3
-"""Maximum number of conflicts that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +60,8 @@ def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
     """The reason why a Job that is or becomes `Pending` or `Running` does not proceed."""
     trouble = case.observed.trouble
     if waiting.conflicts:
-        return _warned(
-            "NameConflict", "; ".join(each.message for each in waiting.conflicts[:_SHOWN])
-        )
+        told = listed([each.message for each in waiting.conflicts], "; ")
+        return _warned("NameConflict", told)
     if trouble is not None:
         return _warned(trouble.reason, trouble.message)
     if waiting.problem:
@@ -74,7 +71,8 @@ def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
     if not (case.facts.pending or waiting.missing):
         return WaitReason()
     if waiting.held and waiting.admitted:
-        return WaitReason("DependsOn", "; ".join(each.message for each in waiting.held))
+        told = listed([each.message for each in waiting.held], "; ", LONGEST)
+        return WaitReason("DependsOn", told)
     group = case.observed.group
     if group is not None and (condition := podgroups.condition_of(group)):
         return _of_group(case, *condition)

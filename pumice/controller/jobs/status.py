@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.durations import format_duration
 from pumice.api.jobs import Job
+from pumice.api.messages import shortened
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs.phases import (
@@ -193,7 +194,7 @@ def _enter(status: Raw, stored: Raw, verdict: PhaseResult, now: float) -> None:
     if verdict.reason:
         state["reason"] = verdict.reason
     if verdict.message:
-        state["message"] = verdict.message
+        state["message"] = shortened(verdict.message)
     status["state"] = state
 
 

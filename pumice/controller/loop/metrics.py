@@ -34,6 +34,7 @@ class ControllerMetrics:
         first_pods: Milliseconds from the creation of a Job to that of its first pods.
         jobs: Jobs known.
         leading: 1 while this process works.
+        events_dropped: Events that were not written, by reason.
         queues: PodGroups by queue and phase.
     """
 
@@ -94,6 +95,13 @@ class ControllerMetrics:
         self.jobs = Gauge(f"{name}jobs", "Jobs known.", registry=self.registry)
         self.leading = Gauge(
             f"{name}leading", "1 while this process works.", registry=self.registry
+        )
+        self.events_dropped = Counter(
+            f"{name}events_dropped",
+            "Events that were not written: `object`, too many about one object; `namespace`, too many waited in one "
+            "namespace; `refused`, the API server did not take them.",
+            ["reason"],
+            registry=self.registry,
         )
         self.queues = QueueGroupsCollector()
         self.registry.register(self.queues)

@@ -13,6 +13,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.commands import Command
 from pumice.api.kinds import COMMAND, QUEUE
+from pumice.api.messages import listed
 from pumice.api.meta import Raw
 from pumice.api.podgroups import PHASES
 from pumice.api.queues import STATES, Queue
@@ -126,7 +127,9 @@ def _aim(seen: ObservedQueue, order: QueueOrder | None) -> _TargetState:
         "it is being deleted" if is_leaving else "",
         _missing(seen.missing),
     )
-    return _TargetState(state, above is not None and not by_user, "; ".join(filter(None, reasons)))
+    return _TargetState(
+        state, above is not None and not by_user, listed(filter(None, reasons), "; ")
+    )
 
 
 def _missing(name: str) -> str:

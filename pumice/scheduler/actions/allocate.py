@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 import numpy as np
 
 from pumice.api.queues import Queue
-from pumice.scheduler.actions.fifo import hold_back
+from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
@@ -65,6 +65,10 @@ def run(session: Session, _arguments: Arguments) -> None:
         is_fifo = queue.is_fifo
         while line and job.key not in tasks and not is_fifo and session.is_hopeless(job):
             job = line.pop()
+        if not session.reaches(job):
+            leave(session, queue, line)
+            queues.push(queue)
+            continue
         with session.turn(job):
             waiting = tasks.get(job.key)
             if waiting is None and not _is_not_worth_it(session, queue, job):
@@ -294,6 +298,7 @@ def _fill(
     failed_roles: set[str] = set()
     failed: set[Hashable] = set()
     while tasks:
+        session.time.check()
         task = tasks.pop()
         session.decided += 1
         if failed and session.alike(task) in failed:

@@ -36,6 +36,8 @@ def run(session: Session, _arguments: Arguments) -> None:
         line = lines[queues.pop().metadata.name]
         while line:
             job = line.pop()
+            if not session.reaches(job):
+                continue
             with session.turn(job):
                 _turn(session, job)
 
@@ -52,6 +54,7 @@ def _turn(session: Session, job: JobInfo) -> None:
     statement = session.statement()
     failed: set[Hashable] = set()
     for task in sorted(_candidates(job), key=session.task_key):
+        session.time.check()
         if failed and session.alike(task) in failed:
             continue
         session.decided += 1

@@ -7,10 +7,11 @@ plugins let any gang of its queue need.
 
 from functools import partial
 
-from pumice.scheduler.actions.fifo import hold_back
+from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.priority_queue import PriorityQueue
+from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -19,6 +20,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
+    _let_target_in(session)
     queues = session.ordered_queues()
     may_enter = session.entrance()
     lines: dict[str, PriorityQueue[JobInfo]] = {}
@@ -45,8 +47,13 @@ def run(session: Session, _arguments: Arguments) -> None:
         if not line:
             continue
         job = line.pop()
+        if not session.reaches(job):
+            leave(session, queue, line)
+            queues.push(queue)
+            continue
+        session.time.begin_turn()
         try:
-            refusal = session.why_not_enqueueable(job) if job.min_resources else None
+            refusal = _why_not(session, job)
             if refusal is None:
                 session.enter(job)
             else:
@@ -57,7 +64,30 @@ def run(session: Session, _arguments: Arguments) -> None:
                     hold_back(session, queue, job, line)
         except Exception as error:
             session.fail(job.key, error)
+        session.time.end_turn(job.namespace)
         queues.push(queue)
+
+
+def _let_target_in(session: Session) -> None:
+    """Ask first about the gang for which nodes are reserved, before others take what its queue has left."""
+    job = session.view.target
+    if job is None or not session.is_pending(job) or job.key in session.state.quarantined:
+        return
+    queue = session.queue_of(job)
+    if queue is None or queue.is_fifo:
+        return
+    with session.turn(job):
+        if _why_not(session, job) is None:
+            session.enter(job)
+
+
+def _why_not(session: Session, job: JobInfo) -> Reason | None:
+    """Why a gang may not enter; one without `minResources` always may."""
+    if not job.min_resources:
+        return None
+    if session.is_target(job.key):
+        return session.why_barred(job)
+    return session.why_not_enqueueable(job)
 
 
 SPEC = ActionSpec(

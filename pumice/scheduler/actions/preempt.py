@@ -5,6 +5,7 @@ gang are undone. The pods are pipelined until the evicted ones have left.
 """
 
 from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
@@ -36,6 +37,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         tried: list[JobInfo] = []
         while line:
             job = line.pop()
+            if not session.reaches(job):
+                leave(session, queue, line)
+                continue
             tried.append(job)
             with search.turn(job):
                 rules = between_jobs(session, job)
@@ -52,6 +56,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 def _inside_job(session: Session, search: Search, queue: Queue, job: JobInfo) -> None:
     rules = inside_job(session, job)
     for task in waiting_tasks(session, job):
+        session.time.check()
         if not session.is_starving(job):
             return
         statement = session.statement()

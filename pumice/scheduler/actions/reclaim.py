@@ -5,6 +5,7 @@ is reclaimed. The queue must be able to take the pod once its victims are gone. 
 its evictions are undone.
 """
 
+from pumice.scheduler.actions.fifo import leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
@@ -32,6 +33,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         line = lines[queue.metadata.name]
         while line:
             job = line.pop()
+            if not session.reaches(job):
+                leave(session, queue, line)
+                continue
             with search.turn(job):
                 statement = seek(session, search, rules, queue, job, reclaims=True)
                 if not finish(session, search, statement, job, "reclaim"):

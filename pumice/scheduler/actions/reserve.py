@@ -1,51 +1,76 @@
 """reserve: reserve one more node for the target that `elect` has chosen, or end the reservation.
 
-Pods that run on a reserved node stay there until they end. Other gangs get no new place on it.
+Pods that run on a reserved node stay there until they end. Other gangs get no new place on it, apart from those that have
+pods there and cannot go on without the ones that they lack: the target waits for their end.
+
+A target lacks nothing but room on nodes. When it cannot enter its queue for another reason, has to wait for another gang of
+its queue, or becomes too large for the nodes, the reservation ends, so that no node is kept for a gang that cannot use it.
 """
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.reservation import MAX_NODES, WAITING
+from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.reservation import MAX_NODES, WAITING, Reservation
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
-__all__ = ["SPEC", "may_be_target", "run"]
+__all__ = ["SPEC", "behind_others", "run", "why_no_target"]
 
 _TIMEOUT = "timeoutSeconds"
 
 
 def run(session: Session, arguments: Arguments) -> None:
     """Reserve a node if the target needs one, or release all of them."""
-    reservation = session.state.reservation
-    if reservation is None:
+    if session.state.reservation is None:
         return
-    job = session.state.jobs.get(reservation.gang)
-    if job is None or not reservation.is_for(job):
-        session.release("Released")
-        return
-    has_failed = True
-    with session.turn(job):
-        if not session.is_pending(job) and not _has_waiting(job):
-            session.release("Ready" if session.is_ready(job) else "Released")
-        elif not session.is_pending(job) and session.is_ready(job):
-            session.release("Ready")
-        elif not may_be_target(session, job):
-            session.release("Released")
-        else:
-            _go_on(session, job, reservation.since + max(arguments.integer(_TIMEOUT), 1))
-        has_failed = False
-    if has_failed:
-        session.release("Released")
+    why = "Released"
+    job = session.view.target
+    if job is not None:
+        with session.turn(job):
+            reservation = _brought_up_to_date(session, job, session.state.reservation)
+            ends = reservation.since + max(arguments.integer(_TIMEOUT), 1)
+            found = _why_ended(session, job, reservation, ends)
+            if not found:
+                session.view.wake_at(ends)
+                _reserve_next(session, job, reservation)
+            why = found  # not reached if anything fails
+    if why:
+        session.release(why)
 
 
-def _go_on(session: Session, job: JobInfo, ends: float) -> None:
-    reservation = session.state.reservation
-    assert reservation is not None
-    if session.now >= ends:
-        session.release("TimedOut")
-        return
-    session.view.wake_at(ends)
-    if len(reservation.nodes) >= MAX_NODES or not session.could_hold(job):
+def _brought_up_to_date(session: Session, job: JobInfo, before: Reservation) -> Reservation:
+    """The reservation without nodes that are gone, and with whether the pods of the gang have been there."""
+    nodes = tuple(name for name in before.nodes if session.view.row_of(name) >= 0)
+    is_complete = before.is_complete or job.valid >= job.min_member
+    if nodes == before.nodes and is_complete == before.is_complete:
+        return before
+    after = replace(before, nodes=nodes, is_complete=is_complete)
+    session.reserve(after)
+    return after
+
+
+def _why_ended(session: Session, job: JobInfo, reservation: Reservation, ends: float) -> str:
+    """Why a reservation ends: a key of `reservation.ENDED`, or empty."""
+    entered = not session.is_pending(job)
+    if entered and session.is_ready(job):
+        return "Ready"
+    gets_pods = entered and not reservation.is_complete
+    why = _why_barred(session, job) if gets_pods else why_no_target(session, job)
+    queue = session.state.queues.get(job.queue)
+    if not why and queue is not None and queue.is_fifo:
+        why = "BehindInQueue" if job.key in behind_others(session, [job.queue]) else ""
+    if not why and session.now >= ends:
+        why = "TimedOut"
+    if not why and not session.could_hold(job):
+        why = "TooLarge"
+    return why
+
+
+def _reserve_next(session: Session, job: JobInfo, reservation: Reservation) -> None:
+    if len(reservation.nodes) >= MAX_NODES:
         return
     for each in session.extensions.reserved_nodes:
         node = each.call(job, session.usable)
@@ -57,31 +82,72 @@ def _go_on(session: Session, job: JobInfo, ends: float) -> None:
 def _emptied(session: Session, job: JobInfo) -> frozenset[str]:
     """Nodes on which pods had to go for another gang; they can be reserved once its pods are there."""
     held = {key: task.nominated for key, task in session.state.nominees.items()}
-    held |= {key: session.pipelined[key] for key in session.nominated}
+    keys = [key for key in (*held, *session.nominated) if key in session.pipelined]
+    held |= {key: session.pipelined[key] for key in keys}
     return frozenset(node for key, node in held.items() if session.state.tasks[key].job != job.key)
 
 
-def _has_waiting(job: JobInfo) -> bool:
-    return any(job.counts[status] for status in WAITING)
+def why_no_target(session: Session, job: JobInfo) -> str:
+    """Why nodes may not be reserved for a gang: a key of `reservation.ENDED`; empty if it lacks nothing but room on nodes."""
+    barred = _why_barred(session, job)
+    if barred:
+        return barred
+    is_pending = session.is_pending(job)
+    if not (is_pending and not job.tasks):  # its pods are created after it has entered its queue
+        lacks_pods = session.why_invalid(job) is not None or not _could_start(job)
+        if lacks_pods or (not is_pending and session.is_ready(job)):
+            return "Released"
+        least = job.least_asked(max(job.min_member - job.ready, 1))
+        if least is not None and not session.has_room(session.state.queues[job.queue], least):
+            return "Refused"
+    return ""
 
 
-def may_be_target(session: Session, job: JobInfo) -> bool:
-    """True if nodes may be reserved for a gang: none of its pods runs, and it lacks only room on nodes."""
+def _why_barred(session: Session, job: JobInfo) -> str:
+    """Why a gang cannot be in its queue, or may not enter it for another reason than room on nodes; empty if it can."""
     queue = session.state.queues.get(job.queue)
     if job.group is None or job.key in session.state.quarantined:
-        return False
+        return "Released"
     if queue is None or not queue.is_open:
-        return False
-    least = job.least_asked(max(job.min_member - job.ready, 1))
-    if not session.has_room(queue, job.minimum if least is None else least):
-        return False
-    if session.is_pending(job) and not job.tasks:
-        return True  # its pods are created after it has entered its queue
-    return (
-        _has_waiting(job)
-        and session.why_invalid(job) is None
-        and (session.is_pending(job) or not session.is_ready(job))
-    )
+        return "Released"
+    asks = session.is_pending(job) and job.min_resources and "enqueue" in session.view.actions
+    if asks and session.why_barred(job) is not None:
+        return "Refused"
+    return ""
+
+
+def _could_start(job: JobInfo) -> bool:
+    """Whether enough pods of a gang wait for a node alone."""
+    free = sum(task.status in WAITING and not task.gates for task in job.tasks.values())
+    return free > 0 and job.ready + free >= job.min_member
+
+
+def behind_others(session: Session, queues: Collection[str]) -> frozenset[str]:
+    """Gangs that wait behind another one of their queue, by key, in queues that take gangs in order."""
+    lines: dict[str, list[JobInfo]] = {name: [] for name in queues}
+    for job in session.state.waiting.values():
+        if job.queue in lines and job.group is not None and _is_in_line(session, job):
+            lines[job.queue].append(job)
+    return frozenset(key for line in lines.values() for key in _all_but_first(session, line))
+
+
+def _all_but_first(session: Session, line: list[JobInfo]) -> Iterable[str]:
+    first = min(line, key=session.job_key, default=None)
+    return [job.key for job in line if job is not first]
+
+
+def _is_in_line(session: Session, job: JobInfo) -> bool:
+    """Whether a gang that does not fit holds back those behind it."""
+    if job.key in session.state.quarantined or session.is_pending(job):
+        return job.key not in session.state.quarantined
+    is_tried = False
+    with session.turn(job):
+        waits = any(
+            task.status is SchedulingStatus.PENDING and not task.gates
+            for task in job.tasks.values()
+        )
+        is_tried = waits and session.why_invalid(job) is None and not session.is_ready(job)
+    return is_tried  # noqa: RET504 - `turn` ends with an exception of a plugin
 
 
 SPEC = ActionSpec(

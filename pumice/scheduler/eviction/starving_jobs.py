@@ -120,6 +120,7 @@ def _try(
     failed: set[Hashable] = set()
     left: list[TaskInfo] = []
     for task in tasks:
+        session.time.check()
         if not session.is_starving(job):
             break
         kind = session.alike(task)

@@ -102,10 +102,12 @@ class ShareTree:
             share: Shares of what the cluster has.
         """
         self.epoch = 0
+        self._rounds = 0
         self._jobs = session.jobs
         self._columns, self._totals = share.columns, share.totals
         self._root = _Node(None, 1.0)
         self._paths: dict[str, list[_Node]] = {}
+        self._groups: dict[str, list[str]] = {}
         self._leaves: dict[str, tuple[_Node, int]] = {}
         self._changed: dict[str, None] = {}
         self._keys: dict[str, tuple[NodeKey, ...]] = {}
@@ -130,6 +132,7 @@ class ShareTree:
         else:
             names = above[1:] if above[0] == keys.ROOT_QUEUE else above
             weights = [float(weight_of(session.queues[each]) or 1) for each in names]
+        self._groups[queue.metadata.name] = [keys.ROOT_QUEUE, *names] if text else above
         node, path = self._root, []
         for place, name in enumerate(names):
             weight = weights[place] if place < len(weights) else 1.0
@@ -211,6 +214,7 @@ class ShareTree:
 
     def _compute_all(self) -> bool:
         shrunk = False
+        self._rounds += 1
         for node in reversed(self._nodes):
             self._judge(node, slice(len(node.children), None))
             shrunk |= self._compute(node)
@@ -237,6 +241,15 @@ class ShareTree:
         return node.key < before
 
     # -- queries ---------------------------------------------------------------------------
+
+    def groups(self, queue: str) -> list[str]:
+        """Names of the nodes from the top to that of a queue: what its jobs hold counts for all of them."""
+        return self._groups.get(queue, [])
+
+    def rounds(self) -> int:
+        """How often all nodes were computed."""
+        self.settle()
+        return self._rounds
 
     def key(self, queue: str) -> tuple[NodeKey, ...]:
         """Place of a queue among queues."""

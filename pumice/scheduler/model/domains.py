@@ -1,6 +1,6 @@
 """Counts of pods on each node and in each topology domain."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from weakref import ref
 
 import numpy as np
@@ -8,7 +8,10 @@ import numpy as np
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.tasks import SchedulingStatus
 
-__all__ = ["DomainCounts", "Domains", "Topology"]
+__all__ = ["CountSum", "Counts", "DomainCounts", "Domains", "Parts", "Topology", "total"]
+
+_FEW = 32
+"""Nodes with pods up to which counts by node are added up one by one, and changes up to which a sum follows them."""
 
 
 class Topology:
@@ -17,14 +20,16 @@ class Topology:
     Attributes:
         codes: For each row the number of its domain, for nodes without the label `size`.
         size: Number of domains.
+        exists: True for each domain.
     """
 
-    __slots__ = ("_order", "_starts", "codes", "size")
+    __slots__ = ("_order", "_starts", "codes", "exists", "size")
 
     def __init__(self, codes: Ints, size: int) -> None:
         """Take in codes, in which a negative number stands for nodes without the label."""
         self.size = size
         self.codes: Ints = np.where(codes < 0, size, codes)
+        self.exists: Bools = np.ones(size, dtype=np.bool_)
         self._order: Ints = np.argsort(self.codes, kind="stable")
         self._starts: Ints = np.searchsorted(self.codes[self._order], np.arange(size + 2))
 
@@ -33,7 +38,49 @@ class Topology:
         return self._order[self._starts[place] : self._starts[place + 1]]
 
 
-class DomainCounts:
+class Counts:
+    """Counts of pods by node, which can be looked at by domain."""
+
+    __slots__ = ("_views",)
+
+    def __init__(self) -> None:
+        self._views: dict[Hashable, ref[Domains]] = {}
+
+    def parts(self) -> "Parts":
+        """The counts that it is the sum of, and how often each."""
+        raise NotImplementedError
+
+    def domains(self, key: Hashable, topology: Topology, mask: Bools | None = None) -> "Domains":
+        """Counts by domain; kept current as long as it is in use, until `DomainCounts.forget_views`.
+
+        Args:
+            key: What sets the topology key and the mask apart from others.
+            topology: The domains.
+            mask: Nodes that count; None for all.
+        """
+        known = self._views.get(key)
+        found = known() if known is not None else None
+        if found is None:
+            found = Domains(self.parts(), key, topology, mask)
+            self._views[key] = ref(found)
+        return found
+
+
+class CountSum(Counts):
+    """A sum of counts, with signs. It is never below 0."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: "Parts") -> None:
+        super().__init__()
+        self._parts = parts
+
+    def parts(self) -> "Parts":
+        """The counts that it is the sum of, and how often each."""
+        return self._parts
+
+
+class DomainCounts(Counts):
     """Counts by row of the node table: events and statements keep them, so that undoing is exact.
 
     Rows without a pod are not listed: most terms are about the few pods of one gang.
@@ -42,15 +89,22 @@ class DomainCounts:
         placed: Pods on each node, terminating ones included, or the sum of their weights.
         leaving: Those of them that terminate.
         promised: Pods that are promised a place there.
+        changes: Row, status and amount of what has been counted since somebody looks at them by domain; it grows.
     """
 
-    __slots__ = ("_views", "leaving", "placed", "promised")
+    __slots__ = ("_is_viewed", "changes", "leaving", "placed", "promised")
 
     def __init__(self) -> None:
+        super().__init__()
         self.placed: dict[int, int] = {}
         self.leaving: dict[int, int] = {}
         self.promised: dict[int, int] = {}
-        self._views: dict[Hashable, ref[Domains]] = {}
+        self.changes: list[tuple[int, SchedulingStatus, int]] = []
+        self._is_viewed = False
+
+    def parts(self) -> "Parts":
+        """The counts themselves, once."""
+        return ((self, 1),)
 
     def add(self, row: int, status: SchedulingStatus, amount: int) -> None:
         """Count a pod on a node; a negative amount takes it back."""
@@ -60,10 +114,18 @@ class DomainCounts:
             _add(self.placed, row, amount)
             if status is SchedulingStatus.RELEASING:
                 _add(self.leaving, row, amount)
-        for known in self._views.values():
-            view = known()
-            if view is not None:
-                view.add(row, status, amount)
+        if self._is_viewed:
+            self.changes.append((row, status, amount))
+
+    def merge(self, other: "DomainCounts", times: int) -> None:
+        """Count all that others count; nothing may look at the counts by domain."""
+        for own, theirs in (
+            (self.placed, other.placed),
+            (self.leaving, other.leaving),
+            (self.promised, other.promised),
+        ):
+            for row, count in theirs.items():
+                _add(own, row, times * count)
 
     def reorder(self, moved: Ints) -> None:
         """Apply a new order of the node table: the new row of each old row, -1 for a removed one."""
@@ -75,26 +137,18 @@ class DomainCounts:
         """Count nothing."""
         for counts in (self.placed, self.leaving, self.promised):
             counts.clear()
-        self._views.clear()
+        self.forget_views()
 
     def forget_views(self) -> None:
         """Drop the counts by domain: labels and rows of nodes may be others from now on."""
         self._views.clear()
+        self.changes.clear()
+        self._is_viewed = False
 
-    def domains(self, key: Hashable, topology: Topology, mask: Bools | None = None) -> "Domains":
-        """Counts by domain; kept current as long as it is in use, until `forget_views`.
-
-        Args:
-            key: What sets the topology key and the mask apart from others.
-            topology: The domains.
-            mask: Nodes that count; None for all.
-        """
-        known = self._views.get(key)
-        found = known() if known is not None else None
-        if found is None:
-            found = Domains(self, topology, mask)
-            self._views[key] = ref(found)
-        return found
+    def view(self) -> int:
+        """Note that somebody looks at the counts by domain; number of changes so far."""
+        self._is_viewed = True
+        return len(self.changes)
 
 
 def _add(counts: dict[int, int], row: int, amount: int) -> None:
@@ -113,8 +167,18 @@ def _reordered(counts: dict[int, int], moved: Ints) -> dict[int, int]:
     return {row: count for row, count in pairs if row >= 0}
 
 
+Parts = Sequence[tuple[DomainCounts, int]]
+
+
+def total(parts: Parts) -> Counts:
+    """The sum of counts, each so often."""
+    return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else CountSum(parts)
+
+
 class Domains:
-    """Counts of a tally by domain. The last entry of each vector is that of nodes without the label, and always 0.
+    """Counts by domain. The last entry of each vector is that of nodes without the label, and always 0.
+
+    Call `sync` before reading.
 
     Attributes:
         topology: The domains.
@@ -123,12 +187,18 @@ class Domains:
         placed: Pods in each domain, terminating ones included.
         leaving: Those of them that terminate; None where there has been none.
         promised: Pods that are promised a place there; None where there has been none.
-        touched: Places of the vectors that were changed, in the order in which they were; it grows.
+        touched: Places of the vectors that were changed, in the order in which they were; it grows. After many changes at once
+            the last place stands for each of them.
     """
 
     __slots__ = (
         "__weakref__",
+        "_bases",
         "_counted",
+        "_key",
+        "_mask",
+        "_parts",
+        "_seen",
         "codes",
         "exists",
         "leaving",
@@ -138,31 +208,97 @@ class Domains:
         "touched",
     )
 
-    def __init__(self, tally: DomainCounts, topology: Topology, mask: Bools | None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        key: Hashable,
+        topology: Topology,
+        mask: Bools | None,
+    ) -> None:
         codes, size = topology.codes, topology.size
         self.topology = topology
         self.codes = codes
+        self._parts = parts
+        self._key = key
+        self._mask = mask
         self._counted = codes if mask is None else np.where(mask, codes, size)
-        self.exists: Bools = np.bincount(self._counted, minlength=size + 1)[:size] > 0
-        self.placed = self._sums(tally.placed)
-        self.leaving = self._sums(tally.leaving) if tally.leaving else None
-        self.promised = self._sums(tally.promised) if tally.promised else None
+        self.exists: Bools = (
+            topology.exists
+            if mask is None
+            else np.bincount(self._counted, minlength=size + 1)[:size] > 0
+        )
+        self._bases: list[Domains] = []
         self.touched: list[int] = []
+        self._recount()
 
-    def _sums(self, counts: dict[int, int]) -> Ints:
+    def _recount(self) -> None:
+        """Add up all parts; those with pods on many nodes have their own counts by domain, which other sums share."""
+        self._seen = [tally.view() for tally, _ in self._parts]
+        self.placed: Ints = np.zeros(len(self.exists) + 1, dtype=np.int64)
+        self.leaving: Ints | None = None
+        self.promised: Ints | None = None
+        bases = []
+        for tally, times in self._parts:
+            if len(self._parts) > 1 and len(tally.placed) > _FEW:
+                base = tally.domains(self._key, self.topology, self._mask)
+                base.sync()
+                bases.append(base)
+                self.placed += base.placed * times
+                self._also(base.leaving, base.promised, times)
+            else:
+                self._sum(self.placed, tally.placed, times)
+                leaving = self._sum(None, tally.leaving, times)
+                self._also(leaving, self._sum(None, tally.promised, times), times=1)
+        self._bases = bases
+
+    def _also(self, leaving: Ints | None, promised: Ints | None, times: int) -> None:
+        if leaving is not None:
+            self.leaving = leaving * times + (0 if self.leaving is None else self.leaving)
+        if promised is not None:
+            self.promised = promised * times + (0 if self.promised is None else self.promised)
+
+    def _sum(self, sums: Ints | None, counts: dict[int, int], times: int) -> Ints | None:
+        """Add counts by row to those by domain; new ones for None, if there is something to add."""
+        if not counts:
+            return sums
         size = len(self.exists)
-        sums: Ints = np.zeros(size + 1, dtype=np.int64)
-        if counts:
+        if sums is None:
+            sums = np.zeros(size + 1, dtype=np.int64)
+        if len(counts) <= _FEW:
+            for row, count in counts.items():
+                sums[self._counted[row]] += count * times
+        else:
             places = self._counted[np.array(list(counts), dtype=np.int64)]
-            np.add.at(sums, places, np.array(list(counts.values()), dtype=np.int64))
-            sums[size] = 0
+            np.add.at(sums, places, np.array(list(counts.values()), dtype=np.int64) * times)
+        sums[size] = 0
         return sums
 
-    def add(self, row: int, status: SchedulingStatus, amount: int) -> None:
-        """Count a pod on a node; a negative amount takes it back."""
+    def sync(self) -> int:
+        """Take in what has been counted since; the number of changes so far."""
+        pending = 0
+        for place, (tally, _) in enumerate(self._parts):
+            pending += len(tally.changes) - self._seen[place]
+        if pending:
+            if pending > _FEW and len(self._parts) > 1:
+                self._recount()
+                self.touched.extend([len(self.exists)] * pending)
+            else:
+                self._follow()
+        return len(self.touched)
+
+    def _follow(self) -> None:
+        for place, (tally, times) in enumerate(self._parts):
+            seen = self._seen[place]
+            if len(tally.changes) > seen:
+                self._seen[place] = len(tally.changes)
+                for row, status, amount in tally.changes[seen:]:
+                    self._add(row, status, amount * times)
+
+    def _add(self, row: int, status: SchedulingStatus, amount: int) -> None:
         place = int(self._counted[row])
         if place == len(self.exists):
             return
+        self.touched.append(place)
         if status is SchedulingStatus.PIPELINED:
             if self.promised is None:
                 self.promised = np.zeros_like(self.placed)
@@ -173,7 +309,6 @@ class Domains:
                 if self.leaving is None:
                     self.leaving = np.zeros_like(self.placed)
                 self.leaving[place] += amount
-        self.touched.append(place)
 
     def has(self, place: int) -> bool:
         """Whether there is a pod in a domain, or one that is promised a place there."""

@@ -4,7 +4,8 @@ A column is built when the first selector asks for its key and lives until a nod
 changes, so a heartbeat costs nothing and a selector over 5,000 nodes is one comparison of integers.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -13,10 +14,12 @@ from pumice.api.nodes import Node, Taint
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.nodes import NodeTable
 
-__all__ = ["ABSENT", "LabelColumn", "NodeFacts", "TaintSet"]
+__all__ = ["ABSENT", "LabelColumn", "NodeFacts", "TaintSet", "integer"]
 
 ABSENT = -1
 """Number of a label that a node does not have."""
+
+_DECIMAL = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 
 TaintSet = tuple[Taint, ...]
 T = TypeVar("T")
@@ -30,9 +33,10 @@ class LabelColumn:
         codes: For each row the place of its value in `values`, or `ABSENT`.
     """
 
-    __slots__ = ("_places", "codes", "values")
+    __slots__ = ("_numbers", "_places", "codes", "values")
 
     def __init__(self, table: NodeTable, key: str) -> None:
+        self._numbers: tuple[Ints, Bools] | None = None
         self.values: list[str] = []
         self._places: dict[str, int] = {}
         self.codes = np.full(len(table), ABSENT, dtype=np.int64)
@@ -48,13 +52,36 @@ class LabelColumn:
             self.values.append(value)
         return place
 
-    def where(self, holds: Callable[[str], bool]) -> Bools:
-        """Rows whose value fulfils a condition; it is asked once a distinct value."""
+    def among(self, values: Iterable[str]) -> Bools:
+        """Rows that have one of these values."""
         answers = np.zeros(len(self.values) + 1, dtype=np.bool_)
-        for place, value in enumerate(self.values):
-            answers[place] = holds(value)
+        for value in values:
+            place = self._places.get(value)
+            if place is not None:
+                answers[place] = True
         found: Bools = answers[self.codes]
         return found
+
+    def beyond(self, bound: int, *, above: bool) -> Bools:
+        """Rows whose value is a number above, or below, another one."""
+        if self._numbers is None:
+            read = [integer(value) for value in self.values]
+            known = np.array([number is not None for number in read], dtype=np.bool_)
+            self._numbers = np.array([number or 0 for number in read], dtype=np.int64), known
+        numbers, known = self._numbers
+        answers = np.zeros(len(self.values) + 1, dtype=np.bool_)
+        answers[:-1] = known & (numbers > bound if above else numbers < bound)
+        found: Bools = answers[self.codes]
+        return found
+
+
+def integer(text: str) -> int | None:
+    """The number that Go reads in a text: decimal digits with a sign, of at most 64 bits."""
+    read = _DECIMAL.fullmatch(text)
+    if read is None:
+        return None
+    number = int(read[1] + read[2])
+    return number if -(1 << 63) <= number < 1 << 63 else None
 
 
 class NodeFacts:
@@ -118,6 +145,14 @@ class NodeFacts:
                 return self._nowhere
             column = self._labels[key] = LabelColumn(self._table, key)
         return column
+
+    def known_labels(self, keys: Collection[str]) -> Iterable[str]:
+        """Those of some labels that nodes may have; once there are many, those that a node has."""
+        if len(keys) < _MANY_LABELS:
+            return keys
+        known = self._all_keys()
+        few, many = (keys, known) if len(keys) < len(known) else (known, keys)
+        return [key for key in few if key in many]
 
     def _all_keys(self) -> set[str]:
         """Labels that any node has."""

@@ -247,6 +247,12 @@ class JobInfo:
             self.pending_empty += waits
         self._account(task.shape.vector, step * _HOLDS[status], waits)
 
+    def account(self, task: TaskInfo, step: int) -> None:
+        """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted anew."""
+        status = task.status
+        waits = step if status is SchedulingStatus.PENDING else 0
+        self._account(task.shape.vector, step * _HOLDS[status], waits)
+
     def _account(self, vector: Ints, holds: int, waits: int) -> None:
         """Count what a pod holds, and what it waits for, once more (1) or no more (-1)."""
         if holds:

@@ -92,10 +92,7 @@ class NodeSelection:
             needed = term.match_label_expressions or ()
             if needed:
                 mask |= np.logical_and.reduce(
-                    [
-                        self._facts.label(each.key).where(set(each.values or ()).__contains__)
-                        for each in needed
-                    ]
+                    [self._facts.label(each.key).among(each.values or ()) for each in needed]
                 )
         return mask
 

@@ -19,6 +19,7 @@ from pumice.scheduler.model.axis import (
     Axis,
     Ints,
 )
+from pumice.scheduler.model.host_ports import PortBlock
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.rows import Rows
@@ -35,8 +36,8 @@ _FEW = 16
 """New nodes up to which their places among the others are looked up; more are sorted with all."""
 _BY_NAME = attrgetter("name")
 
-Ports = dict[tuple[str, int], dict[str, dict[str, int]]]
-"""Host ports in use: by protocol and port, the nodes, and the pods at each address there."""
+Ports = dict[PortBlock, dict[str, dict[int, int]]]
+"""Host ports in use: by block, the nodes, and how many pods there use which ports of it."""
 
 
 class NodeRecord:
@@ -71,7 +72,7 @@ class NodeTable:
         order: Records by row.
         names: Names by row, as of the last `settle`.
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
-        ports: Host ports in use: by protocol and port, the nodes, and the pods at each address there.
+        ports: Host ports in use: by block, the nodes, and how many pods there use which ports of it.
         leaving_ports: Those of them that terminating pods have.
         running: Pods of gangs that run or are bound.
         peers: What pods say about other pods.
@@ -288,10 +289,10 @@ class NodeTable:
         status = task.status
         if status not in NEEDS_ROOM and status is not SchedulingStatus.PIPELINED:
             return
-        for protocol, address, port in task.shape.host_ports:
-            _count_port(self.ports, (protocol, port), record.name, address, sign)
+        for block, ports in task.shape.ports.taken:
+            _count_ports(self.ports, block, record.name, ports, sign)
             if status is SchedulingStatus.RELEASING:
-                _count_port(self.leaving_ports, (protocol, port), record.name, address, sign)
+                _count_ports(self.leaving_ports, block, record.name, ports, sign)
         self._count_amounts(task, record, sign)
 
     def _count_amounts(self, task: TaskInfo, record: NodeRecord, sign: int) -> None:
@@ -360,13 +361,22 @@ class NodeTable:
         self._pipelined = np.asfortranarray(change(self._pipelined))
 
 
-def _count_port(table: Ports, port: tuple[str, int], node: str, address: str, sign: int) -> None:
-    users = table.setdefault(port, {}).setdefault(node, {})
-    users[address] = users.get(address, 0) + sign
-    if not users[address]:
-        del users[address]
-        if not users:
-            del table[port][node]
+def _count_ports(table: Ports, block: PortBlock, node: str, ports: int, sign: int) -> None:
+    nodes = table.get(block)
+    if nodes is None:
+        nodes = table[block] = {}
+    users = nodes.get(node)
+    if users is None:
+        users = nodes[node] = {}
+    count = users.get(ports, 0) + sign
+    if count:
+        users[ports] = count
+        return
+    del users[ports]
+    if not users:
+        del nodes[node]
+    if not nodes:
+        del table[block]
 
 
 def says_the_same(old: Node, new: Node) -> bool:

@@ -1,19 +1,30 @@
 """Pods as targets of other pods' terms: which terms they match, and how many pods match or have a term on each node.
 
-Terms of pods are interned and counted by their users. Labels matter as far as selectors of these terms name their keys: pods
-of a namespace with equal values of these keys are of one kind, and only kinds are matched against terms. While no pod says
-anything about other pods, nothing is kept.
+Terms of pods are interned and counted by their users. What a term selects is a sum of groups of pods (`peer_groups`), which many
+terms share, and only groups are counted. Labels matter as far as selectors of these terms name their keys: pods of a namespace
+with equal values of these keys are of one class, and only classes are compared with groups. While no pod says anything about other
+pods, nothing is kept.
 
-Terms, kinds and their counts are in one file because each of them changes with the others.
+Terms, classes and their counts are in one file because each of them changes with the others.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
+from functools import partial
 
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.domains import DomainCounts
+from pumice.scheduler.model.domains import Counts, DomainCounts, total
+from pumice.scheduler.model.group_tree import GroupTree, Held, Members, PeerClass, PeerGroup, Side
+from pumice.scheduler.model.peer_groups import (
+    HAS_LABEL,
+    IN_NAMESPACE,
+    IS_KNOWN,
+    NAMESPACE_HAS_LABEL,
+    Mark,
+    groups_of,
+)
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
-from pumice.scheduler.model.terms import PeerRequirement, PeerRules, TermKey, holds
+from pumice.scheduler.model.terms import PeerRules, Selection, TermKey, holds
 
 __all__ = ["PeerClass", "PeerTable", "PeerTerm"]
 
@@ -26,57 +37,53 @@ class PeerTerm:
     """Pods that terms of pods select.
 
     Attributes:
-        number: Identity, unique while the term is in use.
-        tally: Pods that match.
-        repelling: Pods with a required anti-affinity to those that match, by topology key.
-        attracting: Pods that would rather, or rather not, be near to those that match, by topology key: sums of weights.
+        key: The selections.
+        users: Rules that have it.
+        held: What pods with the term, on nodes, ask of those that it selects.
+        groups: The groups of which it is the sum, and how often it counts each.
+        is_indexed: Whether they are known; they are from the next `settle` on.
     """
 
-    __slots__ = ("attracting", "key", "kinds", "number", "repelling", "tally", "users")
+    __slots__ = ("groups", "held", "is_indexed", "key", "users")
 
-    def __init__(self, number: int, key: TermKey) -> None:
-        self.number = number
+    def __init__(self, key: TermKey) -> None:
         self.key = key
         self.users = 0
-        self.tally = DomainCounts()
-        self.repelling: dict[str, DomainCounts] = {}
-        self.attracting: dict[str, DomainCounts] = {}
-        self.kinds: dict[PeerClass, None] = {}
-
-    def tallies(self) -> Iterable[DomainCounts]:
-        """Everything that is counted for it."""
-        return (self.tally, *self.repelling.values(), *self.attracting.values())
+        self.held = Held()
+        self.groups: tuple[tuple[PeerGroup, int], ...] = ()
+        self.is_indexed = False
 
     def __repr__(self) -> str:
-        return f"<Term {self.number}: {self.users} shapes>"
-
-
-class PeerClass:
-    """Pods of one namespace that no term tells apart.
-
-    Attributes:
-        terms: Terms that they match, in the order of their numbers.
-    """
-
-    __slots__ = ("key", "labels", "namespace", "tasks", "terms")
-
-    def __init__(self, key: Hashable, namespace: str, labels: Labels) -> None:
-        self.key = key
-        self.namespace = namespace
-        self.labels = labels
-        self.tasks: dict[str, TaskInfo] = {}
-        self.terms: tuple[PeerTerm, ...] = ()
+        return f"<PeerTerm of {len(self.groups)} groups: {self.users} users>"
 
 
 class _Rules:
-    """The rules of some pods, in use."""
+    """The rules of some pods, in use.
 
-    __slots__ = ("counted", "held", "users")
+    Attributes:
+        users: Pods.
+        terms: Terms that they name, each once.
+        asked: Terms that pods hold, on which side of `Held`, by which topology key, and with which weight.
+        own: The counts of these terms.
+        shared: Those of the groups of these terms.
+        moment: When these were collected.
+    """
 
-    def __init__(self, counted: list[PeerTerm], held: list[tuple[DomainCounts, int]]) -> None:
+    __slots__ = ("asked", "moment", "own", "shared", "terms", "users")
+
+    def __init__(self) -> None:
         self.users = 0
-        self.counted = counted
-        self.held = held
+        self.terms: dict[PeerTerm, None] = {}
+        self.asked: list[tuple[PeerTerm, Side, str, int]] = []
+        self.own: list[tuple[DomainCounts, int]] = []
+        self.shared: list[tuple[DomainCounts, int]] = []
+        self.moment = -1
+
+    def ask(self, term: PeerTerm, side: Side, key: str, weight: int) -> None:
+        """Add a term that the pods hold."""
+        self.terms[term] = None
+        self.asked.append((term, side, key, weight))
+        self.own.append((term.held.of(side, key), weight))
 
 
 class PeerTable:
@@ -88,25 +95,31 @@ class PeerTable:
         epoch: Grows when something about pods, nodes or namespaces has changed that terms depend on; not with what
             statements do.
         namespaces: Labels of the namespaces.
+        tree: The groups of all terms.
     """
 
     __slots__ = (
-        "_anywhere",
-        "_by_pair",
+        "_classes",
+        "_classes_by_mark",
+        "_fresh",
         "_is_prepared",
         "_keys",
-        "_kinds",
-        "_kinds_by_pair",
         "_known_namespaces",
+        "_marks_of_namespace",
         "_matched",
+        "_moment",
+        "_namespace_keys",
         "_new",
-        "_next",
         "_of",
         "_rules",
+        "_sums",
+        "_uncounted",
+        "_with_members",
         "epoch",
         "is_live",
         "namespaces",
         "terms",
+        "tree",
     )
 
     def __init__(self) -> None:
@@ -115,20 +128,25 @@ class PeerTable:
         self.epoch = 0
         self.namespaces: dict[str, dict[str, str]] = {}
         self._rules: dict[PeerRules, _Rules] = {}
-        self._next = 0
+        self._moment = 0
         self._forget()
 
     def _forget(self) -> None:
-        self._keys: tuple[str, ...] | None = None
+        self.tree = GroupTree()
+        self._keys: set[str] | None = None
+        self._namespace_keys: set[str] = set()
         self._known_namespaces = True
         self._is_prepared = True
         self._new: dict[PeerTerm, None] = {}
-        self._matched: dict[PeerTerm, None] = {}
-        self._kinds: dict[Hashable, PeerClass] = {}
+        self._matched: dict[PeerGroup, None] = {}
+        self._uncounted: dict[PeerGroup, None] = {}
+        self._fresh: dict[PeerGroup, None] = {}
+        self._with_members: dict[PeerGroup, Members] = {}
+        self._sums: dict[TermKey, Counts] = {}
+        self._classes: dict[Hashable, PeerClass] = {}
         self._of: dict[str, PeerClass] = {}
-        self._by_pair: dict[tuple[str, str], dict[PeerTerm, None]] = {}
-        self._anywhere: dict[PeerTerm, None] = {}
-        self._kinds_by_pair: dict[tuple[str, str], dict[PeerClass, None]] = {}
+        self._classes_by_mark: dict[Mark, dict[PeerClass, None]] = {}
+        self._marks_of_namespace: dict[str, tuple[Mark, ...]] = {}
 
     # -- events --------------------------------------------------------------------------------
 
@@ -146,7 +164,7 @@ class PeerTable:
         return self._namespaces_changed()
 
     def _namespaces_changed(self) -> bool:
-        if not any(part.namespace_selector for key in self.terms for part in key):
+        if not self._namespace_keys and not any(_namespace_keys(term) for term in self._new):
             return False
         self._known_namespaces = False
         self.epoch += 1
@@ -171,7 +189,7 @@ class PeerTable:
         if rules.users:
             return
         del self._rules[shape.peers]
-        for term in rules.counted:
+        for term in rules.terms:
             term.users -= 1
             if not term.users:
                 self._end(term)
@@ -180,29 +198,32 @@ class PeerTable:
             self._forget()
 
     def join(self, task: TaskInfo) -> None:
-        """Note the kind of a pod that is not on a node yet."""
+        """Note the class of a pod that is not on a node yet."""
         if self._keys is not None:
-            kind = self._kind_for(task)
-            kind.tasks[task.key] = task
-            self._of[task.key] = kind
+            found = self._class_for(task, self._keys)
+            found.tasks[task.key] = task
+            self._of[task.key] = found
 
     def part(self, task: TaskInfo) -> None:
         """Remove a pod that is no longer on a node."""
-        kind = self._of.pop(task.key, None)
-        if kind is None:
+        found = self._of.pop(task.key, None)
+        if found is None:
             return
-        kind.tasks.pop(task.key, None)
-        if not kind.tasks:
-            self._drop_kind(kind)
+        found.tasks.pop(task.key, None)
+        if not found.tasks:
+            self._drop_class(found)
 
     def is_alike(self, old: TaskInfo, new: TaskInfo) -> bool:
         """Whether no term tells two versions of a pod apart."""
         known = self._of.get(old.key)
-        return known is None or known.key == self._key(new)
+        return known is None or known.key == _class_key(new, self._keys or ())[0]
 
     def matters(self, task: TaskInfo) -> bool:
-        """Whether terms depend on a pod, or the pod on terms."""
-        return self.is_live and (task.shape.peers is not None or bool(self.terms_of(task)))
+        """Whether terms may depend on a pod, or the pod on terms."""
+        if not self.is_live:
+            return False
+        known = self._of.get(task.key)
+        return task.shape.peers is not None or (known is not None and bool(known.groups))
 
     # -- counting ------------------------------------------------------------------------------
 
@@ -210,33 +231,66 @@ class PeerTable:
         """Count a pod on a node, or take it back (-1), by its status."""
         status = task.status
         if task.shape.peers is not None:
-            for tally, weight in self._rules[task.shape.peers].held:
+            rules = self._rules[task.shape.peers]
+            if rules.moment != self._moment:
+                self._collect(rules)
+            for tally, weight in rules.own:
                 tally.add(row, status, sign * weight)
-        kind = self._of.get(task.key)
-        if kind is not None:
-            for term in kind.terms:
-                term.tally.add(row, status, sign)
+            for tally, weight in rules.shared:
+                tally.add(row, status, sign * weight)
+        known = self._of.get(task.key)
+        if known is not None:
+            for tally in known.tallies:
+                tally.add(row, status, sign)
 
     def reorder(self, moved: Ints) -> None:
         """Apply a new order of the node table: the new row of each old row, -1 for a removed one."""
         for term in self.terms.values():
-            for tally in term.tallies():
+            for tally in term.held.tallies():
+                tally.reorder(moved)
+        for members in self._with_members.values():
+            for tally in members.tallies():
                 tally.reorder(moved)
 
     def forget_views(self) -> None:
         """Drop counts by domain: those of a session that has ended know neither new rows nor new labels."""
-        for term in self.terms.values():
-            for tally in term.tallies():
+        self._sums.clear()
+        for members in self._with_members.values():
+            for tally in members.tallies():
                 tally.forget_views()
 
-    def terms_of(self, task: TaskInfo) -> tuple[PeerTerm, ...]:
-        """Terms that a pod matches."""
-        kind = self._of.get(task.key)
-        return kind.terms if kind is not None else ()
+    def class_of(self, task: TaskInfo) -> PeerClass | None:
+        """The class of a pod; None while no pod says anything about other pods."""
+        return self._of.get(task.key)
 
     def signature(self, task: TaskInfo) -> tuple[int, ...]:
-        """A key that is equal for pods that match the same terms."""
-        return tuple([term.number for term in self.terms_of(task)])
+        """A key that is equal only for pods that match the same terms."""
+        found = self._of.get(task.key)
+        return found.signature if found is not None else ()
+
+    def tally(self, key: TermKey) -> Counts:
+        """The pods that a term selects."""
+        found = self._sums.get(key)
+        if found is None:
+            groups = self.terms[key].groups
+            parts = [(each.members.tally, times) for each, times in groups if each.members]
+            found = self._sums[key] = total(parts)
+        return found
+
+    def selects(self, key: TermKey, pods: PeerClass | None) -> bool:
+        """Whether a term selects pods of a class."""
+        return pods is not None and all(
+            holds(part.selector, pods.labels)
+            and (
+                pods.namespace in part.namespaces
+                or part.namespace_selector == ()
+                or (
+                    pods.namespace in self.namespaces
+                    and holds(part.namespace_selector, self.namespaces[pods.namespace])
+                )
+            )
+            for part in key
+        )
 
     # -- before a session ------------------------------------------------------------------------
 
@@ -252,13 +306,13 @@ class PeerTable:
             return
         for term in self._new:
             self._index(term)
-        self._keys = tuple(sorted({key for term in self._new for key in _keys_of(term.key)}))
-        terms, self._is_prepared = dict(self._new), False
+        self._learn_keys(self._new)
+        matched, self._is_prepared = dict(self._uncounted), False
         for key, task in list(tasks.items()):
             if tasks.get(key) is task:
                 self.join(task)
             yield
-        self._matched, self._is_prepared = terms, True
+        self._matched, self._is_prepared = matched, True
 
     def settle(self, tasks: Collection[TaskInfo], place: Place) -> None:
         """Find the pods that new terms select; a cycle does this first.
@@ -270,163 +324,222 @@ class PeerTable:
         if not self.is_live:
             return
         self.forget_views()
-        if not self._known_namespaces:
-            self._known_namespaces = True
-            self._new.update(dict.fromkeys(self.terms.values()))
-            self._by_pair.clear()
-            self._anywhere.clear()
+        if not self._known_namespaces or not self._is_prepared:
+            self._known_namespaces = self._is_prepared = True
             self._keys = None
-        if not self._new:
+        if not self._new and not self._fresh and self._keys is not None:
             return
-        if not self._is_prepared:
-            self._is_prepared, self._keys = True, None
-        new, matched = list(self._new), self._matched
+        new = list(self._new)
         self._new.clear()
-        self._matched = {}
         for term in new:
             self._index(term)
-        keys = {key for term in new for key in _keys_of(term.key)}
-        if self._keys is None or not keys.issubset(self._keys):
-            known = {key for term in self.terms.values() for key in _keys_of(term.key)}
-            self._project(tuple(sorted(known)), tasks)
+        matched, self._matched = self._matched, {}
+        if self._keys is None or not self._knows_keys(new):
+            self._project(tasks)
         else:
-            for term in new:
-                for kind in self._candidates(term) if term not in matched else ():
-                    self._match(kind, [term])
-        for term in new:
-            term.tally.clear()
-            for kind in term.kinds:
-                for task in kind.tasks.values():
+            for group in self._uncounted:
+                if group.users and group not in matched:
+                    self._find_members(group)
+        self._count_members(place)
+        self._share(new)
+
+    def _project(self, tasks: Collection[TaskInfo]) -> None:
+        """Look at the labels of all pods again."""
+        self._learn_keys(self.terms.values())
+        self._classes.clear()
+        self._of.clear()
+        self._classes_by_mark.clear()
+        for group in self._with_members:
+            group.members = None
+        self._with_members.clear()
+        self._fresh.clear()
+        for task in tasks:
+            self.join(task)
+        self._uncounted = dict(self._fresh)
+
+    def _count_members(self, place: Place) -> None:
+        """Count the pods on nodes that belong to new groups."""
+        for group in self._uncounted:
+            members = group.members
+            if members is None:
+                continue
+            members.tally.clear()
+            for each in members.classes:
+                for task in each.tasks.values():
                     row = place(task) if task.node else -1
                     if row >= 0 and (
                         task.status in NEEDS_ROOM or task.status is SchedulingStatus.PIPELINED
                     ):
-                        term.tally.add(row, task.status, 1)
+                        members.tally.add(row, task.status, 1)
+        self._uncounted.clear()
 
-    def _project(self, keys: tuple[str, ...], tasks: Collection[TaskInfo]) -> None:
-        """Look at the labels of all pods again."""
-        self._keys = keys
-        self._kinds.clear()
-        self._of.clear()
-        self._kinds_by_pair.clear()
-        for term in self.terms.values():
-            term.kinds.clear()
-        for task in tasks:
-            self.join(task)
+    def _share(self, new: Collection[PeerTerm]) -> None:
+        """Let groups count what pods on nodes ask by new terms, and new groups what they ask by all terms."""
+        fresh, self._fresh = self._fresh, {}
+        self._moment += 1
+        is_new = dict.fromkeys(new)
+        for term in self.terms.values() if fresh else new:
+            if not term.users or not term.held.is_counted():
+                continue
+            for group, times in term.groups:
+                if group.members is not None and (term in is_new or group in fresh):
+                    group.members.merge(term.held, times)
 
     # -- internals ------------------------------------------------------------------------------
 
     def _begin(self, rules: PeerRules) -> _Rules:
-        counted = [self._term(key) for key in rules.counted()]
-        held = [(_tally(self._term(wish.term).repelling, wish), 1) for wish in rules.anti_affinity]
+        found = _Rules()
+        for key in rules.counted():
+            found.terms[self._term(key)] = None
+        for wish in rules.anti_affinity:
+            found.ask(self._term(wish.term), "repelling", wish.key, 1)
         for wish in (*rules.wishes, *rules.attractions):
-            term = self._term(wish.term)
-            counted.append(term)
-            held.append((_tally(term.attracting, wish), wish.weight))
-        for term in counted:
+            found.ask(self._term(wish.term), "attracting", wish.key, wish.weight)
+        for term in found.terms:
             term.users += 1
-        return _Rules(counted, held)
+        return found
 
     def _term(self, key: TermKey) -> PeerTerm:
         term = self.terms.get(key)
         if term is None:
-            term = self.terms[key] = PeerTerm(self._next, key)
-            self._next += 1
+            term = self.terms[key] = PeerTerm(key)
             self._new[term] = None
         return term
 
     def _end(self, term: PeerTerm) -> None:
         del self.terms[term.key]
         self._new.pop(term, None)
-        for kind in term.kinds:
-            kind.terms = tuple([each for each in kind.terms if each is not term])
-        for pair in _pairs(term.key):
-            index = self._by_pair.get(pair, {})
-            index.pop(term, None)
-            if not index:
-                self._by_pair.pop(pair, None)
-        self._anywhere.pop(term, None)
+        for group, _ in term.groups:
+            if self.tree.release(group):
+                self._drop_members(group)
+
+    def _drop_members(self, group: PeerGroup) -> None:
+        """Forget a group, or that pods belong to it."""
+        self._uncounted.pop(group, None)
+        self._fresh.pop(group, None)
+        members = self._with_members.pop(group, None)
+        group.members = None
+        if members is not None:
+            for each in members.classes:
+                each.belong(other for other in each.groups if other is not group)
 
     def _index(self, term: PeerTerm) -> None:
-        pairs = _pairs(term.key)
-        if pairs:
-            for pair in pairs:
-                self._by_pair.setdefault(pair, {})[term] = None
-        elif all(part.selector is not None for part in term.key):
-            self._anywhere[term] = None
-
-    def _candidates(self, term: PeerTerm) -> Iterable[PeerClass]:
-        """Kinds that may match a term."""
-        pairs = _pairs(term.key)
-        if not pairs:
-            return list(self._kinds.values())
-        return dict.fromkeys(kind for pair in pairs for kind in self._kinds_by_pair.get(pair, ()))
-
-    def _key(self, task: TaskInfo) -> Hashable:
-        labels = task.labels or {}
-        return task.namespace, tuple([labels.get(key) for key in self._keys or ()])
-
-    def _kind_for(self, task: TaskInfo) -> PeerClass:
-        key = self._key(task)
-        kind = self._kinds.get(key)
-        if kind is None:
-            labels = task.labels or {}
-            known = {name: labels[name] for name in self._keys or () if name in labels}
-            kind = self._kinds[key] = PeerClass(key, task.namespace, known)
-            terms = dict(self._anywhere)
-            for pair in known.items():
-                self._kinds_by_pair.setdefault(pair, {})[kind] = None
-                terms.update(self._by_pair.get(pair, {}))
-            self._match(kind, terms)
-        return kind
-
-    def _drop_kind(self, kind: PeerClass) -> None:
-        if self._kinds.get(kind.key) is not kind:
+        """Find the groups of a new term."""
+        if term.is_indexed:
             return
-        del self._kinds[kind.key]
-        for term in kind.terms:
-            term.kinds.pop(kind, None)
-        for pair in kind.labels.items():
-            index = self._kinds_by_pair.get(pair, {})
-            index.pop(kind, None)
-            if not index:
-                self._kinds_by_pair.pop(pair, None)
+        term.is_indexed = True
+        found = []
+        for steps, times in groups_of(term.key).items():
+            group = self.tree.use(steps)
+            if group.users == 1:
+                self._uncounted[group] = None
+            found.append((group, times))
+        term.groups = tuple(found)
 
-    def _match(self, kind: PeerClass, terms: Iterable[PeerTerm]) -> None:
-        found = [term for term in terms if self._selects(term.key, kind)]
-        if found:
-            for term in found:
-                term.kinds[kind] = None
-            merged = dict.fromkeys((*kind.terms, *found))
-            kind.terms = tuple(sorted(merged, key=lambda term: term.number))
-
-    def _selects(self, key: TermKey, kind: PeerClass) -> bool:
+    def _knows_keys(self, terms: Iterable[PeerTerm]) -> bool:
+        known, namespaces = self._keys or (), self._namespace_keys
         return all(
-            holds(part.selector, kind.labels)
-            and (
-                kind.namespace in part.namespaces
-                or part.namespace_selector == ()
-                or (
-                    kind.namespace in self.namespaces
-                    and holds(part.namespace_selector, self.namespaces[kind.namespace])
-                )
-            )
-            for part in key
+            all(key in known for key in _label_keys(term))
+            and all(key in namespaces for key in _namespace_keys(term))
+            for term in terms
         )
 
+    def _learn_keys(self, terms: Collection[PeerTerm]) -> None:
+        self._keys = {key for term in terms for key in _label_keys(term)}
+        self._namespace_keys = {key for term in terms for key in _namespace_keys(term)}
+        self._marks_of_namespace.clear()
 
-def _tally(tallies: dict[str, DomainCounts], wish: PeerRequirement) -> DomainCounts:
-    return tallies.setdefault(wish.key, DomainCounts())
+    def _collect(self, rules: _Rules) -> None:
+        """Collect the counts of the groups in which the pods of some rules count."""
+        rules.moment = self._moment
+        found: dict[DomainCounts, int] = {}
+        for term, side, key, weight in rules.asked:
+            for group, times in term.groups:
+                if group.members is not None and group not in self._fresh:
+                    tally = group.members.of(side, key)
+                    found[tally] = found.get(tally, 0) + weight * times
+        rules.shared = [(tally, weight) for tally, weight in found.items() if weight]
+
+    def _class_for(self, task: TaskInfo, keys: Set[str]) -> PeerClass:
+        key, labels = _class_key(task, keys)
+        found = self._classes.get(key)
+        if found is None:
+            marks = dict.fromkeys(self._namespace_marks(task.namespace))
+            for name, value in labels.items():
+                marks[HAS_LABEL, name, value] = marks[HAS_LABEL, name, None] = None
+            found = self._classes[key] = PeerClass(key, task.namespace, labels, marks)
+            for mark in marks:
+                self._classes_by_mark.setdefault(mark, {})[found] = None
+            self._enter(found, self.tree.having(marks, partial(self._fulfils, found)))
+        return found
+
+    def _namespace_marks(self, name: str) -> tuple[Mark, ...]:
+        found = self._marks_of_namespace.get(name)
+        if found is None:
+            marks: list[Mark] = [(IN_NAMESPACE, "", name)]
+            labels = self.namespaces.get(name)
+            if labels is not None:
+                marks.append((IS_KNOWN, "", None))
+                for key in self._namespace_keys & labels.keys():
+                    marks += (
+                        (NAMESPACE_HAS_LABEL, key, labels[key]),
+                        (NAMESPACE_HAS_LABEL, key, None),
+                    )
+            found = self._marks_of_namespace[name] = tuple(marks)
+        return found
+
+    def _fulfils(self, pods: PeerClass, condition: Selection) -> bool:
+        return self.selects((condition,), pods)
+
+    def _find_members(self, group: PeerGroup) -> None:
+        """Find the classes that belong to a new group."""
+        steps = list(group.steps())
+        marks = [each for each in steps if not isinstance(each, Selection)]
+        conditions = tuple([each for each in steps if isinstance(each, Selection)])
+        alike = [self._classes_by_mark.get(mark, {}) for mark in marks]
+        for each in min(alike, key=len, default=self._classes.values()):
+            self.tree.compared += 1
+            if all(mark in each.marks for mark in marks) and self.selects(conditions, each):
+                self._enter(each, (group,))
+
+    def _enter(self, pods: PeerClass, groups: Iterable[PeerGroup]) -> None:
+        """Add a class to groups."""
+        for group in groups:
+            if group.members is None:
+                group.members = self._with_members[group] = Members()
+                self._fresh[group] = None
+            group.members.classes[pods] = None
+        pods.belong((*pods.groups, *groups))
+
+    def _drop_class(self, pods: PeerClass) -> None:
+        if self._classes.get(pods.key) is not pods:
+            return
+        del self._classes[pods.key]
+        for group in pods.groups:
+            if group.members is not None:
+                group.members.classes.pop(pods, None)
+                if not group.members.classes:
+                    self._drop_members(group)
+        for mark in pods.marks:
+            index = self._classes_by_mark.get(mark, {})
+            index.pop(pods, None)
+            if not index:
+                self._classes_by_mark.pop(mark, None)
 
 
-def _keys_of(key: TermKey) -> Iterable[str]:
-    return [requirement[0] for part in key for requirement in part.selector or ()]
+def _label_keys(term: PeerTerm) -> Iterable[str]:
+    return [requirement[0] for part in term.key for requirement in part.selector or ()]
 
 
-def _pairs(key: TermKey) -> list[tuple[str, str]]:
-    """Labels of which every pod has one that a term selects; empty if there are no such labels."""
-    for part in key:
-        for name, operator, values in part.selector or ():
-            if operator == "In":
-                return [(name, value) for value in values]
-    return []
+def _namespace_keys(term: PeerTerm) -> Iterable[str]:
+    return [requirement[0] for part in term.key for requirement in part.namespace_selector or ()]
+
+
+def _class_key(task: TaskInfo, keys: Collection[str]) -> tuple[Hashable, dict[str, str]]:
+    """What sets the class of a pod apart, and the labels that matter."""
+    labels = task.labels or {}
+    if len(labels) <= len(keys):
+        found = {key: value for key, value in labels.items() if key in keys}
+    else:
+        found = {key: labels[key] for key in keys if key in labels}
+    return (task.namespace, frozenset(found.items())), found

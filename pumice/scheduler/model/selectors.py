@@ -18,13 +18,12 @@ from pumice.api.pods import (
     Toleration,
 )
 from pumice.scheduler.model.axis import Bools
-from pumice.scheduler.model.facts import ABSENT, NodeFacts
+from pumice.scheduler.model.facts import ABSENT, NodeFacts, integer
 from pumice.scheduler.model.nodes import NodeTable
 
-__all__ = ["NodeMatcher", "tolerates"]
+__all__ = ["NodeMatcher", "Tolerance"]
 
 _NAME_FIELD = "metadata.name"
-_DECIMAL = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 """How the values of taints and tolerations must be written for `Gt` and `Lt`."""
 
@@ -42,7 +41,7 @@ class NodeMatcher:
         """Nodes that have all these labels."""
         mask = np.ones(len(self._table), dtype=np.bool_)
         for key, value in sorted(wanted.items()):
-            mask &= self._facts.label(key).where(value.__eq__)
+            mask &= self._facts.label(key).among((value,))
             if not mask.any():
                 break
         return mask
@@ -81,9 +80,9 @@ class NodeMatcher:
         values = requirement.values or []
         match requirement.operator:
             case "In":
-                return column.where(set(values).__contains__)
+                return column.among(values)
             case "NotIn":
-                return ~column.where(set(values).__contains__)
+                return ~column.among(values)
             case "Exists":
                 present: Bools = column.codes != ABSENT
                 return present
@@ -91,9 +90,9 @@ class NodeMatcher:
                 absent: Bools = column.codes == ABSENT
                 return absent
             case "Gt" | "Lt" if len(values) == 1:
-                bound = _integer(values[0])
-                above = requirement.operator == "Gt"
-                return column.where(lambda value: _beyond(_integer(value), bound, above=above))
+                bound = integer(values[0])
+                if bound is not None:
+                    return column.beyond(bound, above=requirement.operator == "Gt")
         return np.zeros(len(self._table), dtype=np.bool_)
 
     def _field(self, requirement: NodeSelectorRequirement) -> Bools:
@@ -107,39 +106,50 @@ class NodeMatcher:
         return mask if requirement.operator == "In" else ~mask
 
 
-def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether one of the tolerations accepts a taint."""
-    return any(
-        (not each.effect or each.effect == taint.effect)
-        and (not each.key or each.key == taint.key)
-        and _accepts(each, taint)
-        for each in tolerations
-    )
+class Tolerance:
+    """The tolerations of a pod, indexed: any number of them answers for a taint at once."""
 
+    __slots__ = ("_any_value", "_bounds", "_values")
 
-def _accepts(toleration: Toleration, taint: Taint) -> bool:
-    """Whether a toleration accepts the value of a taint of its key and effect."""
-    match toleration.operator:
-        case "Exists":
-            return True
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case "Gt" | "Lt" if all(map(_CANONICAL.fullmatch, (toleration.value, taint.value))):
-            value, bound = _integer(taint.value), _integer(toleration.value)
-            return _beyond(value, bound, above=toleration.operator == "Gt")
-    return False
+    def __init__(self, tolerations: Sequence[Toleration]) -> None:
+        self._any_value: set[tuple[str, str]] = set()
+        self._values: set[tuple[str, str, str]] = set()
+        self._bounds: dict[tuple[str, str, bool], int] = {}
+        for each in tolerations:
+            match each.operator:
+                case "Exists":
+                    self._any_value.add((each.key, each.effect))
+                case "" | "Equal":
+                    self._values.add((each.key, each.effect, each.value))
+                case "Gt" | "Lt":
+                    self._compare(each, above=each.operator == "Gt")
 
+    def _compare(self, toleration: Toleration, *, above: bool) -> None:
+        """Keep the bound of a toleration if it accepts more than those before."""
+        bound = _canonical(toleration.value)
+        if bound is not None:
+            place = (toleration.key, toleration.effect, above)
+            known = self._bounds.get(place, bound)
+            self._bounds[place] = min(known, bound) if above else max(known, bound)
 
-def _integer(text: str) -> int | None:
-    """The number that Go reads in a text: decimal digits with a sign, of at most 64 bits."""
-    read = _DECIMAL.fullmatch(text)
-    if read is None:
-        return None
-    number = int(read[1] + read[2])
-    return number if -(1 << 63) <= number < 1 << 63 else None
+    def accepts(self, taint: Taint) -> bool:
+        """Whether one of the tolerations accepts a taint."""
+        places = [(key, effect) for key in (taint.key, "") for effect in (taint.effect, "")]
+        return any(
+            place in self._any_value or (*place, taint.value) in self._values for place in places
+        ) or bool(self._bounds and self._is_beyond(taint, places))
 
-
-def _beyond(value: int | None, bound: int | None, *, above: bool) -> bool:
-    if value is None or bound is None:
+    def _is_beyond(self, taint: Taint, places: Sequence[tuple[str, str]]) -> bool:
+        value = _canonical(taint.value)
+        if value is None:
+            return False
+        for place in places:
+            least, most = self._bounds.get((*place, True)), self._bounds.get((*place, False))
+            if (least is not None and value > least) or (most is not None and value < most):
+                return True
         return False
-    return value > bound if above else value < bound
+
+
+def _canonical(text: str) -> int | None:
+    """The number in the value of a taint or toleration, which must be written in one way."""
+    return integer(text) if _CANONICAL.fullmatch(text) else None

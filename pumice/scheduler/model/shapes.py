@@ -35,6 +35,7 @@ from pumice.scheduler.model.axis import (
     in_units,
 )
 from pumice.scheduler.model.claims import claim_names
+from pumice.scheduler.model.host_ports import HostPort, port_use
 from pumice.scheduler.model.terms import PeerRules, peer_rules, too_long
 
 __all__ = [
@@ -42,7 +43,6 @@ __all__ = [
     "NODE_AFFINITY",
     "NODE_SELECTOR",
     "TOLERATIONS",
-    "HostPort",
     "Need",
     "PodShape",
     "ShapeTable",
@@ -58,9 +58,6 @@ NODE_SELECTOR, NODE_AFFINITY, TOLERATIONS = "nodeSelector", "affinity.nodeAffini
 
 LONGEST_ABOUT_NODES = 32 * 1024
 """Bytes that are read of each of them, enough for the names of a thousand nodes. Each expression is compared with all nodes."""
-
-HostPort = tuple[str, str, int]
-"""Protocol, address (`0.0.0.0` for all) and port."""
 
 
 class Need(NamedTuple):
@@ -81,6 +78,7 @@ class PodShape:
         needs: Resources that a node must have room for: CPU, memory, then the others by name.
         is_empty: Whether it asks for nothing but a slot.
         claims: Claims that it mounts, `namespace/name`.
+        ports: Host ports that it takes.
         is_revocable: Whether it may use nodes of revocable zones.
         peers: What it says about other pods; None for nothing.
         hard_rules: Fields with which it rules out nodes in a way that is not supported, or that are too long to be read.
@@ -92,7 +90,6 @@ class PodShape:
         "amounts",
         "claims",
         "hard_rules",
-        "host_ports",
         "is_empty",
         "is_revocable",
         "key",
@@ -101,6 +98,7 @@ class PodShape:
         "node_selector",
         "number",
         "peers",
+        "ports",
         "rules",
         "tolerations",
         "users",
@@ -112,6 +110,26 @@ class PodShape:
     ) -> None:
         self.number = number
         self.key = key
+        self.count(vector, names)
+        self.hard_rules = hard = key.hard_rules
+        self.node_selector = {} if NODE_SELECTOR in hard else dict(spec.node_selector or {})
+        self.node_affinity: NodeAffinity | None = (
+            None if NODE_AFFINITY in hard else (spec.affinity or Affinity()).node_affinity
+        )
+        self.tolerations: tuple[Toleration, ...] = (
+            () if TOLERATIONS in hard else tuple(spec.tolerations or ())
+        )
+        self.ports = port_use(key.host_ports)
+        self.claims = key.claims
+        self.peers = key.peers
+        self.is_revocable = key.is_revocable
+        self.rules = (
+            key.placement, self.ports.taken, key.claims, key.hard_rules, key.is_revocable
+        )  # fmt: skip
+        self.users = 0
+
+    def count(self, vector: Ints, names: Sequence[str]) -> None:
+        """Set what it takes from a node, in column order; no pod of it may be counted anywhere meanwhile."""
         self.vector = vector
         self.amounts: list[int] = vector.tolist()
         self.needs = tuple(
@@ -123,22 +141,6 @@ class PodShape:
             if column not in (SCORED_CPU, SCORED_MEMORY)
         )
         self.is_empty = all(need.column == PODS for need in self.needs)
-        self.hard_rules = hard = key.hard_rules
-        self.node_selector = {} if NODE_SELECTOR in hard else dict(spec.node_selector or {})
-        self.node_affinity: NodeAffinity | None = (
-            None if NODE_AFFINITY in hard else (spec.affinity or Affinity()).node_affinity
-        )
-        self.tolerations: tuple[Toleration, ...] = (
-            () if TOLERATIONS in hard else tuple(spec.tolerations or ())
-        )
-        self.host_ports = key.host_ports
-        self.claims = key.claims
-        self.peers = key.peers
-        self.is_revocable = key.is_revocable
-        self.rules = (
-            key.placement, key.host_ports, key.claims, key.hard_rules, key.is_revocable
-        )  # fmt: skip
-        self.users = 0
 
     def __repr__(self) -> str:
         return f"<PodShape {self.number}: {self.users} pods>"
@@ -160,11 +162,12 @@ class ShapeKey(msgspec.Struct, frozen=True):
 class ShapeTable:
     """All shapes in use."""
 
-    __slots__ = ("_axis", "_next", "_shapes", "_width")
+    __slots__ = ("_axis", "_next", "_shapes", "_unknown", "_width")
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._shapes: dict[ShapeKey, PodShape] = {}
+        self._unknown: dict[ShapeKey, int] = {}
         self._next = 0
         self._width = len(axis)
 
@@ -198,14 +201,35 @@ class ShapeTable:
         )
         shape = self._shapes.get(key)
         if shape is None:
-            vector = self._axis.vector(requests)
-            for column, least in zip((SCORED_CPU, SCORED_MEMORY), key.scored, strict=True):
-                vector[column] = in_units(column, least)
-            vector[SCORED_CPU] = max(vector[CPU], vector[SCORED_CPU])
-            vector[SCORED_MEMORY] = max(vector[MEMORY], vector[SCORED_MEMORY])
+            vector = self._vector(key)
             shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
+            if unknown := self._axis.unknown(requests):
+                self._unknown[key] = unknown
             self._next += 1
         return shape
+
+    def _vector(self, key: ShapeKey) -> Ints:
+        vector = self._axis.vector(dict(key.requests))
+        for column, least in zip((SCORED_CPU, SCORED_MEMORY), key.scored, strict=True):
+            vector[column] = in_units(column, least)
+        vector[SCORED_CPU] = max(vector[CPU], vector[SCORED_CPU])
+        vector[SCORED_MEMORY] = max(vector[MEMORY], vector[SCORED_MEMORY])
+        return vector
+
+    def outdated(self) -> list[PodShape]:
+        """Shapes that ask for a resource which had no column of its own, and has one now."""
+        return [
+            self._shapes[key]
+            for key, unknown in self._unknown.items()
+            if self._axis.unknown(name for name, _ in key.requests) < unknown
+        ]
+
+    def recount(self, shape: PodShape) -> None:
+        """Count such a shape in the columns that there are; see `PodShape.count`."""
+        shape.count(self._vector(shape.key), self._axis.names)
+        self._unknown[shape.key] = self._axis.unknown(name for name, _ in shape.key.requests)
+        if not self._unknown[shape.key]:
+            del self._unknown[shape.key]
 
     def use(self, shape: PodShape) -> None:
         """Count one more pod of a shape."""
@@ -216,6 +240,7 @@ class ShapeTable:
         shape.users -= 1
         if shape.users == 0:
             self._shapes.pop(shape.key, None)
+            self._unknown.pop(shape.key, None)
 
     def widen(self) -> None:
         """Give the vectors a zero for every column that was opened since."""

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from pumice.api import keys
 from pumice.api.booleans import parse_bool
+from pumice.api.messages import listed
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
 from pumice.scheduler.model.order import Natural, natural, trailing_index
@@ -89,6 +90,8 @@ _PHASES = {
     "Failed": SchedulingStatus.FAILED,
     "Unknown": SchedulingStatus.UNKNOWN,
 }
+_LONGEST_GATES = 256
+"""Bytes of the text about scheduling gates, of which a pod may have any number."""
 _DEFAULT_PRIORITY = 1
 _PRIORITIES = range(-(2**31), 2**31)
 """Priorities have 32 bits; an annotation with another number is ignored."""
@@ -165,7 +168,7 @@ class TaskInfo:
             gates = [str(gate.get("name", "")) for gate in spec.scheduling_gates]
             asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
             self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
-            self.gates = "" if self.is_held else ", ".join(gates)
+            self.gates = "" if self.is_held else listed(gates, most=_LONGEST_GATES)
         self.order: tuple[int, float, Natural] = (
             trailing_index(meta.name),
             parse_time(meta.creation_timestamp) or 0.0,

@@ -20,7 +20,7 @@ from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import SortKey, Vote
+from pumice.scheduler.points import QueueGroups, SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -54,7 +54,8 @@ class Capacity:
         self._deserved: dict[int, tuple[tuple[int, int], ...]] = {}
         self._known: dict[int, float] = {}
         self._claims: Ints | None = None
-        register.queue_order(self._key)
+        groups = QueueGroups(self._groups, table.names) if in_tree else QueueGroups()
+        register.queue_order(self._key, groups=groups)
         register.allocatable(self._why_not_allocatable, room=self._room)
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go, by=self._class_of)
@@ -82,6 +83,11 @@ class Capacity:
                 share = known[row] = self._share(row)
             shares.append(share)
         return (-queue.spec.priority, tuple(shares))
+
+    def _groups(self, name: str) -> list[str]:
+        """Names of the queues above a queue, from the top, and its own: what it holds counts for all of them."""
+        row = self._table.rows.get(name)
+        return [] if row is None else [self._table.names[each] for each in self._paths[row]]
 
     def _share(self, row: int) -> float:
         """The largest part of what a queue deserves that it holds, of any resource."""

@@ -12,6 +12,7 @@ from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.points import QueueGroups
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -42,7 +43,11 @@ class Drf:
             tree.settle()
             return tree.epoch
 
-        register.queue_order(lambda queue: tree.key(queue.metadata.name), epoch=epoch)
+        register.queue_order(
+            lambda queue: tree.key(queue.metadata.name),
+            epoch=epoch,
+            groups=QueueGroups(tree.groups, session.shares.names, tree.rounds),
+        )
         register.reclaimable(lambda *asked: hierarchical_victims(tree, session, *asked))
         register.on_allocate(lambda task, _: tree.note(task.job))
         register.on_deallocate(lambda task, _: tree.note(task.job))

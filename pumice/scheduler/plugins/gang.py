@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pumice.api.messages import listed
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
@@ -53,14 +54,12 @@ def why_invalid(job: JobInfo) -> Reason | None:
             if job.role_ready(role, *_VALID) < minimum
         }
         if lacking:
-            listed = ", ".join(
-                f"{role}: {has} of {needs}" for role, (has, needs) in lacking.items()
-            )
+            roles = listed([f"{role}: {has} of {needs}" for role, (has, needs) in lacking.items()])
             return Reason(
                 "NotEnoughPodsOfTask",
-                f"Not enough valid pods of each task for gang-scheduling, {listed}",
+                f"Not enough valid pods of each task for gang-scheduling, {roles}",
                 {"tasks": {role: {"valid": v, "min": m} for role, (v, m) in lacking.items()}},
-                plain=f"waits for pods of its tasks to be created: it has {listed}",
+                plain=f"waits for pods of its tasks to be created: it has {roles}",
             )
     if job.valid < job.min_member:
         return Reason(

@@ -5,7 +5,7 @@ import numpy as np
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.plugins.pod_affinity import affinity_score
 from pumice.scheduler.plugins.topology_spread import spread_score
 from pumice.scheduler.points import DomainScore, PodClass
@@ -84,11 +84,11 @@ class NodeOrder:
 
     def _taint_toleration(self, pods: PodClass, _rows: Rows) -> Floats | None:
         facts = self._session.facts
+        tolerance = Tolerance(pods.shape.tolerations)
         counts = np.array(
             [
                 sum(
-                    taint.effect == "PreferNoSchedule"
-                    and not tolerates(pods.shape.tolerations, taint)
+                    taint.effect == "PreferNoSchedule" and not tolerance.accepts(taint)
                     for taint in taints
                 )
                 for taints in facts.taint_sets

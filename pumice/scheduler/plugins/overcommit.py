@@ -2,6 +2,9 @@
 
 Without it every gang would enter at once, and the pods of all of them would be created and wait. What `preempt` and
 `reclaim` may evict for a gang counts as room, because they look for victims only for gangs that have entered.
+
+What the gang needs for which nodes are reserved counts as taken for all others. Otherwise gangs would enter that may not use
+these nodes, and keep it out.
 """
 
 import numpy as np
@@ -36,9 +39,10 @@ class Overcommit:
         """Register the vote."""
         self._session = session
         self._limit: Ints | None = None
-        self._refusals: dict[bytes, Reason | None] = {}
+        self._refusals: dict[tuple[bytes, bytes], Reason | None] = {}
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
-        register.job_enqueueable(self._vote, room=self._room)
+        self._has_target = False
+        register.job_enqueueable(self._vote, room=self._room, is_about_nodes=True)
         register.job_enqueued(self._enter)
 
     def _limits(self) -> Ints:
@@ -54,25 +58,35 @@ class Overcommit:
         refusal = self._refusal(job)
         if refusal is None or self._session.may_take_back(job):
             return Vote.PERMIT
-        used = self._used + self._entered - self._session.yielding(job)
-        return refusal if shortages(self._session, job, used, self._limits()) else Vote.PERMIT
+        limits = self._limits()
+        used = self._taken(job) - self._session.yielding(job)
+        return refusal if shortages(self._session, job, used, limits) else Vote.PERMIT
 
     def _room(self, job: JobInfo) -> Ints:
         """The largest minimum with which a gang may enter, by column."""
-        room: Ints = self._limits() - self._used - self._entered + self._session.yielding(job)
+        room: Ints = self._limits() - self._taken(job) + self._session.yielding(job)
         room[PODS] = UNLIMITED
         return np.maximum(room, self._session.taken_back_at_most(job))
 
     def _refusal(self, job: JobInfo) -> Reason | None:
         """Why a gang may not enter; gangs that need the same get the same until one of them enters."""
-        key = job.minimum.tobytes()
+        limits = self._limits()
+        taken = self._taken(job)
+        key = job.minimum.tobytes(), taken.tobytes()
         if key not in self._refusals:
-            self._refusals[key] = self._judge(job)
+            self._refusals[key] = self._judge(job, taken, limits)
         return self._refusals[key]
 
-    def _judge(self, job: JobInfo) -> Reason | None:
-        limits = self._limits()
-        found = shortages(self._session, job, self._used + self._entered, limits)
+    def _taken(self, job: JobInfo) -> Ints:
+        """What counts as used or reserved when a gang asks, by column."""
+        taken: Ints = self._used + self._entered
+        target = self._session.target
+        if target is not None and target is not job and target.is_pending and not self._has_target:
+            taken += remainder(target)
+        return taken
+
+    def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Reason | None:
+        found = shortages(self._session, job, taken, limits)
         if not found:
             return None
         names = insufficient(found).replace("insufficient", "overused")
@@ -81,6 +95,7 @@ class Overcommit:
         return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
 
     def _enter(self, job: JobInfo) -> None:
+        self._has_target |= job is self._session.target
         if job.min_resources:
             self._refusals.clear()
             self._entered += remainder(job)

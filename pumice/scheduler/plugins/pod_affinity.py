@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.domains import DomainCounts, Domains, Topology
+from pumice.scheduler.model.domains import Counts, DomainCounts, Domains, Topology, total
+from pumice.scheduler.model.group_tree import Side
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView
@@ -28,17 +29,26 @@ _FULL = 100
 
 def topology_of(session: SessionView, key: str) -> Topology:
     """The domains of a topology key."""
-
-    def compute() -> Topology:
-        column = session.facts.label(key)
-        return Topology(column.codes, len(column.values))
-
-    return session.facts.cached(("topology", key), compute)
+    column = session.facts.label(key)  # many keys that no node has share one
+    return session.facts.cached(
+        ("topology", column), lambda: Topology(column.codes, len(column.values))
+    )
 
 
-def domains_of(session: SessionView, tally: DomainCounts, key: str) -> Domains:
+def domains_of(session: SessionView, tally: Counts, key: str) -> Domains:
     """Counts of a tally by the domains of a topology key, on all nodes."""
     return tally.domains(key, topology_of(session, key))
+
+
+def _of_others(session: SessionView, pods: PodClass, side: Side) -> list[Domains]:
+    """Counts of what pods on nodes ask of a class of pods, by each topology key."""
+    found: dict[str, list[tuple[DomainCounts, int]]] = {}
+    for group in pods.peers.groups if pods.peers is not None else ():
+        if group.members is not None:
+            held = getattr(group.members, side)
+            for key in session.facts.known_labels(held):
+                found.setdefault(key, []).append((held[key], 1))
+    return [domains_of(session, total(parts), key) for key, parts in sorted(found.items())]
 
 
 class AffinityFilter:
@@ -83,7 +93,7 @@ class AffinityFilter:
 
     def column(self) -> Floats:
         """0 for nodes that pods may use now, otherwise minus infinity."""
-        seen = [len(domains.touched) for domains in (*self._near, *self._blocking)]
+        seen = [domains.sync() for domains in (*self._near, *self._blocking)]
         if seen == self._seen:
             return self._column
         before, self._seen = self._seen, seen
@@ -121,6 +131,8 @@ class AffinityFilter:
     def judge(self, rows: Rows) -> FilterResult | None:
         """Judge rows as they are."""
         index, later = rows.index, rows.is_later
+        for domains in (*self._near, *self._blocking):
+            domains.sync()
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
         if self._near:
             for domains, near in zip(self._near, self._near_domains(later=later), strict=True):
@@ -133,6 +145,8 @@ class AffinityFilter:
 
     def starting(self) -> Sequence[Topology]:
         """The topology keys of the affinity, if no pod is there yet that the pods want to be near to, other than themselves."""
+        for each in self._near:
+            each.sync()
         if self._starts and not any(each.near(later=False)[-1].any() for each in self._near):
             return [each.topology for each in self._near]
         return ()
@@ -163,24 +177,20 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
     starts = False
     alone: list[Topology] = []
     if rules is not None:
-        terms = session.peers.terms
+        peers = session.peers
         if rules.affinity is not None:
-            term = terms[rules.affinity]
-            near = [domains_of(session, term.tally, key) for key in rules.affinity_keys]
-            starts = term in pods.terms
+            term = peers.tally(rules.affinity)
+            near = [domains_of(session, term, key) for key in rules.affinity_keys]
+            starts = peers.selects(rules.affinity, pods.peers)
         apart = [
-            domains_of(session, terms[wish.term].tally, wish.key) for wish in rules.anti_affinity
+            domains_of(session, peers.tally(wish.term), wish.key) for wish in rules.anti_affinity
         ]
         alone = [
             domains.topology
             for domains, wish in zip(apart, rules.anti_affinity, strict=True)
-            if terms[wish.term] in pods.terms
+            if peers.selects(wish.term, pods.peers)
         ]
-    repelling = [
-        domains_of(session, tally, key)
-        for term in pods.terms
-        for key, tally in term.repelling.items()
-    ]
+    repelling = _of_others(session, pods, "repelling")
     if not near and not apart and not repelling:
         return None
     return AffinityFilter(near, apart, repelling, starts=starts, alone=alone)
@@ -205,7 +215,7 @@ class AffinityScore:
 
     def column(self) -> Floats:
         """The score of every node now, with its weight."""
-        seen = sum(len(domains.touched) for group in self._groups.values() for domains, _ in group)
+        seen = sum(domains.sync() for group in self._groups.values() for domains, _ in group)
         if seen != self._seen:
             self._seen = seen
             self._column = self._scores()
@@ -239,9 +249,7 @@ def affinity_score(session: SessionView, pods: PodClass, weight: int) -> Affinit
     parts: list[tuple[Domains, int]] = []
     if pods.shape.peers is not None:
         for wish in pods.shape.peers.wishes:
-            tally = session.peers.terms[wish.term].tally
+            tally = session.peers.tally(wish.term)
             parts.append((domains_of(session, tally, wish.key), wish.weight))
-    for term in pods.terms:
-        for key, tally in term.attracting.items():
-            parts.append((domains_of(session, tally, key), 1))
+    parts += [(domains, 1) for domains in _of_others(session, pods, "attracting")]
     return AffinityScore(parts, pods.allowed, weight) if parts else None

@@ -10,6 +10,7 @@ whose pods must be near to each other in the network.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.host_ports import PortUsers, are_taken
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import (
     LONGEST_ABOUT_NODES,
     NODE_AFFINITY,
@@ -52,7 +54,7 @@ _UNSUPPORTED = {
     TOLERATIONS: ("predicate.TaintTolerationEnable", _LONG_ABOUT_NODES),
 }
 """Rules of pods that are not followed, the argument that turns each off, and what it is called."""
-_ANY_ADDRESS = "0.0.0.0"
+_NOBODY: Mapping[str, PortUsers] = MappingProxyType({})
 
 
 class Predicates:
@@ -127,7 +129,7 @@ class Predicates:
 
     def _unschedulable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         cordoned = self._session.facts.unschedulable[rows.index]
-        if not cordoned.any() or tolerates(pods.shape.tolerations, _CORDON):
+        if not cordoned.any() or Tolerance(pods.shape.tolerations).accepts(_CORDON):
             return None
         return FilterResult(cordoned.astype(np.int64), ("node(s) were unschedulable",))
 
@@ -144,70 +146,52 @@ class Predicates:
 
     def _untolerated(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         facts = self._session.facts
-        texts: list[str] = []
+        texts: dict[str, int] = {}
         answers = np.zeros(len(facts.taint_sets), dtype=np.int64)
+        tolerance = Tolerance(pods.shape.tolerations)
         for place, taints in enumerate(facts.taint_sets):
-            taint = next(
-                (
-                    taint
-                    for taint in taints
-                    if taint.effect in _HARD and not tolerates(pods.shape.tolerations, taint)
-                ),
-                None,
-            )
-            if taint is None:
-                continue
-            text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-            if text not in texts:
-                texts.append(text)
-            answers[place] = 1 + texts.index(text)
+            for taint in taints:
+                if taint.effect in _HARD and not tolerance.accepts(taint):
+                    text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+                    answers[place] = texts.setdefault(text, len(texts) + 1)
+                    break
         return FilterResult(answers[facts.taint_codes[rows.index]], tuple(texts)) if texts else None
 
     def _port_conflicts(self, pods: PodClass, rows: Rows) -> FilterResult | None:
-        wanted = pods.shape.host_ports
+        wanted = pods.shape.ports.wanted
         if not wanted:
             return None
         taken = np.zeros(len(rows), dtype=np.int64)
-        ports, names = self._session.host_ports, self._session.node_names
-        for protocol, address, port in wanted:
-            users = ports.get((protocol, port), {})
-            leaving = self._session.leaving_ports.get((protocol, port), {}) if rows.is_later else {}
+        in_use, all_leaving = self._session.host_ports, self._session.leaving_ports
+        nodes = None if isinstance(rows.index, slice) else self._names(rows)
+        for block, ports in wanted:
+            users = in_use.get(block)
             if not users:
                 continue
-            if isinstance(rows.index, slice):
+            leaving = all_leaving.get(block, _NOBODY) if rows.is_later else _NOBODY
+            if nodes is None:
                 used = [
                     self._session.row_of(node)
-                    for node, addresses in users.items()
-                    if _is_taken(addresses, leaving.get(node), address)
+                    for node, there in users.items()
+                    if are_taken(there, leaving.get(node), ports)
                 ]
                 taken[[row for row in used if row >= 0]] = 1
             else:
-                for place, row in enumerate(rows.index.tolist()):
-                    node = names[row]
-                    if node in users and _is_taken(users[node], leaving.get(node), address):
+                for place, node in enumerate(nodes):
+                    if node in users and are_taken(users[node], leaving.get(node), ports):
                         taken[place] = 1
         return FilterResult(taken, ("node(s) didn't have free ports for the requested pod ports",))
+
+    def _names(self, rows: Rows) -> list[str]:
+        """Names of a few rows."""
+        assert not isinstance(rows.index, slice)
+        names = self._session.node_names
+        return [names[row] for row in rows.index.tolist()]
 
 
 def _required(shape: PodShape) -> NodeSelector | None:
     affinity = shape.node_affinity
     return affinity.required_during_scheduling_ignored_during_execution if affinity else None
-
-
-def _is_taken(users: Mapping[str, int], leaving: Mapping[str, int] | None, address: str) -> bool:
-    """Whether pods on a node, other than those that are leaving it, use a port at an address that overlaps.
-
-    Args:
-        users: Pods that use the port, by address; at least one.
-        leaving: Those of them that are leaving.
-        address: The address.
-    """
-    if not leaving:
-        return address == _ANY_ADDRESS or address in users or _ANY_ADDRESS in users
-    return any(
-        count > leaving.get(used, 0) and (used == address or _ANY_ADDRESS in (used, address))
-        for used, count in users.items()
-    )
 
 
 def _why_not_near(job: JobInfo) -> Reason | None:

@@ -26,7 +26,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import SortKey, Vote
+from pumice.scheduler.points import QueueGroups, SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -50,7 +50,7 @@ class Proportion:
         """Divide the cluster and register the checks."""
         self._session = session
         self._divide()
-        register.queue_order(self._key)
+        register.queue_order(self._key, groups=QueueGroups())
         register.overused(self._is_overused)
         register.allocatable(self._why_not, room=self._room)
         register.preemptive(self._why_not)

@@ -1,7 +1,7 @@
 """reservation: keep nodes free for one large gang, so that small ones do not starve it.
 
 Actions `elect` and `reserve` decide when; this plugin says for which gang and which nodes. The gang of the highest
-priority is chosen, and among equals the oldest. Nodes are taken that its pods may use, one in each cycle, until what is
+priority is chosen; of equals one that cannot be placed now, and of these the oldest. Nodes are taken that its pods may use, one in each cycle, until what is
 reserved could hold all of its pods. They are the largest ones (`specification`, as Volcano's documentation says), or those
 with the most room (`idle`).
 
@@ -43,11 +43,15 @@ class ReservationPlugin:
         register.node_filter(self._judge, by_rules=True)
 
     def _target(self, jobs: Sequence[JobInfo]) -> JobInfo:
-        return min(jobs, key=lambda job: (-job.order_priority, job.created, job.key))
+        highest = max(job.order_priority for job in jobs)
+        equals = [job for job in jobs if job.order_priority == highest]
+        equals.sort(key=lambda job: (job.created, job.key))
+        fits = self._session.seems_to_fit
+        return next((job for job in equals if not fits(job)), equals[0])
 
     def _judge(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         reservation = self._session.reservation
-        if reservation is None or not reservation.nodes or pods.gang == reservation.gang:
+        if reservation is None or not reservation.nodes or pods.gang:
             return None
         text = f"node(s) are reserved for gang {reservation.gang}"
         return FilterResult(self._reserved()[rows.index].astype(np.int64), (text,))
@@ -66,7 +70,7 @@ class ReservationPlugin:
     def _next_node(self, job: JobInfo, usable: Callable[[TaskInfo], Bools]) -> str | None:
         """The node that a gang needs next; None when those reserved could hold its pods, or no other would help."""
         reserved, rows = self._reserved(), self._session.rows
-        lacking = lack(job, rows, reserved, usable)
+        lacking = lack(job, rows.allocatable, reserved, usable)
         if not lacking:
             return None
         tasks = lacking.tasks or [task for task in job.tasks.values() if task.status in WAITING]

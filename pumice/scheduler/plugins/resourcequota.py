@@ -8,6 +8,7 @@ added here. Quotas with scopes are left out: they are about some pods only, and 
 
 from collections.abc import Iterator, Mapping
 
+from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.requests import Amounts, add
 from pumice.api.resourcequotas import ResourceQuota
@@ -40,9 +41,9 @@ class ResourceQuotas:
             shortages = list(self._shortages(quota, job))
             if shortages:
                 name = quota.metadata.name
-                listed = ", ".join(each.resource for each in shortages)
+                resources = listed([each.resource for each in shortages])
                 plain = f"quota {name}: {deficit_text(shortages)}"
-                message = f"resource quota insufficient: {listed}; {plain}"
+                message = f"resource quota insufficient: {resources}; {plain}"
                 return refusal(message, shortages, plain, quota=name)
         return Vote.PERMIT
 

@@ -8,7 +8,7 @@ import numpy as np
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Domains, Topology
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.terms import Spread
 from pumice.scheduler.plugins.pod_affinity import topology_of
@@ -79,7 +79,7 @@ class SpreadFilter:
         """0 for nodes that pods may use now, otherwise minus infinity."""
         seen = 0
         for each in self._constraints:
-            seen += len(each.domains.touched)
+            seen += each.domains.sync()
         if seen != self._seen:
             self._seen = seen
             columns = [each.penalties().take(each.domains.codes) for each in self._constraints]
@@ -100,6 +100,7 @@ class SpreadFilter:
         """Judge rows as they are: the first constraint that is not fulfilled gives the reason."""
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
         for each in self._constraints:
+            each.domains.sync()
             answers = each.skewed(later=rows.is_later).astype(np.int64)
             answers[-1] = 2
             codes = np.where(codes == 0, answers.take(each.domains.codes[rows.index]), codes)
@@ -123,9 +124,10 @@ def _constraint(
     honors = (spread.honors_affinity, spread.honors_taints)
     place = ("spread", keys, honors, pods.shape.key.placement if any(honors) else b"")
     mask = session.facts.cached(place, lambda: _counting(session, pods.shape, spread, keys))
-    term = session.peers.terms[spread.term]
-    domains = term.tally.domains((spread.key, place), topology, mask)
-    return Constraint(spread, domains, int(term in pods.terms), bool(domains.exists.all()))
+    tally = session.peers.tally(spread.term)
+    domains = tally.domains((spread.key, place), topology, mask)
+    own = session.peers.selects(spread.term, pods.peers)
+    return Constraint(spread, domains, int(own), bool(domains.exists.all()))
 
 
 def _counting(
@@ -139,9 +141,9 @@ def _counting(
     if spread.honors_affinity:
         mask &= session.matcher.required(shape.node_selector, shape.node_affinity)
     if spread.honors_taints:
-        facts = session.facts
+        facts, tolerance = session.facts, Tolerance(shape.tolerations)
         accepted = [
-            all(each.effect not in _HARD or tolerates(shape.tolerations, each) for each in taints)
+            all(each.effect not in _HARD or tolerance.accepts(each) for each in taints)
             for taints in facts.taint_sets
         ]
         mask &= np.array(accepted, dtype=np.bool_)[facts.taint_codes]
@@ -165,7 +167,7 @@ class SpreadScore:
 
     def column(self) -> Floats:
         """The score of every node now, with its weight."""
-        seen = sum(len(each.domains.touched) for each in self._constraints)
+        seen = sum(each.domains.sync() for each in self._constraints)
         if seen != self._seen:
             self._seen = seen
             self._column = self._scores()

@@ -73,8 +73,8 @@ class VolumeFilters:
         matches = np.ones(len(self._session.node_names), dtype=np.bool_)
         for name, values in zones:
             absent = label(name).codes == ABSENT
-            successor = label(ZONES[name]).where(values.__contains__)
-            matches &= label(name).where(values.__contains__) | (absent & successor)
+            successor = label(ZONES[name]).among(values)
+            matches &= label(name).among(values) | (absent & successor)
         in_no_zone = np.logical_and.reduce([label(name).codes == ABSENT for name in ZONES])
         matches |= in_no_zone
         return _verdict(matches[rows.index], _OTHER_ZONE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from pumice.cluster.elected import Check, ElectedWorker
 from pumice.cluster.events import Reference
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.cluster.slices import in_slices
-from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
+from pumice.scheduler import Budget, ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
 from pumice.scheduler.worker.conditions import PodConditions
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 
 _SETTLING_PERIOD = 30.0
 """Seconds between two times at which a candidate brings its state into order, so that this does not pile up."""
+
+_PAUSE = 0.25
+"""Pause between two cycles of which the first one did not reach all gangs, as a part of the budget."""
 
 
 class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
@@ -104,8 +108,8 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """What must hold for this process to be ready."""
         return {
             **super().checks,
-            "state": lambda: self._term.lack if self._term else None,
-            "cycles": lambda: self._term.problem if self._term else None,
+            "state": lambda: term.lack if (term := self._term) else None,
+            "cycles": lambda: term.problem if (term := self._term) else None,
         }
 
     async def prepare(self, prepared: asyncio.Event) -> None:
@@ -232,21 +236,28 @@ class _Term:
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics
         measure = metrics.volcano.measure(clock)
+        budget = Budget(self._settings.cycle_budget, time.thread_time)
         while True:
             await self._context.caches.settled()
             self._news.clear()
             started = clock.monotonic()
-            result = run_cycle(self._context.state, self._config.config, clock.wall(), measure)
+            state, config = self._context.state, self._config.config
+            result = run_cycle(state, config, clock.wall(), measure, budget)
             metrics.cycle_seconds.observe(clock.monotonic() - started)
             metrics.cycles.inc()
             metrics.decided.inc(result.decided)
             metrics.volcano.decided(result)
             metrics.pending.set(len(result.pending))
+            metrics.unreached.set(result.unreached)
             metrics.nodes.set(len(self._context.caches.nodes))
             self._hand_on(result)
             delay = self._quarantine.after_cycle(result)
             if delay is not None:
                 await clock.sleep(delay)
+                continue
+            if result.unreached:
+                # Requests of the last cycle go out, and answers and changes come in, before the next one.
+                await clock.sleep(self._settings.cycle_budget * _PAUSE)
                 continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.period):

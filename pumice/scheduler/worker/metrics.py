@@ -25,8 +25,10 @@ class SchedulerMetrics:
         evictions: Evictions by result.
         writes: Statuses, conditions and choices of volumes written, by kind and result.
         pending: PodGroups that wait, after the last cycle.
+        unreached: PodGroups for which the last cycle had no time left, so that the next one tries them.
         nodes: Nodes known.
         leading: 1 while this process schedules.
+        events_dropped: Events that were not written, by reason.
         config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
         config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
         config_missing: 1 for each action and plugin of the configuration that does nothing.
@@ -59,8 +61,18 @@ class SchedulerMetrics:
             "result",
         )
         self.pending = self._gauge("pending_pod_groups", "PodGroups that wait.")
+        self.unreached = self._gauge(
+            "unreached_pod_groups",
+            "PodGroups for which the last cycle had no time left; the next one tries them.",
+        )
         self.nodes = self._gauge("nodes", "Nodes known.")
         self.leading = self._gauge("leading", "1 while this process schedules.")
+        self.events_dropped = self._counter(
+            "events_dropped",
+            "Events that were not written: `object`, too many about one object; `namespace`, too many waited in one "
+            "namespace; `refused`, the API server did not take them.",
+            "reason",
+        )
         self.config_unusable = self._gauge(
             "config_unusable",
             "1 while the configuration file cannot be used and an earlier one is in effect.",

@@ -1,6 +1,7 @@
 """Gangs and cycles that failed unexpectedly: reported, and tried again after a delay that grows.
 
-A gang on which a plugin or the core fails is left out of cycles for the delay, so that it costs the others nothing. An
+A gang on which a plugin or the core fails, or that takes several times the budget of a cycle, is left out of cycles for the
+delay, so that it costs the others nothing. An
 exception that concerns no single gang delays the next cycle instead, and makes the process unready until a cycle succeeds.
 """
 
@@ -11,6 +12,7 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import CycleResult
+from pumice.scheduler.budget import OverBudgetError
 from pumice.scheduler.worker.context import TermContext
 
 __all__ = ["Quarantine"]
@@ -63,14 +65,17 @@ class Quarantine:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._gang_backoff.delay(failures - 1)
         self._context.metrics.errors.labels("gang").inc()
-        logger.error("scheduling %s failed; again in %.1f s", key, delay, exc_info=error)
+        if isinstance(error, OverBudgetError):
+            logger.error("scheduling %s took too long; again in %.1f s", key, delay)
+        else:
+            logger.error("scheduling %s failed; again in %.1f s", key, delay, exc_info=error)
         self._queue.add_after(key, delay)
         namespace, _, name = key.partition("/")
         group = self._context.caches.pod_groups.get(name, namespace)
         if group is not None and failures == 1:
             about = Reference.of(POD_GROUP, group.metadata)
-            message = self._context.state.quarantined[key].message
-            self._context.recorder.record(about, "Warning", "SchedulingError", message)
+            why = self._context.state.quarantined[key]
+            self._context.recorder.record(about, "Warning", why.reason, why.message)
 
     def _report_cycle(self, error: Exception) -> float:
         delay = self._cycle_backoff.delay(self._failed_cycles)

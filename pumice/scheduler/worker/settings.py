@@ -24,6 +24,7 @@ class WorkerSettings(ElectionSettings):
         period: Longest time between two cycles, in seconds.
         debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
             one after the other, and a cycle for each of them would place nothing.
+        cycle_budget: Processor time of a cycle in seconds, after which it leaves gangs to the next one; see `scheduler.budget`.
         delays: How long reasons wait before they are written.
         concurrent_binds: Bindings under way at once.
         concurrent_evictions: Evictions under way at once.
@@ -36,6 +37,7 @@ class WorkerSettings(ElectionSettings):
     opens_gates: bool = False
     period: float = 1.0
     debounce: float = 0.02
+    cycle_budget: float = 1.0
     delays: ReportDelays = DELAYS
     concurrent_binds: int = 64
     concurrent_evictions: int = 8

@@ -1,6 +1,9 @@
-"""Labels, annotations and label selectors: reports early what the API server would refuse later."""
+"""Labels, annotations and label selectors: reports early what the API server would refuse later.
 
-from collections.abc import Iterator, Mapping
+Also the numbers of labels and annotations, which Kubernetes does not limit: each component keeps those of all pods.
+"""
+
+from collections.abc import Iterator, Mapping, Sized
 
 from pumice.api.meta import LabelSelector, LabelSelectorRequirement
 from pumice.api.names import label_value_problem, qualified_name_problem
@@ -11,6 +14,37 @@ Problem = tuple[str, str]
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
+
+
+MOST_LABELS = 256
+"""Maximum number of labels of a template or a Job; they seldom have more than twenty."""
+
+MOST_ANNOTATIONS = 1024
+"""Maximum number of annotations of a template or a Job."""
+
+ADDED = 64
+"""Further labels and annotations that a pod and a PodGroup may have: Pumice adds about a dozen, others may do so, too."""
+
+
+def too_many(
+    labels: Sized | None, annotations: Sized | None, *, added: int = 0
+) -> Iterator[tuple[str, str, int]]:
+    """Find labels and annotations that are too many.
+
+    Args:
+        labels: The labels.
+        annotations: The annotations.
+        added: How many more there may be than in a template.
+
+    Yields:
+        Name of the field, the problem, and the number found.
+    """
+    for field, found, most in (
+        ("labels", labels, MOST_LABELS + added),
+        ("annotations", annotations, MOST_ANNOTATIONS + added),
+    ):
+        if found is not None and len(found) > most:
+            yield field, f"must have at most {most} entries, found {len(found)}", len(found)
 
 
 def label_problems(labels: Mapping[str, str] | None) -> Iterator[Problem]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import lru_cache
 
 from pumice.api.fields import did_you_mean
 from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
+from pumice.api.remembering import remembered
 from pumice.api.suggestions import Suggestions
 
 HUGE_PAGES = "hugepages-"
@@ -141,7 +141,7 @@ def misspelt(name: str, suggestions: Suggestions) -> str:
     return hint(name, hinted)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def hint(name: str, hinted: bool = True) -> str:
     """A hint that an unknown resource does not exist, or an empty text; `hinted` looks for a similar name."""
     if "/" in name:

@@ -57,7 +57,7 @@ class ServerMetrics:
         self.certificate_unusable = gauge("pumice_certificate_files_unusable", text)
         self.connections = gauge(f"{name}connections", "Connections on the port of reviews.")
         text = (
-            "Connections that were closed without an answer: `crowded`, above the limit; `quiet`, "
+            "Connections that were closed without an answer: `crowded`, to stay within the limit; `quiet`, "
             "without a first byte in time; `slow`, without a whole request head in time."
         )
         self.dropped = counter("connections_dropped", text, "reason")

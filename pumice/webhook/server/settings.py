@@ -39,7 +39,7 @@ class ServerSettings:
         body_limit: Maximum size of a review in bytes.
         body_budget: Bytes that all large bodies together may take; further ones wait.
         connection_limit: How many connections may be open on a port; fewer if the process may not
-            have as many descriptors. Further ones are closed.
+            have as many descriptors. For a further one, the one that has waited longest is closed.
     """
 
     host: str = "127.0.0.1"

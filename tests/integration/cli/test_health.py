@@ -3,7 +3,7 @@
 import asyncio
 import resource
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import aiohttp
 import pytest
@@ -43,14 +43,23 @@ async def test_probes_are_answered_and_other_requests_get_json_errors() -> None:
                     assert (await answer.json())["code"] == status
 
 
-async def test_connections_beyond_the_limit_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_probe_comes_through_however_many_connections_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The limit is 1,000, and fewer where the process may not have as many descriptors."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64 + 5, 64 + 5))
     async with health() as address, AsyncExitStack() as stack:
+        held = []
         for _ in range(5):
             reader = await stack.enter_async_context(connected(address, HEALTH))
             assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"HTTP/1.1 200 ")
-        assert await talk(address, [HEALTH]) == []
+            held.append(reader)
+        (reply,) = await talk(address, [HEALTH], replies=1)
+        assert reply.status == 200
+        with suppress(ConnectionError):
+            await asyncio.wait_for(held[0].read(), 20)
+        assert held[0].at_eof() or held[0].exception() is not None
+        assert not held[1].at_eof()
 
 
 @pytest.mark.parametrize("sent", [b"", HEALTH[:10]], ids=["nothing", "half a head"])

@@ -1,6 +1,7 @@
 """A plugin that fails ends neither the process nor the scheduling of other gangs."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -53,6 +54,52 @@ async def test_a_failure_of_whole_cycles_makes_the_process_unready_until_one_suc
         fault.gangs.clear()
         await stage.until(lambda: stage.phase("train") == "Running")
         assert worker.ready
+
+
+class _Slow(Fault):
+    """A plugin that takes processor time for each pod of some gangs."""
+
+    def _fail(self, about: Any) -> None:
+        if about.job.partition("/")[2] in self.gangs:
+            end = time.thread_time() + 0.02
+            while time.thread_time() < end:
+                pass
+
+
+async def test_a_gang_that_takes_several_budgets_is_set_aside_and_the_others_run(
+    stage: SchedulerStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.cluster.add_node("node1", cpu="64")
+    fault = _Slow("on_allocate", "bad")
+    async with stage.scheduler(config=faulty_config(fault), cycle_budget=0.05) as worker:
+        stage.gang("bad", 20)
+        await stage.until(lambda: stage.events("SchedulingTooSlow"))
+        stage.gang("good", 1)
+        await stage.until(lambda: stage.phase("good") == "Running")
+        await stage.until(lambda: "Unschedulable" in stage.conditions("bad"))
+        condition = stage.conditions("bad")["Unschedulable"]
+        assert condition["reason"] == "SchedulingTooSlow"
+        assert "took more than 0.15 s" in condition["message"]
+        assert stage.nodes_of("bad") == [""] * 20
+        assert any("took too long; again in" in each.getMessage() for each in caplog.records)
+        assert worker.ready
+        fault.gangs.clear()
+        await stage.until(lambda: stage.phase("bad") == "Running")
+
+
+async def test_cycles_that_do_not_reach_all_gangs_follow_each_other_until_they_have(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="64")
+    names = [f"slow{number}" for number in range(12)]
+    config = faulty_config(_Slow("on_allocate", *names))
+    for name in names:
+        stage.gang(name, 1)
+    async with stage.scheduler(config=config, cycle_budget=0.05, period=60.0) as worker:
+        await stage.until(lambda: all(stage.phase(name) == "Running" for name in names))
+        sample = worker.metrics.registry.get_sample_value
+        assert (sample("pumice_scheduler_cycles_total") or 0) >= 3
+        await stage.until(lambda: sample("pumice_scheduler_unreached_pod_groups") == 0)
 
 
 class _Timed(Fault):

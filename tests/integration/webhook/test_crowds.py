@@ -1,6 +1,8 @@
 """Limits of connections, of bytes in large bodies, and of waiting."""
 
 import asyncio
+import resource
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -8,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from pumice.serving.limits import CONNECTIONS
 from pumice.webhook.server import FileCertificates, WebhookWorker
+from pumice.webhook.server.reviews import Reviews
 from tests.integration.webhook.raw_http import Reply, connected, post, talk
 from tests.integration.webhook.serving import QUICK, Pair, offline, running
 from tests.kit.builders import job
@@ -121,9 +125,18 @@ async def test_a_head_that_does_not_arrive_is_not_waited_for() -> None:
         assert sample(worker, "connections_dropped_total", reason="slow") == 4
 
 
-@pytest.mark.parametrize("sent", [b"", LONG_HALF, SHORT], ids=["silent", "half", "idle"])
+WAITING = {
+    "silent": b"",
+    "half a head": SHORT[:20],
+    "half a body": LONG_HALF,
+    "idle": SHORT,
+    "not reading": SHORT * 3,
+}
+
+
+@pytest.mark.parametrize("sent", WAITING.values(), ids=WAITING)
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "tls"])
-async def test_connections_beyond_the_limit_are_closed(
+async def test_the_connection_that_has_waited_longest_is_closed_for_a_new_one(
     sent: bytes, pair: Pair, *, encrypted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = FileCertificates(pair.certificate, pair.key) if encrypted else None
@@ -132,20 +145,102 @@ async def test_connections_beyond_the_limit_are_closed(
     worker = offline(settings=settings, certificates=files)
     async with running(worker) as address:
         async with AsyncExitStack() as stack:
-            for _ in range(5):
-                await stack.enter_async_context(connected(address, sent, tls))
-            await becomes(worker, "connections", 5)
-            async with connected(address, SHORT, tls) as refused:
-                assert await read_to_the_end(refused) == b""
-            assert sample(worker, "connections_dropped_total", reason="crowded") == 1
-            assert worker.listener.connections == 5
+            held = []
+            for number in range(5):
+                held.append(await stack.enter_async_context(connected(address, sent, tls)))
+                await becomes(worker, "connections", number + 1)
+                await asyncio.sleep(0.01)
+            for number in range(2):
+                (reply,) = await talk(address, [SHORT], replies=1, tls=tls)
+                assert reply.status == 200
+                await read_to_the_end(held[number])
+                assert not any(each.at_eof() for each in held[number + 1 :])
+                await becomes(worker, "connections", 4)
+                held.append(await stack.enter_async_context(connected(address, sent, tls)))
+                await becomes(worker, "connections", 5)
+                await asyncio.sleep(0.01)
+            assert sample(worker, "connections_dropped_total", reason="crowded") == 2
         await becomes(worker, "connections", 0)
-        (reply,) = await talk(address, [SHORT], replies=1, tls=tls)
-        assert reply.status == 200
     said = [record.getMessage() for record in caplog.records if "the limit" in record.getMessage()]
     assert said == [
-        "the limit of 5 connections is reached; 1 new connections were closed since this was last logged"
+        "the limit of 5 connections is reached; 1 connections were closed since this was last logged"
     ]
+
+
+async def test_handshakes_in_progress_count_and_make_room(pair: Pair) -> None:
+    files = FileCertificates(pair.certificate, pair.key)
+    settings = replace(QUICK, connection_limit=5, quiet_seconds=60.0)
+    worker = offline(settings=settings, certificates=files)
+    async with running(worker) as address, AsyncExitStack() as stack:
+        held = []
+        for number in range(5):
+            hello = b"\x16\x03\x01\x02\x00" if number % 2 else b""
+            held.append(await stack.enter_async_context(connected(address, hello)))
+            await becomes(worker, "connections", number + 1)
+        (reply,) = await talk(address, [SHORT], replies=1, tls=pair.trusting())
+        assert reply.status == 200
+        assert await read_to_the_end(held[0]) == b""
+        assert not any(each.at_eof() for each in held[1:])
+
+
+async def test_a_thousand_idle_connections_keep_no_review_out(pair: Pair) -> None:
+    """With the limits that the server has."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 1 << 16), hard))
+    files, tls = FileCertificates(pair.certificate, pair.key), pair.trusting()
+    worker = offline(settings=replace(QUICK, quiet_seconds=60.0), certificates=files)
+    async with running(worker) as address, AsyncExitStack() as stack:
+        for number in range(CONNECTIONS):
+            sent = (SHORT, b"", SHORT[:20], LONG_HALF)[number % 4]
+            await stack.enter_async_context(connected(address, sent, tls))
+        await becomes(worker, "connections", CONNECTIONS)
+        for _ in range(3):
+            (reply,) = await talk(address, [SHORT], replies=1, tls=tls)
+            assert reply.status == 200
+        assert sample(worker, "connections_dropped_total", reason="crowded") in (1, 2, 3)
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "tls"])
+async def test_a_connection_whose_review_is_answered_is_not_closed(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, *, encrypted: bool
+) -> None:
+    """Where all have one, a new connection is refused."""
+    files = FileCertificates(pair.certificate, pair.key) if encrypted else None
+    tls = pair.trusting() if encrypted else None
+    answered = asyncio.Event()
+    judge = Reviews._judge
+
+    async def slowly(self: Reviews, *arguments: Any) -> Any:
+        await answered.wait()
+        return await judge(self, *arguments)
+
+    monkeypatch.setattr(Reviews, "_judge", slowly)
+    worker = offline(settings=replace(QUICK, connection_limit=2), certificates=files)
+    async with running(worker) as address:
+        asking = [asyncio.create_task(talk(address, [SHORT], replies=1, tls=tls)) for _ in range(2)]
+        await until(
+            lambda: [each.waits for each in worker.listener._main._connections.open] == [False] * 2
+        )
+        async with connected_if_possible(address, tls) as refused:
+            assert await read_to_the_end(refused) == b""
+        assert worker.listener.connections == 2
+        assert sample(worker, "connections_dropped_total", reason="crowded") == 1
+        answered.set()
+        assert [(await each)[0].status for each in asking] == [200, 200]
+
+
+@asynccontextmanager
+async def connected_if_possible(
+    address: str, tls: ssl.SSLContext | None
+) -> AsyncIterator[asyncio.StreamReader]:
+    """A client that sends a review; the end of a stream if its connection is refused."""
+    try:
+        async with connected(address, SHORT, tls) as reader:
+            yield reader
+    except ConnectionError:
+        reader = asyncio.StreamReader()
+        reader.feed_eof()
+        yield reader
 
 
 async def read_to_the_end(reader: asyncio.StreamReader) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import os
@@ -98,6 +99,18 @@ class ControlPlane:
             headers["Content-Type"] = content_type
         status, answer = self._connections.exchange(method, path, data, headers)
         return status, _decoded(answer)
+
+    def ready(self) -> bool:
+        """Whether the API server says that it is ready, with etcd."""
+        try:
+            return self.request("GET", "/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def part(self, name: str) -> Process:
+        """One of its parts, such as `etcd`."""
+        (found,) = (each for each in self.processes if each.name == name)
+        return found
 
     def close(self) -> None:
         """Close what is kept open for further requests."""

@@ -28,14 +28,15 @@ class Process:
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        self.log.unlink(missing_ok=True)
-        self._command, self._folder = list(command), folder
+        self._command = leashed(command)
+        self._folder = folder
+        self.log.write_bytes(b"")
         self._popen = self._started()
 
     def _started(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                leashed(self._command),
+                self._command,
                 cwd=self._folder,
                 env={
                     "PATH": os.environ.get("PATH", os.defpath),
@@ -48,10 +49,6 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-
-    def start_again(self) -> None:
-        """Start it again after `end`."""
-        self._popen = self._started()
 
     @property
     def pid(self) -> int:
@@ -71,3 +68,12 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
+
+    def restart(self) -> None:
+        """Kill it, and start it again as it was; its log goes on. Call it in a thread that lasts: see `leashed`."""
+        self.end()
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Start it as it was after `end`."""
+        self._popen = self._started()

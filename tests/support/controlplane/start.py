@@ -57,7 +57,7 @@ def started(binaries: Mapping[str, Path], *, kwok: bool = True) -> Iterator[Cont
         launch("kube-controller-manager", commands.controller_manager(folder))
         if kwok:
             launch("kwok", commands.kwok(folder))
-        wait_until(lambda: _ready(plane), "kube-apiserver to be ready", START_LIMIT, parts)
+        wait_until(plane.ready, "kube-apiserver to be ready", START_LIMIT, parts)
         account = "the controller manager to make the first service account"
         wait_until(lambda: plane.has_service_account("default"), account, START_LIMIT, parts)
         yield plane
@@ -102,7 +102,3 @@ def _answers(plane: ControlPlane) -> bool:
         return plane.request("GET", "/version")[0] == 200
     except OSError:
         return False
-
-
-def _ready(plane: ControlPlane) -> bool:
-    return plane.request("GET", "/readyz")[0] == 200

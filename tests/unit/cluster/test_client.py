@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import aiohttp
 import pytest
 
 from pumice.api.kinds import NODE, POD, QUEUE
@@ -329,16 +328,3 @@ async def test_writes_that_wait_for_a_connection_are_not_sent_after_the_lease(
     for task in busy:
         task.cancel()
     await asyncio.gather(*busy, return_exceptions=True)
-
-
-async def test_an_event_loop_that_mistakes_a_descriptor_is_a_failed_request(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Uvloop does so after connections have broken; the request may be repeated."""
-
-    async def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("File descriptor 17 is used by transport")
-
-    monkeypatch.setattr(aiohttp.ClientSession, "_request", fail)
-    with pytest.raises(Unavailable, match="file descriptor 17"):
-        await client.create(POD, {"metadata": {"name": "a", "namespace": "ns"}})

@@ -6,13 +6,14 @@ import logging
 import weakref
 
 import pytest
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import POD
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.elected import ElectedWorker, ElectionSettings, run_elected
+from pumice.cluster.heartbeat import Heartbeat
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.cluster.transport import CONNECTIONS
 from tests.kit.clocks import ManualClock
@@ -26,6 +27,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.leading = Gauge("leading", "1 while this process works.", registry=self.registry)
+        self.events_dropped = Counter("dropped", "Events.", ["reason"], registry=self.registry)
 
 
 class Part(ElectedWorker[ElectionSettings, Metrics]):
@@ -106,7 +108,7 @@ async def test_it_waits_ready_while_another_leads_and_hands_over_when_stopped(
 
 def test_its_tasks_have_names_for_the_logs(client: Client) -> None:
     names = [each.name for each in Part(client).tasks()]
-    assert names == ["watch of pods", "events", "part"]
+    assert names == ["heartbeat", "watch of pods", "events", "part"]
 
 
 async def test_a_new_leader_first_sees_what_the_last_one_wrote(
@@ -258,7 +260,7 @@ async def test_the_lease_has_a_connection_of_its_own(client: Client, api: TinyAp
         lease_name="part", lease_namespace="ns", identity="a", leader_elect=True
     )
     async with asyncio.timeout(60):
-        await run_elected(client, election_settings, work)
+        await run_elected(client, election_settings, work, Heartbeat())
     assert leads.is_set()
     for task in busy:
         task.cancel()

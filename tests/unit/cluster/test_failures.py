@@ -9,6 +9,7 @@ from aiohttp import web
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Unavailable
 from pumice.cluster.failures import CONNECTION_FAILED
+from pumice.cluster.sockets import Sockets
 from tests.kit.http import serving
 
 LIBRARIES = re.compile(r"aiohttp|httpx|Client\w+|Connector|asyncio|Errno|_ssl|ssl:|Connect call|\n")
@@ -53,3 +54,25 @@ async def test_a_server_that_speaks_another_protocol() -> None:
         tls = await said(f"https://127.0.0.1:{port}")
         assert ": TLS: " in tls.message
         assert tls.reason == CONNECTION_FAILED
+
+
+async def test_a_socket_that_the_event_loop_does_not_take_is_a_connection_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def confused(self: Sockets, address: object) -> socket.socket:
+        raise RuntimeError("File descriptor 12 is used by transport <TCPTransport closed=False>")
+
+    monkeypatch.setattr(Sockets, "make", confused)
+    assert (await said(f"https://127.0.0.1:{free_port()}")).reason == CONNECTION_FAILED
+
+
+async def test_another_error_of_the_program_is_no_failed_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wrong(self: Sockets, address: object) -> socket.socket:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(Sockets, "make", wrong)
+    async with Client.connect(server=f"https://127.0.0.1:{free_port()}") as client:
+        with pytest.raises(RuntimeError, match="a mistake"):
+            await client.version()

@@ -29,6 +29,7 @@ from pumice.cluster.errors import ApiError, Unavailable
 from pumice.cluster.failures import NOT_TRUSTED
 from pumice.cluster.official import OfficialCredentials
 from pumice.cluster.pem import load_pair
+from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.clocks import FastClock
 from tests.kit.http import serving
 from tests.unit.cluster.tiny import TinyApi, status
@@ -295,6 +296,21 @@ async def test_plugins_are_run_again_before_their_token_expires(file: Path, plug
     assert dict(await credentials.headers()) == {"authorization": "Bearer token-1"}
     clock.now += 3600 - 30
     assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
+
+
+async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Path) -> None:
+    """A renewal that waits for a blocked event loop must not hold up the Lease."""
+    write(file, {"server": "http://x"}, exec_user(plugin))
+    here = await kubeconfig.load(str(file))
+    async with side_loop("beside") as side:
+        there = await call_in(side, here.of_another_thread)
+        assert there.credentials is not here.credentials
+        headers = await call_in(side, there.credentials.headers)
+    assert dict(headers) == {"authorization": "Bearer token-2"}
+    assert dict(await here.credentials.headers()) == {"authorization": "Bearer token-1"}
+    write(file, {"server": "http://x"}, {"token": "abc"})
+    shared = await kubeconfig.load(str(file))
+    assert await shared.of_another_thread() is shared
 
 
 async def test_several_files_are_merged(tmp_path: Path) -> None:

@@ -24,7 +24,10 @@ class Candidate:
         self.log: list[str] = []
         self.finish = asyncio.Event()
         self.fail: Exception | None = None
-        self.election = LeaderElection(client, "pumice", "ns", name, times=times, clock=clock)
+        self.hangs: str | None = None
+        self.election = LeaderElection(
+            client, "pumice", "ns", name, times=times, clock=clock, hangs=lambda: self.hangs
+        )
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -267,3 +270,30 @@ async def test_after_a_standstill_it_does_not_lead_by_its_own_clock(stage: Elect
     stage.clock.now += 11
     assert a.log == ["leads"], "the work was not cancelled yet"
     assert not a.leads()
+
+
+async def test_work_that_hangs_does_not_keep_the_lease(
+    stage: Election, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = stage.enter("a")
+    await until(lambda: a.leads() and a.log == ["leads"])
+    a.hangs = "the event loop has stood still for 61 s"
+    await stage.pass_time(2)
+    assert not a.leads()
+    assert "pumice: not renewed: the event loop has stood still for 61 s" in caplog.messages
+    assert stage.spec["holderIdentity"] == "a", "it runs out, because the work may not have ended"
+    b = stage.enter("b")
+    await stage.pass_time(20)
+    assert b.leads()
+    assert a.log == ["leads", "cancelled"]
+
+
+async def test_a_process_that_hangs_is_no_candidate(stage: Election) -> None:
+    a = Candidate(stage.client, "a", stage.clock)
+    a.hangs = "the event loop has stood still for 61 s"
+    stage.candidates.append(a)
+    await stage.pass_time(10)
+    assert LEASE not in stage.api.objects
+    a.hangs = None
+    await stage.pass_time(1)
+    assert a.leads()

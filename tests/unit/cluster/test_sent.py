@@ -1,6 +1,7 @@
 """Requests that were sent are waited for at the end, for a bounded time."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -61,3 +62,20 @@ async def test_an_answer_that_does_not_come_is_not_waited_for_long(
     with pytest.raises(asyncio.CancelledError):
         await caller
     assert server.answered == []
+
+
+async def test_an_error_that_no_caller_waits_for_any_more_is_not_logged_as_lost() -> None:
+    lost: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+    server, requests = Server(), SentRequests()
+    caller = asyncio.create_task(requests.send(server.request("a", ValueError("refused"))))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.gather(caller, return_exceptions=True)
+    server.answers.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await requests.answered()
+    del caller  # its traceback refers to the request
+    gc.collect()
+    assert lost == []

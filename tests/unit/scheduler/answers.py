@@ -41,7 +41,7 @@ def ask(
     task: TaskInfo = scenario.state.tasks[pod]
     rows = session.view.rows
     allowed = np.ones(len(rows), dtype=np.bool_)
-    pods = PodClass(task.shape, queue, allowed, terms=scenario.state.peers.terms_of(task))
+    pods = PodClass(task.shape, queue, allowed, peers=scenario.state.peers.class_of(task))
     for filtering in session.extensions.filters:
         verdict = filtering.call.judge(pods, rows)
         if verdict is not None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.domains import DomainCounts
+from pumice.scheduler.model.domains import DomainCounts, Parts
 from pumice.scheduler.model.running import VICTIMS
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus
 
@@ -53,10 +53,10 @@ def dump(state: ClusterState) -> dict[str, Any]:
         },
         "waiting": sorted(state.waiting),
         "ports": sorted(
-            (*port, node, address, count)
-            for port, nodes in state.nodes.ports.items()
+            (*block, node, used, count)
+            for block, nodes in state.nodes.ports.items()
             for node, users in nodes.items()
-            for address, count in users.items()
+            for used, count in users.items()
         ),
         "shapes": len(state.shapes),
         "peers": _peers(state),
@@ -64,20 +64,36 @@ def dump(state: ClusterState) -> dict[str, Any]:
 
 
 def _peers(state: ClusterState) -> Any:
-    """Pods that match terms of other pods, and that hold them, by node."""
-    names = state.nodes.names
-
-    def counts(tally: DomainCounts) -> list[dict[str, int]]:
-        kinds = (tally.placed, tally.leaving, tally.promised)
-        return [{names[row]: count for row, count in each.items()} for each in kinds]
-
-    def holders(tallies: dict[str, DomainCounts]) -> dict[str, Any]:
-        return {key: found for key, tally in tallies.items() if any(found := counts(tally))}
-
+    """Pods that match terms of other pods, and what pods with terms ask of each pod, by node."""
+    peers = state.peers
     return {
-        key: (counts(term.tally), holders(term.repelling), holders(term.attracting))
-        for key, term in state.peers.terms.items()
+        "terms": {key: counted(state, peers.tally(key).parts()) for key in peers.terms},
+        "asked": {key: found for key in state.tasks if (found := asked_of(state, key))},
     }
+
+
+def counted(state: ClusterState, parts: Parts) -> list[dict[str, int]]:
+    """A sum of counts by node: placed, leaving and promised pods."""
+    sums: list[dict[str, int]] = [{}, {}, {}]
+    for tally, times in parts:
+        for found, counts in zip(sums, (tally.placed, tally.leaving, tally.promised), strict=True):
+            for row, count in counts.items():
+                name = state.nodes.names[row]
+                found[name] = found.get(name, 0) + count * times
+    return [{name: count for name, count in each.items() if count} for each in sums]
+
+
+def asked_of(state: ClusterState, pod: str) -> dict[tuple[str, str], list[dict[str, int]]]:
+    """What the terms of pods on nodes ask of a pod, by their side, the topology key and the node."""
+    known = state.peers.class_of(state.tasks[pod])
+    found: dict[tuple[str, str], list[tuple[DomainCounts, int]]] = {}
+    for group in known.groups if known is not None else ():
+        assert group.members is not None
+        for side in ("repelling", "attracting"):
+            for key, tally in getattr(group.members, side).items():
+                found.setdefault((side, key), []).append((tally, 1))
+    sums = {place: counted(state, parts) for place, parts in found.items()}
+    return {place: each for place, each in sums.items() if any(each)}
 
 
 def check_sums(state: ClusterState) -> None:

@@ -23,6 +23,7 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import (
+    Budget,
     ClusterState,
     Config,
     CycleResult,
@@ -298,11 +299,15 @@ class Scenario:
         """Add or replace a pod."""
         manifest = pod_manifest(row)
         self.pods[f"{row[0]}/{row[1]}"] = manifest
+        self.show(manifest)
+
+    def show(self, manifest: Raw) -> None:
+        """Add or replace a pod by its manifest."""
         self.state.set_pod(msgspec.convert(manifest, Pod))
 
-    def cycle(self, now: float = NOW) -> CycleResult:
+    def cycle(self, now: float = NOW, budget: Budget | None = None) -> CycleResult:
         """One cycle, in which nothing fails unexpectedly."""
-        result = run_cycle(self.state, self.config, now)
+        result = run_cycle(self.state, self.config, now, budget=budget)
         for error in (result.error, *result.errors.values()):
             if error is not None:
                 raise error
@@ -314,7 +319,7 @@ class Scenario:
             manifest = self.pods[key]
             manifest["spec"]["nodeName"] = node_name
             manifest["status"]["phase"] = "Running"
-            self.state.set_pod(msgspec.convert(manifest, Pod))
+            self.show(manifest)
         for key, manifest in list(self.pods.items()):
             if key in result.evicted or "deletionTimestamp" in manifest["metadata"]:
                 self.state.remove_pod(*key.split("/"))
@@ -327,7 +332,7 @@ class Scenario:
             if node_name and key.rpartition("-")[0] == group:
                 manifest["spec"]["nodeName"] = node_name
                 manifest["status"]["phase"] = phase
-                self.state.set_pod(msgspec.convert(manifest, Pod))
+                self.show(manifest)
 
     def phase(self, key: str) -> str:
         """Phase of a PodGroup."""

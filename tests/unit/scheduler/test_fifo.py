@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group, queue
 
@@ -136,3 +137,56 @@ def test_no_pod_goes_for_gangs_that_are_held_up(
         ),
     )
     assert scenario.cycle().evicted == goes
+
+
+def test_a_gang_that_has_begun_gets_the_pod_that_it_lacks() -> None:
+    """The first gang waits for its end, and it cannot end without that pod."""
+    names = ["first", "broken-a", "broken-b", "new"]
+    scenario = Scenario(
+        {
+            "nodes": [["n", 4, "8Gi"]],
+            "queues": [["q", {"dequeueStrategy": "fifo"}]],
+            "podgroups": [
+                ["ns", name, "q", 2, "Inqueue", {"created": f"2024-01-0{day}T00:00:00Z"}]
+                for day, name in enumerate(names, 1)
+            ],
+            "pods": [
+                *(["ns", f"{name}-0", "n", "Running", 1, 0, name] for name in names[1:3]),
+                *(["ns", f"{name}-1", "", "Pending", 1, 0, name] for name in names[1:3]),
+                *(["ns", f"new-{number}", "", "Pending", 0, 0, "new"] for number in range(2)),
+            ],
+            "pod_sets": [{"pg": "first", "count": 2, "cpu": 2, "memory": 0}],
+        },
+        config_text(PLUGINS),
+    )
+    result = scenario.cycle()
+    assert sorted(result.binds) == ["ns/broken-a-1", "ns/broken-b-1"]
+    assert result.pending["ns/new"].reason == "BehindInQueue"
+
+
+def test_gangs_that_have_begun_are_left_in_line_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of them find no node, each is looked at once more when the first gang does not fit."""
+    names = [f"b{number:02}" for number in range(40)]
+    scenario = Scenario(
+        {
+            "nodes": [["n", 40, "80Gi"]],
+            "queues": [["q", {"dequeueStrategy": "fifo"}]],
+            "podgroups": [["ns", name, "q", 2, "Inqueue"] for name in ("a-first", *names)],
+            "pods": [
+                *(["ns", f"{name}-0", "n", "Running", 1, 0, name] for name in names),
+                *(["ns", f"{name}-1", "", "Pending", 1, 0, name] for name in names),
+            ],
+            "pod_sets": [{"pg": "a-first", "count": 2}],
+        },
+        config_text(PLUGINS),
+    )
+    pushed: list[str] = []
+    push = PriorityQueue.push
+
+    def noting(line: PriorityQueue[Any], item: Any) -> None:
+        pushed.append(getattr(item, "key", ""))
+        push(line, item)
+
+    monkeypatch.setattr(PriorityQueue, "push", noting)
+    scenario.cycle()
+    assert sum(key.startswith("ns/b") for key in pushed) == 2 * len(names)

@@ -185,3 +185,39 @@ def test_rankings_that_were_dropped_are_computed_again(monkeypatch: pytest.Monke
     for task in list(session.state.tasks.values()):
         session.ranking(task, "b")
     assert len(session._rankings) == 1
+
+
+def test_scorers_are_asked_once_a_node_has_room() -> None:
+    """On a full cluster thousands of pods of other sizes would ask them for nothing."""
+    scenario = Scenario(
+        {
+            "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+            "pods": [
+                ["ns", "r", "n1", "Running", 3, "1Gi", ""],
+                ["ns", "s", "n2", "Running", 3, "1Gi", ""],
+                *(["ns", f"p{cpu}", "", "Pending", cpu, "1Gi", "g"] for cpu in (1, 2, 3)),
+            ],
+        },
+        SPREADING,
+    )
+    session = open_session(scenario)
+    asked: list[int] = []
+
+    def score(pods: PodClass, rows: Any) -> Any:
+        asked.append(pods.shape.amounts[0])
+        return np.where(rows.used[:, 0] > 3500, 500.0, 0.0)
+
+    Registrar(session.extensions, "own", 0, {"enableNodeOrder": True}).node_score(
+        score, scope="row"
+    )
+    tasks = scenario.state.tasks
+    two = session.ranking(tasks["ns/p2"], "default")
+    assert two.best(tasks["ns/p2"]) == NOWHERE
+    assert asked == []
+    one = session.ranking(tasks["ns/p1"], "default")
+    assert one.best(tasks["ns/p1"]) != NOWHERE
+    assert len(asked) == 1
+    session.state.nodes.discard(tasks["ns/s"])
+    session.touched.log.append(1)
+    assert two.best(tasks["ns/p2"]) == _fresh(session, two).best(tasks["ns/p2"]) == 1

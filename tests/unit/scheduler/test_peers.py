@@ -176,8 +176,9 @@ def _compare(session: Session, scenario: Scenario, cluster: Raw, manifests: list
             assert _answers(session, scenario.state.tasks[key]) == wanted
 
 
-def _scenario(cluster: Raw) -> Scenario:
-    scenario = Scenario(cluster, FILTERS)
+def scenario_of(cluster: Raw, config: str = FILTERS) -> Scenario:
+    """The scenario of a cluster, with its namespaces."""
+    scenario = Scenario(cluster, config)
     for name, labels in cluster["namespaces"].items():
         scenario.state.set_namespace(
             msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
@@ -188,7 +189,7 @@ def _scenario(cluster: Raw) -> Scenario:
 @EXAMPLES
 @given(clusters())
 def test_nodes_are_refused_as_the_rules_say(cluster: Raw) -> None:
-    scenario = _scenario(cluster)
+    scenario = scenario_of(cluster)
     session = open_session(scenario)
     _compare(session, scenario, cluster, list(scenario.pods.values()))
 
@@ -199,7 +200,7 @@ def test_tentative_decisions_count_like_pods_on_nodes_and_are_taken_back(
     cluster: Raw, dice: Any
 ) -> None:
     """Any order of placing, evicting and rolling back: filters that lived equal the rules for what is decided by then."""
-    scenario = _scenario(cluster)
+    scenario = scenario_of(cluster)
     session = open_session(scenario)
     before = dump(scenario.state)
     statement = session.statement()
@@ -230,7 +231,7 @@ def test_tentative_decisions_count_like_pods_on_nodes_and_are_taken_back(
 @EXAMPLES
 @given(clusters(), st.randoms(use_true_random=False))
 def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: Any) -> None:
-    scenario = _scenario(cluster)
+    scenario = scenario_of(cluster)
     session = open_session(scenario)
     statement = session.statement()
     nodes = {row[0]: row[3] for row in cluster["nodes"]}
@@ -269,8 +270,8 @@ def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -
 
     Events also come while the labels of all pods are looked at for the first time.
     """
-    lived, again = _scenario(first), _scenario(second)
-    donor = _scenario(second)
+    lived, again = scenario_of(first), scenario_of(second)
+    donor = scenario_of(second)
     state = lived.state
     preparing = state.preparing()
     for _ in range(dice.randint(0, 6)):

@@ -1,5 +1,6 @@
 """Nodes are reserved for one gang at a time, until it runs, goes, or its time is over."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from tests.unit.scheduler.scenarios import (
     case_id,
     config_text,
     load_cases,
+    node,
     pod,
     pod_group,
     queue,
@@ -58,6 +60,10 @@ def reserved(state: ClusterState) -> tuple[str, ...]:
     return state.reservation.nodes if state.reservation is not None else ()
 
 
+def target_of(scenario: Scenario) -> str:
+    return scenario.state.reservation.gang if scenario.state.reservation is not None else ""
+
+
 def said(scenario: Scenario, key: str) -> tuple[str, str]:
     """Status and reason of the condition Reserved."""
     for each in scenario.state.statuses[key].conditions or ():
@@ -72,14 +78,85 @@ def cycles(scenario: Scenario, count: int, start: float = NOW) -> list[CycleResu
 
 @pytest.mark.parametrize("case", load_cases("reservation.yaml", "elected"), ids=case_id)
 def test_one_gang_is_chosen(case: Raw) -> None:
-    gangs = [
-        gang(name, 2, 8, prio=f"p{row['prio']}", created=format_time(NOW + row["created"]))
-        for name, row in case["gangs"].items()
-    ]
-    scenario = scenario_of(busy("n2", "n3"), *gangs, classes={"p5": 5, "p9": 9})
+    gangs = []
+    for name, row in case["gangs"].items():
+        created = format_time(NOW + row["created"])
+        needs = {"minRes": {"cpu": row["minimum"]}} if "minimum" in row else {}
+        size, cpu = row.get("pods", [2, 8])
+        gangs.append(gang(name, size, cpu, prio=f"p{row['prio']}", created=created, **needs))
+    plugins = [*PLUGINS, {"overcommit": None, "args": {"overcommit-factor": 1.2}}]
+    config = config_text([plugins], ["enqueue", "elect"])
+    scenario = scenario_of(busy("n2", "n3"), *gangs, classes={"p5": 5, "p9": 9}, config=config)
     scenario.cycle()
     assert scenario.state.reservation is not None
     assert scenario.state.reservation.gang == f"ns/{case['expect']}"
+
+
+def _with_reserved(row: list[Any], nodes: list[str]) -> list[Any]:
+    """A row of a PodGroup whose status says that nodes are reserved for it."""
+    message = f"since {format_time(NOW)}: {', '.join(nodes)}"
+    said = {"type": "Reserved", "status": "True", "reason": "NodesReserved", "message": message}
+    options = row[5] if len(row) > 5 else {}
+    return [*row[:5], options | {"conditions": [said]}]
+
+
+class Story:
+    """A scenario over several cycles, with everything that was decided."""
+
+    def __init__(self, case: Raw) -> None:
+        actions = ["enqueue", "elect", "allocate", "backfill", "reserve"]
+        start = case.get("start", {})
+        groups = [
+            _with_reserved(row, start["nodes"]) if row[1] == start.get("target") else row
+            for row in case["podgroups"]
+        ]
+        config = config_text(case["plugins"], actions)
+        self.scenario = Scenario(case | {"podgroups": groups}, config)
+        self.binds: dict[str, str] = {}
+        self.promised: set[str] = set()
+        self.ended: dict[str, str] = {}
+        self._steps = case.get("then", {})
+        state = self.scenario.state
+        if start:
+            reservation = Reservation.of(state.jobs[f"ns/{start['target']}"], NOW)
+            state.set_reservation(replace(reservation, nodes=tuple(start["nodes"])))
+            state.has_restored = True
+
+    def go_on(self, number: int) -> None:
+        """One cycle."""
+        scenario, step = self.scenario, self._steps.get(number, {})
+        for name in step.get("gone", []):
+            scenario.state.remove_pod("ns", name)
+            del scenario.pods[f"ns/{name}"]
+        for name in step.get("gone_nodes", []):
+            scenario.state.remove_node(name)
+        for row in step.get("pods", []):
+            scenario.add_pod(row)
+        result = scenario.cycle(NOW + number)
+        self.binds |= result.binds
+        self.promised |= set(result.pipelined)
+        for key, status in result.pod_groups.items():
+            for each in status.conditions or ():
+                if each.type == "Reserved" and each.status == "False":
+                    self.ended[key.removeprefix("ns/")] = each.reason
+        scenario.start(result)
+
+
+@pytest.mark.parametrize("case", load_cases("reservation.yaml", "over_time"), ids=case_id)
+def test_over_time(case: Raw) -> None:
+    story, expect = Story(case), case["expect"]
+    for number in range(case["cycles"]):
+        story.go_on(number)
+    state = story.scenario.state
+    assert story.binds == expect["binds"]
+    if "target" in expect:
+        assert state.reservation is not None
+        assert state.reservation.gang == f"ns/{expect['target']}"
+        assert list(state.reservation.nodes) == expect["nodes"]
+    assert story.ended == expect.get("ended", {})
+    assert story.promised <= set(expect.get("promised", story.promised))
+    for name, phase in expect.get("phases", {}).items():
+        assert story.scenario.phase(f"ns/{name}") == phase
 
 
 @pytest.mark.parametrize("case", load_cases("reservation.yaml", "reserved"), ids=case_id)
@@ -372,3 +449,88 @@ def test_a_node_on_which_pods_had_to_go_for_another_gang_is_not_reserved() -> No
     assert reserved(scenario.state) == ()
     scenario.state.remove_pod("ns", "old-0")
     assert scenario.cycle(NOW + 1).binds == {"ns/next-0": "n1"}
+
+
+def test_a_node_that_another_gang_is_promised_instead_of_its_nominated_one_is_not_reserved() -> (
+    None
+):
+    """Pods had to go for it; its nomination moves to the node where it is promised a place."""
+    scenario = scenario_of(
+        config=config_text([PLUGINS], ["elect", "allocate", "reserve"]),
+        nodes=[["n1", 4, "8Gi"], ["n2", 4, "8Gi", {"unschedulable": True}]],
+        classes={"high": 100},
+        podgroups=[
+            ["ns", "target", "default", 1, "Inqueue", {"prio": "high"}],
+            ["ns", "other", "default", 1, "Inqueue"],
+        ],
+        pods=[
+            ["ns", "leaves", "n1", "Running", 2, 0, "", {"deleting": True}],
+            ["ns", "stays", "n1", "Running", 2, 0, ""],
+            ["ns", "target-0", "", "Pending", 4, 0, "target"],
+            ["ns", "other-0", "", "Pending", 2, 0, "other"],
+        ],
+    )
+    scenario.state.assume_nominations({"ns/other-0": "n2"})
+    assert scenario.cycle().pipelined == {"ns/other-0": "n1"}
+    assert scenario.state.reservation is not None
+    assert reserved(scenario.state) == ()
+
+
+def test_gangs_that_the_cluster_cannot_hold_do_not_hide_others() -> None:
+    """However many there are, and whatever their priority is; a few are looked at in each cycle."""
+    large = {
+        "podgroups": [
+            ["ns", f"x{n:02}", "default", 1, "Inqueue", {"prio": "high"}] for n in range(20)
+        ],
+        "pod_sets": [
+            {"pg": f"x{n:02}", "count": 1, "cpu": 4, "selector": {"none": "such"}}
+            for n in range(20)
+        ],
+    }
+    scenario = scenario_of(busy("n2", "n3"), large, gang("fits", 3, 8), classes={"high": 100})
+    cycles(scenario, 2)
+    assert not target_of(scenario)
+    assert len(scenario.state.too_large) == 16, "eight in each cycle"
+    assert not scenario.state.is_settled(scenario.config, NOW + 2)
+    scenario.cycle(NOW + 2)
+    assert target_of(scenario) == "ns/fits"
+
+
+def test_a_gang_that_the_cluster_can_hold_since_a_node_came_is_chosen() -> None:
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 1, 32))
+    cycles(scenario, 2)
+    assert scenario.state.too_large == {"ns/large"}
+    scenario.state.set_node(node(["n4", 32, "64Gi"]))
+    scenario.state.set_pod(pod(["ns", "other", "n4", "Running", 8, 0, ""]))
+    cycles(scenario, 1, NOW + 2)
+    assert target_of(scenario) == "ns/large"
+    assert not scenario.state.too_large
+
+
+def test_nothing_is_kept_of_gangs_that_are_gone() -> None:
+    scenario = scenario_of(busy("n2", "n3"), gang("large", 1, 32), gang("target", 3, 8))
+    cycles(scenario, 2)
+    assert target_of(scenario) == "ns/target"
+    for name, size in (("large", 1), ("target", 3)):
+        for number in range(size):
+            scenario.state.remove_pod("ns", f"{name}-{number}")
+        scenario.state.remove_pod_group("ns", name)
+    cycles(scenario, 2, NOW + 2)
+    assert not target_of(scenario)
+    assert not scenario.state.too_large
+    assert "ns/target" not in scenario.state.jobs
+
+
+def test_a_target_of_an_earlier_process_counts_at_the_gate_from_the_first_cycle_on() -> None:
+    """Action enqueue comes before elect."""
+    needs = {"minRes": {"cpu": 20}, "created": "2021-01-01T00:00:00Z"}
+    large = _with_reserved(["ns", "large", "default", 1, "Pending", needs], ["n1", "n2"])
+    older = {"minRes": {"cpu": 8}, "created": "2020-01-01T00:00:00Z"}
+    scenario = scenario_of(
+        config=config_text([[*PLUGINS, "overcommit"]], ["enqueue", "elect", "allocate", "reserve"]),
+        podgroups=[large, ["ns", "new", "default", 1, "Pending", older]],
+        pods=[["ns", "busy", "n2", "Running", 8, 0, ""]],
+    )
+    scenario.cycle(NOW)
+    assert scenario.phase("ns/new") == "Pending"
+    assert scenario.phase("ns/large") == "Inqueue"

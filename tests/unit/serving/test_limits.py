@@ -1,17 +1,18 @@
-"""Connections beyond the limit are closed, counted, and logged at most once a minute."""
+"""Connections that are closed because of the limit are counted, and logged at most once a minute."""
 
 import logging
 import resource
 
 import pytest
 
-from pumice.serving.limits import ConnectionLimit, affordable
+from pumice.serving.limits import CrowdLog, affordable
 
 
-def test_connections_up_to_the_limit_are_accepted() -> None:
+def test_closed_connections_are_counted() -> None:
     reasons: list[str] = []
-    limit = ConnectionLimit(2, reasons.append)
-    assert [limit.accepts(connections) for connections in range(4)] == [True, True, False, False]
+    log = CrowdLog(2, reasons.append)
+    for _ in range(2):
+        log.note()
     assert reasons == ["crowded", "crowded"]
 
 
@@ -20,9 +21,9 @@ def test_the_log_says_once_a_minute_how_many_were_closed(
 ) -> None:
     caplog.set_level(logging.WARNING)
     now = 0.0
-    limit = ConnectionLimit(1, lambda _: None, seconds=lambda: now)
+    log = CrowdLog(1, lambda _: None, seconds=lambda: now)
     for now in (0.0, 1.0, 59.0, 60.0):  # noqa: B007 # the clock reads it
-        limit.accepts(1)
+        log.note()
     assert [record.args for record in caplog.records] == [(1, 1), (1, 3)]
 
 

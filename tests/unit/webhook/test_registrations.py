@@ -137,10 +137,12 @@ def conditions(path: str, **options: Any) -> dict[str, str]:
 
 def test_pods_are_judged_by_scheduler_and_only_where_there_is_something_to_judge() -> None:
     found = conditions("/pods/validate")
-    assert list(found) == ["ours", "has-a-budget", "not-by-a-node"]
+    assert list(found) == ["ours", "concerned", "not-by-a-node"]
     assert "object.spec.schedulerName in ['volcano', 'other']" in found["ours"]
     for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
-        assert f"'{key}'" in found["has-a-budget"]
+        assert f"'{key}'" in found["concerned"]
+    assert "size(object.metadata.labels) > 320" in found["concerned"]
+    assert "size(object.metadata.annotations) > 1088" in found["concerned"]
 
 
 def test_no_pod_is_asked_about_for_its_namespace_without_resource_groups() -> None:

@@ -1,4 +1,4 @@
-"""Annotations that a Job passes on: those of templates and some of its own to pods, all of its own to its PodGroup.
+"""Labels and annotations that a Job passes on: those of templates and some of its own to pods, all of its own to its PodGroup.
 
 Kubernetes allows 256 KiB of annotations for an object, and the controller adds a few. So annotations that fit into a
 Job or a template may be too large for its pods and its PodGroup.
@@ -10,6 +10,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, too_many
 from pumice.webhook.rules.rule import stricter
 
 JOB_ANNOTATIONS = stricter(
@@ -20,6 +21,14 @@ JOB_ANNOTATIONS = stricter(
     "template: {metadata: {annotations: {notes: 100 KiB …}}}",
     reason="FieldValueTooLong",
     compares=True,
+)
+
+JOB_MANY_LABELS = stricter(
+    "JOB-MANY-LABELS",
+    f"a Job has at most {MOST_LABELS} labels and {MOST_ANNOTATIONS} annotations",
+    "Its PodGroup gets them, too, and controller and scheduler keep those of all PodGroups.",
+    "metadata: {labels: {l0: a, l1: a, …, l256: a}}",
+    reason="FieldValueTooMany",
 )
 
 _LARGEST = 256 * 1024
@@ -44,7 +53,9 @@ _COPIED = (
 
 
 def handed_on(case: Case, job: Job) -> None:
-    """Check that annotations fit into the pods and the PodGroup of a Job."""
+    """Check that labels and annotations fit into the pods and the PodGroup of a Job."""
+    for field, message, count in too_many(job.metadata.labels, job.metadata.annotations):
+        case.report(JOB_MANY_LABELS, f"metadata.{field}", message, excess=count)
     own = job.metadata.annotations or {}
     if own:
         _of_group(case, own, job.metadata.labels or {})

@@ -13,6 +13,7 @@ from pumice.webhook.rules.jobs import (
     partitions,
     plugins,
     policies,
+    sizes,
     updates,
     volume_claims,
     volumes,
@@ -27,7 +28,7 @@ from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
 
 RULES: tuple[Rule, ...] = (
-    *rules_in(min_available, names, annotation_sizes, defaults, updates, policies),
+    *rules_in(min_available, names, annotation_sizes, sizes, defaults, updates, policies),
     *pod.RULES,
     *rules_in(numa, partitions, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
@@ -57,6 +58,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (min_available.JOB_NO_TASKS, min_available.task_list),
     (names.JOB_NAME, names.names),
     (annotation_sizes.JOB_ANNOTATIONS, annotation_sizes.handed_on),
+    (sizes.JOB_SIZE, sizes.size),
     (min_available.JOB_MINAVAIL_TOTAL, min_available.counts),
     (policies.POL_NOTHING, policies.lifecycle_policies),
     (TPL_CONTAINERS, _pod_templates),

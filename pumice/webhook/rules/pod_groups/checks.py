@@ -7,7 +7,13 @@ from pumice.api.jobs import NetworkTopology
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, SubGroupPolicy
 from pumice.webhook.rules.case import Case, Check
-from pumice.webhook.rules.labels import selector_problems
+from pumice.webhook.rules.labels import (
+    ADDED,
+    MOST_ANNOTATIONS,
+    MOST_LABELS,
+    selector_problems,
+    too_many,
+)
 from pumice.webhook.rules.references import (
     POD_GROUP,
     contradicts,
@@ -85,6 +91,20 @@ PG_PART_SUM = warned(
     "minMember: 4, subGroupPolicy: [{name: workers, subGroupSize: 4, minSubGroups: 2}]",
     compares=True,
 )
+
+PG_MANY_LABELS = stricter(
+    "PG-MANY-LABELS",
+    f"a PodGroup has at most {MOST_LABELS + ADDED} labels and {MOST_ANNOTATIONS + ADDED} annotations",
+    "Controller and scheduler keep those of all PodGroups.",
+    "metadata: {labels: {l0: a, l1: a, …, l320: a}}",
+    reason="FieldValueTooMany",
+)
+
+
+def _not_many(case: Case, group: PodGroup) -> None:
+    meta = group.metadata
+    for field, message, count in too_many(meta.labels, meta.annotations, added=ADDED):
+        case.report(PG_MANY_LABELS, f"metadata.{field}", message, excess=count)
 
 
 def _queue(case: Case, group: PodGroup) -> None:
@@ -192,6 +212,7 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (POD_GROUP.priority, _priority),
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
+    (PG_MANY_LABELS, _not_many),
 )
 """The checks of a PodGroup, in the order in which problems are reported."""
 

@@ -1,10 +1,11 @@
-"""Pods of the configured schedulers: annotations that limit how many pods a Job loses at a time."""
+"""Pods of the configured schedulers: annotations that limit how many pods a Job loses at a time, and the number of labels."""
 
 import re
 
 from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, too_many
 from pumice.webhook.rules.rule import Rule, stricter
 
 POD_JDB_INT = Rule(
@@ -37,6 +38,13 @@ POD_JDB_BOTH = Rule(
     "The two may contradict each other.",
     'volcano.sh/jdb-min-available: "2", volcano.sh/jdb-max-unavailable: "1"',
     reason="FieldValueForbidden",
+)
+POD_MANY_LABELS = stricter(
+    "POD-MANY-LABELS",
+    f"a pod has at most {MOST_LABELS + ADDED} labels and {MOST_ANNOTATIONS + ADDED} annotations",
+    "Scheduler and controller keep the labels and annotations of all pods.",
+    "metadata: {labels: {l0: a, l1: a, …, l320: a}}",
+    reason="FieldValueTooMany",
 )
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
@@ -82,7 +90,16 @@ def _integer(text: str) -> int | None:
     return number if -_LIMIT <= number < _LIMIT else None
 
 
-CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
+def _not_many(case: Case, pod: Pod) -> None:
+    meta = pod.metadata
+    for field, message, count in too_many(meta.labels, meta.annotations, added=ADDED):
+        case.report(POD_MANY_LABELS, f"metadata.{field}", message, excess=count)
+
+
+CHECKS: tuple[Check[Pod], ...] = (
+    (POD_JDB_INT, _disruption_budget),
+    (POD_MANY_LABELS, _not_many),
+)
 """The checks of a Pod, in the order in which problems are reported."""
 
 

@@ -12,7 +12,8 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-_SHOWN = 10
+LISTED = 10
+"""Items that a message lists at most."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -23,14 +24,14 @@ def counted(number: int, noun: str) -> str:
 def listed(items: Iterable[str]) -> str:
     """Items separated by commas, at most ten of them."""
     shown = list(items)
-    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
+    return ", ".join(shown[:LISTED]) + (", …" if len(shown) > LISTED else "")
 
 
 def chained(names: Sequence[str], arrow: str) -> str:
     """Names joined by an arrow; if there are more than ten, those in the middle are left out."""
-    if len(names) <= _SHOWN:
+    if len(names) <= LISTED:
         return arrow.join(names)
-    half = _SHOWN // 2
+    half = LISTED // 2
     return arrow.join([*names[:half], "…", *names[-half:]])
 
 

@@ -2,12 +2,15 @@
 
 import math
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 
 from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted
 from pumice.webhook.rules.rule import Rule, stricter
+from pumice.webhook.view import AdmissionView
 
 Q_HIER_LEN = Rule(
     "Q-HIER-LEN",
@@ -99,20 +102,43 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+class _Paths:
+    """Paths of all queues of a view, by queue and in their order, so that those that begin alike are neighbours."""
+
+    __slots__ = ("_lengths", "_ordered", "_queues")
+
+    def __init__(self, view: AdmissionView, _: str) -> None:
+        self._queues: dict[str, list[str]] = {}
+        for queue in view.queues():
+            if path := queue.metadata.annotation(keys.HIERARCHY):
+                self._queues.setdefault(path, []).append(queue.metadata.name)
+        self._ordered = sorted(self._queues)
+        self._lengths = sorted({len(path) for path in self._queues})
+
+    def related(self, path: str) -> Iterator[tuple[str, str]]:
+        """Queues whose path continues this one, or is continued by it, with their paths."""
+        start = f"{path}/"
+        for place in range(bisect_left(self._ordered, start), len(self._ordered)):
+            below = self._ordered[place]
+            if not below.startswith(start):
+                break
+            yield from ((name, below) for name in self._queues[below])
+        for length in self._lengths[: bisect_left(self._lengths, len(path))]:
+            if path[length] == "/":
+                above = path[:length]
+                yield from ((name, above) for name in self._queues.get(above, ()))
+
+
 def _place(case: Case, queue: Queue, path: str) -> None:
     """Check the position of a queue's path among those of other queues."""
-    others = sorted(
-        (other.metadata.name, theirs)
-        for other in case.view.queues()
-        if (theirs := other.metadata.annotation(keys.HIERARCHY))
-        and other.metadata.name != queue.metadata.name
-    )
-    for name, theirs in others:
+    for name, theirs in sorted(case.view.derived(_Paths, "").related(path)):
+        if name == queue.metadata.name:
+            continue
         if theirs.startswith(f"{path}/"):
             message = (
                 "another queue is not allowed to be in the sub path of this one: "
                 f'"{name}" ({theirs}) is below "{path}"'
             )
             case.report(Q_HIER_SUBPATH, _PATH, message)
-        elif path.startswith(f"{theirs}/"):
+        else:
             case.report(Q_HIER_BELOW, _PATH, f'"{path}" is below queue "{name}" ({theirs})')

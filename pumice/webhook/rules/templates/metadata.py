@@ -5,10 +5,11 @@ The controller sets name, namespace and owner of a pod; those of the template ha
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 from pumice.api import names
 from pumice.api.json_words import quoted
+from pumice.api.remembering import remembered
+from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, too_many
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
 from pumice.webhook.rules.templates.shapes import FieldRule, Problem, refused, stricter
 from pumice.webhook.rules.templates.site import Raw, Site
@@ -23,6 +24,14 @@ TPL_ANNOTATION = refused(
     "TPL-ANNOTATION",
     "keys of a template's annotations are qualified names, and the annotations take 256 KiB at most",
     'template: {metadata: {annotations: {"my note": x}}}',
+)
+TPL_MANY_LABELS = stricter(
+    "TPL-MANY-LABELS",
+    f"a template has at most {MOST_LABELS} labels and {MOST_ANNOTATIONS} annotations",
+    "Scheduler and controller keep the labels and annotations of all pods; a template with tens of thousands of them "
+    "would take their memory.",
+    "template: {metadata: {labels: {l0: a, l1: a, …, l256: a}}}",
+    reason="FieldValueTooMany",
 )
 TPL_FINALIZER = stricter(
     "TPL-FINALIZER",
@@ -53,7 +62,7 @@ _LARGEST = 256 * 1024
 _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 
 
-_remembered = lru_cache(maxsize=4096)
+_remembered = remembered(4096)
 """Caches problems of texts that occur in every pod."""
 
 key_problem: Problem = _remembered(names.qualified_name_problem)
@@ -93,6 +102,13 @@ def annotations_of(rule: FieldRule) -> Check:
     return check
 
 
+def _not_many(site: Site, meta: Raw, field: str, _: Raw) -> None:
+    """Check the numbers of labels and annotations."""
+    del field
+    for name, message, count in too_many(meta.get("labels"), meta.get("annotations")):
+        site.case.report(TPL_MANY_LABELS, f"{site.path}.metadata.{name}", message, excess=count)
+
+
 def _finalizer_problem(found: str) -> str | None:
     if (problem := key_problem(found)) or "/" in found or found in _BUILTIN_FINALIZERS:
         return problem
@@ -111,6 +127,7 @@ def _size(key: str, value: str) -> int:
 
 
 METADATA = compiled(
+    Row("", _not_many),
     Row("labels", labels_of(TPL_LABEL)),
     Row("annotations", annotations_of(TPL_ANNOTATION)),
     Row("finalizers[]", TPL_FINALIZER.valid(_finalizer_problem)),

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from pumice.api.names import dns_subdomain_problem, env_name_problem, port_name_problem
+from pumice.webhook.rules.labels import MOST_LABELS
 from pumice.webhook.rules.templates.doubtful import NODE_LABELS
 from pumice.webhook.rules.templates.metadata import key_problem, label_problem, value_problem
 from pumice.webhook.rules.templates.network import LARGEST_PORT
@@ -66,6 +67,9 @@ _PLAIN = {"command": _are_texts, "args": _are_texts, "env": _are_variables}
 class _Simple(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
     """An object with these fields only; with other fields a template is not simple."""
 
+
+_LONGEST_AMOUNTS = 1024
+"""Characters of the limits and requests of a container, which usually take about a hundred."""
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -143,6 +147,7 @@ def is_simple(template: Raw) -> bool:
     names = (spec.service_account_name, spec.priority_class_name)
     return (
         in_order
+        and len(found.metadata.labels) <= MOST_LABELS
         and _are_labels(found.metadata.labels)
         and _are_labels(spec.node_selector)
         and NODE_LABELS.keys().isdisjoint(spec.node_selector)
@@ -171,10 +176,18 @@ def _are_containers(spec: _Spec) -> bool:
             # Several ports may clash.
             or (each.ports and (len(spec.containers) > 1 or len(each.ports) > 1))
             or any(port.name and port_name_problem(port.name) for port in each.ports)
-            or not are_plain(tuple(amounts.limits.items()), tuple(amounts.requests.items()))
+            or not _are_amounts(amounts)
         ):
             return False
     return 0 < len(called) == len(spec.containers) and not any(map(label_problem, called))
+
+
+def _are_amounts(amounts: _Resources) -> bool:
+    written = (*amounts.limits.items(), *amounts.requests.items())
+    # The results are kept, so long ones are left to the rules.
+    if sum(len(name) + len(value) for name, value in written) > _LONGEST_AMOUNTS:
+        return False
+    return are_plain(tuple(amounts.limits.items()), tuple(amounts.requests.items()))
 
 
 def _are_labels(found: Mapping[str, str]) -> bool:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import MILLI, format_milli, parse_milli
+from pumice.api.remembering import remembered
 from pumice.webhook.rules.resource_names import (
     HUGE_PAGES,
     SPELLING,
@@ -122,7 +123,7 @@ Returns the quantity in milli-units, and the problems of name and quantity.
 def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
     """A check that refuses invalid names. It has a cache: most quantities of a Job, and of similar Jobs, are equal."""
 
-    @lru_cache(maxsize=4096)
+    @remembered(4096)
     def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[Broken, ...]]:
         amount, problems = milli(value), []
         if problem := name_problem(name, hinted):

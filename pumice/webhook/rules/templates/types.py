@@ -14,7 +14,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -22,6 +22,7 @@ import msgspec
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
+from pumice.api.remembering import remembered
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.shapes import FieldRule, warned
 from pumice.webhook.rules.templates.site import Raw, Site
@@ -200,7 +201,7 @@ def _problem(found: Any, expected: str) -> str:
     return problem(expected, found)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _close(field: str, name: str) -> str:
     """The field of a type with nearly this name, or an empty text."""
     return alike(field, pod_types()[name])

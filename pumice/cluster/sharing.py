@@ -1,0 +1,134 @@
+"""Equal parts of large objects, kept once.
+
+Pods of one template have the same containers, affinity and tolerations, and almost the same labels and annotations. A template
+may take a megabyte of JSON and twenty times as much as Python objects, and a Job may have any number of pods. So of objects
+with many bytes, parts are compared with those of other objects, and each is kept once. Small objects are left alone: they
+are most of all objects, and comparing takes longer than decoding.
+"""
+
+import sys
+from collections import ChainMap
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.meta import ObjectMeta, controller_of
+from pumice.api.pods import Pod
+
+__all__ = ["LARGE", "SharedParts"]
+
+T = TypeVar("T")
+
+LARGE = 8 * 1024
+"""Bytes of JSON from which on parts of an object are shared; an ordinary pod has four thousand."""
+
+_LEAST = 512
+"""Bytes of JSON from which on a part is shared."""
+
+_LARGE_MAP = 4 * 1024
+"""Size from which on labels and annotations are kept as the difference from those of another object."""
+
+_ENTRY = 64
+"""Size of an entry besides its value."""
+
+_SECTIONS = frozenset({"metadata", "spec", "status"})
+"""Fields of an object whose own fields are its parts; each other field is a part itself."""
+
+
+class SharedParts:
+    """Parts of the objects of one kind. A part is forgotten when no object has it any more."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Any, Any] = {}
+        self._turns = 0
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def share(self, obj: T) -> T:
+        """An object that was just decoded, with parts of earlier ones in place of its own equal ones.
+
+        Args:
+            obj: A msgspec struct or a dict, with no reference to it elsewhere. It is changed.
+        """
+        if isinstance(obj, Pod):
+            obj.drop_unread()
+        meta = getattr(obj, "metadata", None)
+        if isinstance(meta, ObjectMeta):
+            for name in ("labels", "annotations"):
+                texts = getattr(meta, name)
+                _replace(meta, name, texts, self._text_map(meta, name, texts))
+        for name, value in _fields(obj):
+            if name in _SECTIONS:
+                for inner, part in _fields(value):
+                    _replace(value, inner, part, self._part(type(value).__name__ + inner, part))
+            else:
+                _replace(obj, name, value, self._part(type(obj).__name__ + name, value))
+        self.sweep()
+        return obj
+
+    def sweep(self) -> None:
+        """Forget parts that nothing else refers to; does nothing at most calls if there are many parts."""
+        parts = self._parts
+        self._turns += 1
+        if self._turns * 16 < len(parts):
+            return
+        self._turns = 0
+        # Two references: the table's, and that of the argument.
+        for key in [key for key in parts if sys.getrefcount(parts[key]) <= 2]:
+            del parts[key]
+
+    def _part(self, what: str, part: Any) -> Any:
+        if not isinstance(part, dict | list | msgspec.Struct) or part == {}:
+            return part
+        try:
+            text = msgspec.json.encode(part)
+        except (ValueError, OverflowError, RecursionError, TypeError):
+            return part  # it was decoded, but cannot be encoded: for example a number of 30 digits
+        if len(text) < _LEAST:
+            return part
+        return self._parts.setdefault((what, blake2b(text).digest()), part)
+
+    def _text_map(
+        self, meta: ObjectMeta, name: str, texts: dict[str, str] | None
+    ) -> dict[str, str] | None:
+        """Labels or annotations. Of most pods of a template they are the difference from those of another pod."""
+        if texts is None or (size := _size(texts)) < _LARGE_MAP:
+            return texts
+        owner = controller_of(meta)
+        template = owner.uid if owner is not None else "", texts.get(keys.TASK_SPEC)
+        key = name, template, hash(frozenset(texts))
+        base: dict[str, str] = self._parts.setdefault(key, texts)
+        if base is texts:
+            return texts
+        own = {each: text for each, text in texts.items() if base.get(each) != text}
+        if _size(own) * 8 > size or base.keys() != texts.keys():
+            self._parts[key] = texts
+            return texts
+        return ChainMap(own, base)  # type: ignore[return-value]
+
+
+def _size(texts: dict[str, str]) -> int:
+    return sum(map(len, texts.values())) + _ENTRY * len(texts)
+
+
+def _fields(obj: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(obj, dict):
+        return iter(list(obj.items()))
+    names = obj.__struct_fields__ if isinstance(obj, msgspec.Struct) else ()
+    return ((name, getattr(obj, name)) for name in names)
+
+
+def _replace(obj: Any, name: str, old: Any, new: Any) -> None:
+    if new is not old:
+        _set(obj, name, new)
+
+
+def _set(obj: Any, name: str, value: Any) -> None:
+    if isinstance(obj, dict):
+        obj[name] = value
+    else:
+        msgspec.structs.force_setattr(obj, name, value)

@@ -1,0 +1,82 @@
+"""A hostile tenant beside a good one, both bound to `edit` in their namespaces and to nothing else.
+
+The hostile tenant submits everything that once stopped a component or held up all others, at once and at full size
+(`tests/support/hostile.py`). What matters is not how fast the good tenant's gangs are bound, but that nothing
+stands still. So the bounds are far above what `benchmarks/hostile.py` measures, and far below what happened before there
+was any protection: gangs waited for more than a minute, or for as long as the hostile Jobs were there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+
+import pytest
+
+from tests.support.beside import AMOUNTS, NODES, Beside, measure
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.hostile import Sizes
+from tests.support.installation import COMPONENTS, Installation
+
+pytestmark = pytest.mark.xdist_group("hostile")
+"""All tests look at one run, so they are for one process."""
+
+LATER = 15.0
+"""Seconds by which a gang may be bound later than alone, on a machine that has other work; measured: less than 2."""
+
+PROBE = 10.0
+"""Seconds between two liveness probes of kubelet, of which three in a row must fail before it restarts a container."""
+
+LEASE = 15.0
+"""Seconds for which a Lease lasts."""
+
+LIMIT = 180.0
+"""Seconds after which the hostile tenant must have its pods; two idle processors take less than 30."""
+
+
+@pytest.fixture(scope="module")
+def found(controlplane: ControlPlane, installation: Installation) -> Beside:
+    """What became of both."""
+    for number in range(NODES):
+        controlplane.add_node(f"wide-{number}", *AMOUNTS)
+    try:
+        measured = measure(controlplane, installation, Sizes(), alone=5, limit=LIMIT)
+        return asyncio.run(measured)
+    finally:
+        for number in range(NODES):
+            controlplane.remove_node(f"wide-{number}")
+
+
+def test_every_attack_was_admitted_in_some_size(found: Beside) -> None:
+    for attack in ("flow", "repelling", "labels", "notes", "wide", "held"):
+        assert found.answers.get(f"{attack}: admitted"), found.answers
+    assert found.created == found.wanted, found
+
+
+def test_gangs_of_others_are_bound_as_if_nothing_was(found: Beside) -> None:
+    bound = statistics.median(found.alone) + LATER
+    assert max(found.beside) <= bound, f"alone {found.alone}, beside {found.beside}"
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_no_component_ends_or_stops_answering(found: Beside, component: str) -> None:
+    vitals = found.vitals[component]
+    assert not vitals.ended, vitals
+    assert vitals.answers > 0, vitals
+    assert not vitals.unhealthy, vitals
+    assert vitals.longest < PROBE, vitals
+    assert vitals.exceptions == 0, vitals
+
+
+@pytest.mark.parametrize("component", ["controller", "scheduler"])
+def test_no_component_loses_its_lease(found: Beside, component: str) -> None:
+    lease = f"pumice-{component}"
+    assert len(found.holders[lease]) == 1, found.holders
+    assert found.vitals[component].lost == 0
+    assert found.renewals[lease] < LEASE, found.renewals
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_no_component_doubles_its_memory(found: Beside, component: str) -> None:
+    vitals = found.vitals[component]
+    assert vitals.peak < 2 * vitals.before, f"{vitals.before:.0f} MiB, then {vitals.peak:.0f} MiB"
