@@ -144,7 +144,7 @@ class WatchCache(ObjectStore[T]):
         self._limit: asyncio.Timeout | None = None
         self._must_list = True
         self._has_unreadable = False
-        self._outages = client.outages
+        self._outages = 0
         self._is_newer = False
         """Whether the server is older than the cache."""
         self._lists: RetryTimers[None] = RetryTimers(lambda _: self._list_again())

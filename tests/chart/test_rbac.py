@@ -37,6 +37,7 @@ MAY_WRITE = {
         "secrets",
         "mutatingwebhookconfigurations",
         "validatingwebhookconfigurations",
+        "events",
     },
     "controller": {
         "jobs",
