@@ -220,6 +220,8 @@ def test_a_bucket_fills_again_and_a_table_is_bounded() -> None:
         assert buckets.take(key, 100.0)
     assert len(buckets) == 2
     assert buckets.take(1, 100.0), "it was forgotten"
+    assert buckets.take(1, 500.0)
+    assert len(buckets) == 1, "those that are full again are forgotten"
 
 
 async def test_long_messages_are_cut(recorder: EventRecorder, api: TinyApi) -> None:
