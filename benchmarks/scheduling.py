@@ -9,6 +9,8 @@ Preemption: full nodes and 50 gangs of a higher priority, for which 1,000 pods a
 Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; also the
 writes that follow. The gangs are equal, or each has another size. The first cycle after the event is measured.
 Ordering: action enqueue admits 10,000 PodGroups of 1,000 queues, one of each queue in turn.
+Sharing: elastic gangs of three pods in each of 1,000 or 2,000 queues, in a tree in which all queues deserve something; each pod has a turn of its
+own, after which the order of the queues is another one. Plugin capacity with its hierarchy.
 CPU time of the cycle (and of the event) alone; median and range over the runs. Python's garbage collector is as in the
 component (`pumice/cli/processes/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
 Memory: see `benchmarks/scheduling_memory.py`.
@@ -22,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import MACHINE, write
@@ -33,6 +36,7 @@ from benchmarks.scheduling_work import (
     SIZE,
     add_gang,
     cluster,
+    elastic_in_tree,
     equal,
     full_of_less_important,
     running,
@@ -56,6 +60,12 @@ tiers:
 - plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 """
 """The configuration that Volcano uses without a file."""
+CAPACITY = """
+actions: "enqueue, allocate, backfill, preempt, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: capacity, enableHierarchy: true}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: nodeorder}, {name: binpack}]
+"""
 
 
 @dataclass
@@ -237,9 +247,20 @@ def measure_others(runs: int) -> list[Row]:
         measure_ordering("ordering 10,000 PodGroups in 1,000 queues", load_config(), runs),
         measure_ordering("ordering, Volcano's file", load_config(VOLCANO), runs),
     ]
+    sharing = [
+        measure_placing(
+            f"elastic gangs in {queues:,} queues that deserve",
+            500,
+            partial(elastic_in_tree, queues),
+            load_config(CAPACITY),
+            runs,
+        )
+        for queues in (1000, 2000)
+    ]
     return (
         preempting
         + ordering
+        + sharing
         + measure_idle(5000, 50_000, runs)
         + [
             measure_waiting(what, nodes, size, cpu, happens, waits, runs)

@@ -259,6 +259,29 @@ def tree_of_queues(state: ClusterState) -> list[str]:
     return leaves
 
 
+def elastic_in_tree(count: int, state: ClusterState) -> None:
+    """A gang of three pods that needs one, in each of many queues, in a tree of depth 3 in which all queues deserve something."""
+    leaves = []
+    for top in range(10):
+        _deserving(state, f"top-{top}", keys.ROOT_QUEUE, "400")
+        for middle in range(10):
+            _deserving(state, f"middle-{top}-{middle}", f"top-{top}", "40")
+            for leaf in range(count // 100):
+                name = f"leaf-{top}-{middle}-{leaf}"
+                _deserving(state, name, f"middle-{top}-{middle}", "2")
+                leaves.append(name)
+    for gang, queue in enumerate(leaves):
+        name = f"gang-{gang:05}"
+        add_gang(state, name, 1, "Inqueue", queue=queue)
+        for index in range(3):
+            state.set_pod(pod(name, "worker", index, "100m"))
+
+
+def _deserving(state: ClusterState, name: str, parent: str, cpu: str) -> None:
+    spec = QueueSpec(parent=parent, deserved={"cpu": cpu})
+    state.set_queue(Queue(metadata=ObjectMeta(name=name), spec=spec))
+
+
 def unequal_pods(state: ClusterState) -> None:
     """500 gangs of 20 pods, each pod of another size."""
 

@@ -60,6 +60,7 @@ class TokenBuckets(Generic[K]):
             return False
         full_at = max(self._full_at.pop(key, now), now)
         self._full_at[key] = full_at + 1 / self._rate.per_second
-        if len(self._full_at) > self._keys:
+        # A bucket that is full again says nothing.
+        while len(self._full_at) > self._keys or next(iter(self._full_at.values())) <= now:
             self._full_at.popitem(last=False)
         return True

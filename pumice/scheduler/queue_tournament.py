@@ -141,7 +141,7 @@ class QueueTournament:
         if leaf is None:
             leaf = self._enter(queue)
         leaf.queue, leaf.first = queue, leaf
-        self._moved[name] = None
+        self._move(name)
         self._waiting += 1
 
     def pop(self) -> Queue:
@@ -158,9 +158,16 @@ class QueueTournament:
         leaf = top.first
         assert leaf is not None
         leaf.first = None
-        self._moved[leaf.queue.metadata.name] = None
+        self._move(leaf.queue.metadata.name)
         self._waiting -= 1
         return leaf.queue
+
+    def _move(self, name: str) -> None:
+        """Note that a queue came or went; one that is put back before the next is asked for has its place."""
+        if name in self._moved:
+            del self._moved[name]
+        else:
+            self._moved[name] = None
 
     # -- the tree ----------------------------------------------------------------------------
 
@@ -179,20 +186,25 @@ class QueueTournament:
     def _settle(self) -> None:
         """Let the queues play about which anything was decided, or that came or went."""
         epoch = self._epoch()
-        moved, self._moved = self._moved, {}
-        moved.update(dict.fromkeys(self._decided[self._read :]))
-        self._read = len(self._decided)
-        self._moment += 1
         if self._top is None or epoch != self._seen:
             self._seen = epoch
             self._build()
             return
+        if not self._moved and self._read == len(self._decided):
+            return
+        moved, self._moved = self._moved, {}
+        moved.update(dict.fromkeys(self._decided[self._read :]))
+        self._read = len(self._decided)
+        self._moment += 1
         starts = [start for name in moved if (start := self._changed(name)) is not None]
         for start in starts:
             self._play(start)
 
     def _build(self) -> None:
         """Make all nodes, and let all queues play."""
+        self._moved.clear()
+        self._read = len(self._decided)
+        self._moment += 1
         for leaf in self._leaves.values():
             leaf.taken = 0
         groups = [self._root]

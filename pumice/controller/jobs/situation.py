@@ -31,9 +31,6 @@ from pumice.plugins.native.places import number_in
 
 __all__ = ["LIMITS", "Limits", "Situation", "situation", "unexpected_error"]
 
-_DOUBTS = 10
-"""Warnings that are recorded as events; admission reports all of them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -221,7 +218,7 @@ def situation(
 def _doubts(job: Job, registry: Registry, settings: PluginSettings) -> tuple[str, ...]:
     try:
         found = problems(job, registry, strict_upstream=settings.strict_upstream)
-        return tuple(map(str, found.warnings[:_DOUBTS]))
+        return tuple(map(str, found.warnings))
     except Exception as error:
         return (unexpected_error(error),)
 

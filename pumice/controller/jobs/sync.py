@@ -49,6 +49,9 @@ from pumice.controller.plan import (
 
 __all__ = ["CONFLICT_SECONDS", "DelayedRestarts", "sync"]
 
+_DOUBTS = 10
+"""Warnings that are recorded as events; admission reports all of them."""
+
 CONFLICT_SECONDS = 30.0
 """Seconds until a taken name is tried again; no event reports that it is free."""
 
@@ -214,7 +217,7 @@ def _verdict(
         facts = replace(facts, failed=facts.failed - restarted)
     verdict = judge(rule, case.phase, facts)
     events = arrival(case, verdict)
-    events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts]
+    events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts[:_DOUBTS]]
     if verdict.phase in (PENDING, RUNNING):
         reason = why(case, verdict.phase, waiting)
         verdict = PhaseResult(verdict.phase, reason.word, reason.sentence)

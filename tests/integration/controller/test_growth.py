@@ -11,8 +11,13 @@ PLUGINS: dict[str, list[str]] = {"svc": [], "env": [], "ssh": []}
 RESTARTS = [{"event": "PodFailed", "action": "RestartPod"}, {"event": "PodEvicted", "action": "RestartJob"}]  # fmt: skip
 
 JOBS = 12
-BOUNDED = (".recorder._series", ".queue._waiting")
-"""Events of the last minutes, as many as the recorder remembers, and moments at which an object is looked at again."""
+BOUNDED = (
+    ".recorder._series",
+    ".recorder._objects",
+    ".recorder._objects._full_at",
+    ".queue._waiting",
+)
+"""Events of the last minutes, as many as the recorder remembers, the objects that they were about, and moments at which an object is looked at again."""
 
 
 async def come_and_go(stage: ControllerStage, name: str) -> None:

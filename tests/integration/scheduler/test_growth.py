@@ -10,8 +10,8 @@ from tests.kit.builders import queue
 from tests.kit.growth import sizes_of
 
 GANGS = 12
-BOUNDED = (".recorder._series",)
-"""Events of the last minutes, as many as the recorder remembers."""
+BOUNDED = (".recorder._series", ".recorder._objects", ".recorder._objects._full_at")
+"""Events of the last minutes, as many as the recorder remembers, and the objects that they were about in the last seconds."""
 
 
 async def come_and_go(stage: SchedulerStage, number: int) -> None:

@@ -5,7 +5,7 @@ etcd stores objects of 1.5 MiB. A Job that just fits would never get a status: t
 
 import msgspec
 
-from pumice.api.jobs import Job
+from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import stricter
 
@@ -38,14 +38,12 @@ _CLAIMS, _OF_A_CLAIM = 200, 600
 
 
 def status_bytes(job: Job) -> int:
-    """The most bytes that the status of a Job takes."""
+    """The most bytes that the status of a Job takes; of more pods than a Job may have it has no notes."""
     tasks = sum(
-        _OF_A_TASK
-        + _NAMES * len(task.name)
-        + _OF_A_PHASE * min(max(task.size, 1) - 1, _PHASES - 1)
-        + task.size // _PODS_A_BYTE
+        _OF_A_TASK + _NAMES * len(task.name) + _OF_A_PHASE * min(max(task.size, 1) - 1, _PHASES - 1)
         for task in job.tasks
     )
+    tasks += min(max(job.replicas, 0), DEFAULT_MAX_PODS) // _PODS_A_BYTE
     return OF_A_JOB + tasks + _OF_A_CLAIM * min(_CLAIMS, len(job.spec.volumes or ()))
 
 
