@@ -16,7 +16,16 @@ import structlog
 
 from pumice.embedded import statuses
 
-__all__ = ["Obj", "ResourceKey", "Snapshot", "Storage", "StoredWrite", "Table", "Version", "encode"]
+__all__ = [
+    "Obj",
+    "ResourceKey",
+    "Storage",
+    "StorageSnapshot",
+    "StoredWrite",
+    "Table",
+    "Version",
+    "encode",
+]
 
 Obj = dict[str, Any]
 ResourceKey = tuple[str, str]
@@ -170,7 +179,7 @@ def _ordered(objects: dict[ObjectKey, Version], namespace: str | None) -> list[V
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StorageSnapshot:
     """All objects at one version."""
 
     revision: int
@@ -217,12 +226,12 @@ class Storage:
             for wake in tuple(table.watchers):
                 wake()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StorageSnapshot:
         """The state as it is, for `restore`."""
         tables = {table.resource: dict(table.objects) for table in self._tables.values()}
-        return Snapshot(self.revision, tables)
+        return StorageSnapshot(self.revision, tables)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: StorageSnapshot) -> None:
         """Go back to an earlier state and version. All watches end without a word; listeners are told the differences."""
         former, self._tables = self._tables, {}
         self.revision = snapshot.revision
