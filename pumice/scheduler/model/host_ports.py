@@ -1,8 +1,8 @@
 """Host ports of pods, many at once.
 
 Ports are kept as bits of numbers, each of which has 256 neighbouring ports of one protocol: a pod with thousands of ports is counted
-and compared in a few dozen steps. Two pods need the same port if the protocols and ports are equal and the addresses, too; the
-address `0.0.0.0` is equal to all.
+and compared in a few dozen steps. Most pods have few; these find each other by the single port, and those with many by the block.
+Two pods need the same port if the protocols and ports are equal and the addresses, too; the address `0.0.0.0` is equal to all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,16 @@ HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for all) and port."""
 
 PortBlock = tuple[str, int, str]
-"""Protocol, number of the block of ports, and the address at which they are used; `*` for whichever address."""
+"""Protocol, port, and the address at which it is used, `*` for any but `0.0.0.0`. Of a pod with many ports `many/TCP` and the number
+of the block of ports stand in their places."""
 
 PortUsers = Mapping[int, int]
 """How many pods use which ports of a block, the ports as bits of a number."""
 
-_ANY_ADDRESS, _WHICHEVER = "0.0.0.0", "*"
+_ANY_ADDRESS, _ANY_OTHER = "0.0.0.0", "*"
 _BITS = 8
+_MANY = 32
+"""Ports of a pod from which on it is only found by blocks."""
 
 
 class PortUse:
@@ -33,7 +36,7 @@ class PortUse:
     __slots__ = ("taken", "wanted")
 
     def __init__(
-        self, taken: tuple[tuple[PortBlock, int], ...], wanted: tuple[tuple[PortBlock, int], ...]
+        self, taken: tuple[tuple[PortBlock, int], ...], wanted: Mapping[PortBlock, int]
     ) -> None:
         self.taken = taken
         self.wanted = wanted
@@ -41,18 +44,25 @@ class PortUse:
 
 def port_use(ports: Iterable[HostPort]) -> PortUse:
     """The ports of a pod in blocks."""
+    listed = list(ports)
+    has_many = len(listed) > _MANY
     taken: dict[PortBlock, int] = {}
     wanted: dict[PortBlock, int] = {}
-    for protocol, address, port in ports:
-        block, bit = port >> _BITS, 1 << (port & ((1 << _BITS) - 1))
+    for protocol, address, port in listed:
         is_any = address == _ANY_ADDRESS
-        for place in (address, _WHICHEVER):
-            key = (protocol, block, place)
-            taken[key] = taken.get(key, 0) | bit
-        for place in (_WHICHEVER,) if is_any else (_ANY_ADDRESS, address):
-            key = (protocol, block, place)
-            wanted[key] = wanted.get(key, 0) | bit
-    return PortUse(tuple(sorted(taken.items())), tuple(sorted(wanted.items())))
+        one = (protocol, port, 1)
+        block = (f"many/{protocol}", port >> _BITS, 1 << (port & ((1 << _BITS) - 1)))
+        for place in (address,) if is_any else (address, _ANY_OTHER):
+            name, number, bits = block if has_many else one
+            _add(taken, (name, number, place), bits)
+        for place in (_ANY_ADDRESS, _ANY_OTHER if is_any else address):
+            for name, number, bits in (one, block):
+                _add(wanted, (name, number, place), bits)
+    return PortUse(tuple(sorted(taken.items())), wanted)
+
+
+def _add(blocks: dict[PortBlock, int], block: PortBlock, ports: int) -> None:
+    blocks[block] = blocks.get(block, 0) | ports
 
 
 def are_taken(users: PortUsers, leaving: PortUsers | None, wanted: int) -> bool:
@@ -63,6 +73,7 @@ def are_taken(users: PortUsers, leaving: PortUsers | None, wanted: int) -> bool:
         leaving: Those of them that are leaving.
         wanted: The ports.
     """
-    if not leaving:
-        return any(ports & wanted for ports in users)
-    return any(ports & wanted and count > leaving.get(ports, 0) for ports, count in users.items())
+    for ports, count in users.items():
+        if ports & wanted and (not leaving or count > leaving.get(ports, 0)):
+            return True
+    return False

@@ -29,9 +29,10 @@ _FULL = 100
 
 def topology_of(session: SessionView, key: str) -> Topology:
     """The domains of a topology key."""
-    column = session.facts.label(key)  # many keys that no node has share one
+    column = session.facts.label(key)
+    name = key if column.values else ""  # all keys that no node has share one
     return session.facts.cached(
-        ("topology", column), lambda: Topology(column.codes, len(column.values))
+        ("topology", name), lambda: Topology(column.codes, len(column.values))
     )
 
 

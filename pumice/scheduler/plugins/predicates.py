@@ -163,11 +163,11 @@ class Predicates:
             return None
         taken = np.zeros(len(rows), dtype=np.int64)
         in_use, all_leaving = self._session.host_ports, self._session.leaving_ports
-        nodes = None if isinstance(rows.index, slice) else self._names(rows)
-        for block, ports in wanted:
-            users = in_use.get(block)
-            if not users:
-                continue
+        few, many = (wanted, in_use) if len(wanted) < len(in_use) else (in_use, wanted)
+        found = [block for block in few if block in many]
+        nodes = self._names(rows) if found and not isinstance(rows.index, slice) else None
+        for block in found:
+            users, ports = in_use[block], wanted[block]
             leaving = all_leaving.get(block, _NOBODY) if rows.is_later else _NOBODY
             if nodes is None:
                 used = [
