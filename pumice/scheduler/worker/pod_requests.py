@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError
+from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import TermContext
 
@@ -37,7 +38,7 @@ class PodRequests(ABC, Generic[D]):
         """Create a sender with a delay after each failure; `run` must run."""
         self._context = context
         self._pods = context.caches.pods
-        self._queue: WorkQueue[str] = WorkQueue(name)
+        self._queue: WorkQueue[str] = WorkQueue(name, first_segment)
         self._backoff = backoff
         self._decisions: dict[str, D] = {}
         self._failures: dict[str, tuple[str, int]] = {}

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
+from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
@@ -24,6 +25,8 @@ class WriteQueue:
         name: str,
         write: Callable[[str], Awaitable[None]],
         metrics: SchedulerMetrics,
+        *,
+        namespace_of: Callable[[str], str] = first_segment,
     ) -> None:
         """Create a queue; `run` must run.
 
@@ -31,11 +34,12 @@ class WriteQueue:
             name: Kind of the objects, in logs and metrics.
             write: Writes one object, by `namespace/name`.
             metrics: What is counted.
+            namespace_of: The namespace of a key; namespaces take turns.
         """
         self._name = name
         self._write = write
         self._metrics = metrics
-        self._queue: WorkQueue[str] = WorkQueue(name)
+        self._queue: WorkQueue[str] = WorkQueue(name, namespace_of)
         self._backoff = Backoff(base=0.2, cap=30.0, seed=name)
         self._failures: dict[str, int] = {}
 
