@@ -94,18 +94,20 @@ async def test_a_small_job_waits_for_a_bounded_number_of_writes(
             await before(large)
             await large.until(lambda: len(large.all(POD)) == JOBS * PODS)
             await large.calm()
-    async with one_at_a_time(large.cluster.url) as (client, done):
-        async with large.controller(client, namespace=None, concurrent_writes=CONCURRENT):
-            await work(large)
-            await large.until(lambda: len(done) >= 6 * CONCURRENT)
-            arrival = len(done)
-            await large.client.create(JOB, job("small", [task("worker", 2)], namespace="small"))
-            await large.until(lambda: len(large.store.list(POD, "small")) == 2)
-            pods = [number for number, each in enumerate(done) if _creates_small_pod(each)]
-            meanwhile = [each.namespace for each in done[arrival : pods[-1]]]
-            assert meanwhile.count("small") <= OWN
-            assert meanwhile.count("large") <= OWN * CONCURRENT
-            await large.until(lambda: len(done) > arrival + 2 * OWN * CONCURRENT)
+    async with (
+        one_at_a_time(large.cluster.url) as (client, done),
+        large.controller(client, namespace=None, concurrent_writes=CONCURRENT),
+    ):
+        await work(large)
+        await large.until(lambda: len(done) >= 6 * CONCURRENT)
+        arrival = len(done)
+        await large.client.create(JOB, job("small", [task("worker", 2)], namespace="small"))
+        await large.until(lambda: len(large.store.list(POD, "small")) == 2)
+        pods = [number for number, each in enumerate(done) if _creates_small_pod(each)]
+        meanwhile = [each.namespace for each in done[arrival : pods[-1]]]
+        assert meanwhile.count("small") <= OWN
+        assert meanwhile.count("large") <= OWN * CONCURRENT
+        await large.until(lambda: len(done) > arrival + 2 * OWN * CONCURRENT)
 
 
 async def test_namespaces_that_use_all_workers_give_them_up_after_a_window(
@@ -117,17 +119,17 @@ async def test_namespaces_that_use_all_workers_give_them_up_after_a_window(
         await large.client.create(NAMESPACE, {"metadata": {"name": f"large-{number}"}})
         tasks = [task("worker", 200)]
         await large.client.create(JOB, job("train", tasks, namespace=f"large-{number}"))
-    async with one_at_a_time(large.cluster.url) as (client, done):
-        async with large.controller(
-            client, namespace=None, workers=1, concurrent_writes=CONCURRENT
-        ):
-            await large.until(lambda: len(done) >= 100)
-            arrival = len(done)
-            await large.client.create(JOB, job("small", [task("worker", 2)], namespace="small"))
-            await large.until(lambda: len(large.store.list(POD, "small")) == 2)
-            pods = [number for number, each in enumerate(done) if _creates_small_pod(each)]
-            meanwhile = [each.namespace for each in done[arrival : pods[-1]]]
-            assert len(meanwhile) <= 3 * workers * WINDOW
+    async with (
+        one_at_a_time(large.cluster.url) as (client, done),
+        large.controller(client, namespace=None, workers=1, concurrent_writes=CONCURRENT),
+    ):
+        await large.until(lambda: len(done) >= 100)
+        arrival = len(done)
+        await large.client.create(JOB, job("small", [task("worker", 2)], namespace="small"))
+        await large.until(lambda: len(large.store.list(POD, "small")) == 2)
+        pods = [number for number, each in enumerate(done) if _creates_small_pod(each)]
+        meanwhile = [each.namespace for each in done[arrival : pods[-1]]]
+        assert len(meanwhile) <= 3 * workers * WINDOW
 
 
 def _creates_small_pod(request: Request) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.cluster.turns import Slots, Turns, first_segment
+from tests.kit.waiting import until
 
 Key = tuple[str, int]
 
@@ -166,10 +167,7 @@ async def test_a_slot_is_not_lost_when_its_task_is_cancelled() -> None:
         await asyncio.sleep(0)
         waits.cancel()
     given.cancel()  # it was given the slot, and has not run since
-    async with asyncio.timeout(60):
-        while not begun:
-            await asyncio.sleep(0)
-    assert begun == ["last"]
+    await until(lambda: begun == ["last"])
     last.cancel()
     async with asyncio.timeout(60), slots.slot("next"):
         begun.append("next")
