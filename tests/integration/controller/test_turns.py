@@ -16,7 +16,7 @@ from tests.kit.requests import Request, one_at_a_time
 
 Raw = dict[str, Any]
 
-JOBS, PODS, TINY = 9, 40, 200
+JOBS, PODS, TINY = 9, 24, 120
 """Jobs of the large namespace and pods of each; Jobs of one pod. One more than a controller handles of a namespace at once."""
 
 CONCURRENT = 8

@@ -1,5 +1,7 @@
 """What was decided for one namespace does not hold up another: counted in requests of an API server that carries out one at a time."""
 
+from typing import Any
+
 import pytest
 
 from pumice.api.kinds import NAMESPACE
@@ -30,7 +32,7 @@ async def crowded(stage: SchedulerStage) -> SchedulerStage:
     return stage
 
 
-async def _served(stage: SchedulerStage, resource: str, **settings: int) -> list[str]:
+async def _served(stage: SchedulerStage, resource: str, **settings: Any) -> list[str]:
     """The namespaces of all requests for a resource, in the order in which they were carried out."""
     async with (
         one_at_a_time(stage.cluster.url) as (client, done),
