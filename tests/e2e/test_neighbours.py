@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import JOB, POD
+from pumice.api.kinds import JOB
 from pumice.cluster.client import Client
 from tests.kit.builders import job, task
 from tests.support.controlplane.cluster import ControlPlane
@@ -32,9 +32,7 @@ def large(controlplane: ControlPlane, add_node: Callable[..., str]) -> Iterator[
         add_node(f"large-{number}", cpu="200", pods=str(ON_EACH))
     controlplane.add_namespace("large")
     yield "large"
-    for kind in (JOB, POD):
-        options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-        controlplane.request("DELETE", kind.collection("large"), options)
+    controlplane.request("DELETE", JOB.collection("large"))
     controlplane.remove_namespace("large")
 
 
