@@ -4,7 +4,9 @@ Each namespace with waiting keys has its place in a circle. A key is taken from 
 turn goes on to the next one. Keys of one namespace are taken in the order of their arrival. So before a key of a namespace
 in which nothing else waits, at most one key of each other namespace is taken, however many keys these have.
 
-`Slots` gives out a fixed number of places in this order, for requests that share an API server.
+`Slots` gives out a fixed number of places in this order, for requests that share an API server. What waits for a response is
+as long as what the server has under way, so a namespace has only a part of the places while others are active, and all of them
+when it is alone.
 """
 
 import asyncio
@@ -14,9 +16,12 @@ from contextlib import asynccontextmanager
 from operator import itemgetter
 from typing import Generic, TypeVar
 
-__all__ = ["Slots", "Turns", "first_part", "first_segment", "no_namespace"]
+__all__ = ["ACTIVE_SECONDS", "Slots", "Turns", "first_part", "first_segment", "no_namespace"]
 
 K = TypeVar("K", bound=Hashable)
+
+ACTIVE_SECONDS = 2.0
+"""How long after its last request a namespace counts as active: the pauses between the writes for one Job are shorter."""
 
 
 def first_part(key: tuple[str, ...]) -> str:
@@ -47,10 +52,10 @@ class Turns(Generic[K]):
         """
         self._namespace_of = namespace_of
         self._most = most
+        self._taken: dict[str, int] = {}
         # Ordered dictionaries: removing the first entry of a plain one takes time in proportion to what was removed before.
         self._keys: dict[str, OrderedDict[K, None]] = {}
         self._circle: OrderedDict[str, None] = OrderedDict()
-        self._taken: dict[str, int] = {}
         self._size = 0
 
     def __len__(self) -> int:
@@ -68,6 +73,19 @@ class Turns(Generic[K]):
     def others(self, namespace: str) -> bool:
         """True if a waiting key of another namespace may be taken now."""
         return len(self._circle) > (namespace in self._circle)
+
+    def is_busy(self, namespace: str) -> bool:
+        """True if a namespace has keys that wait, or that are taken and not returned."""
+        return namespace in self._keys or namespace in self._taken
+
+    def limit(self, most: int | None) -> None:
+        """Change the maximum number of keys of one namespace that are taken and not returned."""
+        if most != self._most:
+            self._most = most
+            for namespace in self._keys:
+                if not self._may_take(namespace):
+                    self._circle.pop(namespace, None)
+                self._join(namespace)
 
     def add(self, key: K) -> None:
         """Add a key, behind all others of its namespace; a key that waits keeps its place."""
@@ -90,15 +108,12 @@ class Turns(Generic[K]):
         self._size -= 1
         if not keys:
             del self._keys[namespace]
-        if self._most is not None:
-            self._taken[namespace] = self._taken.get(namespace, 0) + 1
+        self._taken[namespace] = self._taken.get(namespace, 0) + 1
         self._join(namespace)
         return key
 
     def returned(self, key: K) -> None:
         """Note that a key that was taken needs nothing more; its namespace may have another one taken."""
-        if self._most is None:
-            return
         namespace = self._namespace_of(key)
         self._taken[namespace] -= 1
         if not self._taken[namespace]:
@@ -107,13 +122,19 @@ class Turns(Generic[K]):
 
     def _join(self, namespace: str) -> None:
         """Let a namespace take part, as the last of the circle, if it has keys that may be taken."""
-        allowed = self._most is None or self._taken.get(namespace, 0) < self._most
-        if namespace in self._keys and allowed:
+        if namespace in self._keys and self._may_take(namespace):
             self._circle.setdefault(namespace, None)
+
+    def _may_take(self, namespace: str) -> bool:
+        return self._most is None or self._taken.get(namespace, 0) < self._most
 
 
 class Slots:
-    """A fixed number of slots for one event loop, given out in turns by namespace."""
+    """A fixed number of slots for one event loop, given out in turns by namespace.
+
+    A namespace has at most a quarter of them while another one is active: has a request, or had one in the last two seconds.
+    Requests of no namespace do not count as active.
+    """
 
     def __init__(self, number: int) -> None:
         """Create the slots.
@@ -122,34 +143,59 @@ class Slots:
             number: How many.
         """
         self._free = number
-        self._waiting: Turns[tuple[str, asyncio.Future[None]]] = Turns(itemgetter(0))
+        self._share = max(1, number // 4)
+        self._turns: Turns[tuple[str, asyncio.Future[None]]] = Turns(itemgetter(0))
+        self._active: OrderedDict[str, float] = OrderedDict()
 
     @asynccontextmanager
     async def slot(self, namespace: str) -> AsyncIterator[None]:
         """Wait for a slot and keep it for the block."""
-        if self._free:
-            self._free -= 1  # nobody waits while a slot is free
-        else:
-            await self._turn(namespace)
+        turn = namespace, asyncio.get_running_loop().create_future()
+        self._turns.add(turn)
+        self._give_out(namespace)
+        try:
+            await turn[1]
+        except asyncio.CancelledError:
+            if turn[1].done() and not turn[1].cancelled():
+                self._give_back(turn)  # it was given and cancelled at the same time
+            raise
         try:
             yield
         finally:
-            self._give_back()
+            self._give_back(turn)
 
-    async def _turn(self, namespace: str) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.add((namespace, turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._give_back()  # it was given and cancelled at the same time
-            raise
-
-    def _give_back(self) -> None:
-        while self._waiting.can_take():
-            _, turn = self._waiting.take()
-            if not turn.done():  # otherwise its task was cancelled
-                turn.set_result(None)
-                return
+    def _give_back(self, turn: tuple[str, asyncio.Future[None]]) -> None:
+        self._turns.returned(turn)
         self._free += 1
+        self._give_out(turn[0])
+
+    def _give_out(self, namespace: str) -> None:
+        """Give free slots to those whose turn it is.
+
+        Args:
+            namespace: The namespace that is active now.
+        """
+        self._note_activity(namespace)
+        self._turns.limit(self._share if len(self._active) > 1 else None)
+        while self._free and self._turns.can_take():
+            turn = self._turns.take()
+            if turn[1].done():  # its task was cancelled
+                self._turns.returned(turn)
+            else:
+                turn[1].set_result(None)
+                self._free -= 1
+
+    def _note_activity(self, namespace: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if namespace:
+            self._active[namespace] = now
+            self._active.move_to_end(namespace)
+        while self._active:
+            oldest, last = next(iter(self._active.items()))
+            if now - last < ACTIVE_SECONDS:
+                return
+            if self._turns.is_busy(oldest):
+                self._active[oldest] = now
+                self._active.move_to_end(oldest)
+            else:
+                del self._active[oldest]

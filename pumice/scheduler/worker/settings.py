@@ -39,7 +39,7 @@ class WorkerSettings(ElectionSettings):
     debounce: float = 0.02
     cycle_budget: float = 1.0
     delays: ReportDelays = DELAYS
-    concurrent_binds: int = 64
+    concurrent_binds: int = 32
     concurrent_evictions: int = 8
     concurrent_gates: int = 5
     concurrent_writes: int = 16

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.turns import Slots, Turns, first_segment
+from pumice.cluster.turns import ACTIVE_SECONDS, Slots, Turns, first_segment
 from tests.kit.waiting import until
 
 Key = tuple[str, int]
@@ -146,8 +146,47 @@ async def test_slots_are_given_in_turns() -> None:
         group.create_task(use("c"))
         await asyncio.sleep(0)
         ends.set()
-    assert begun[:6] == ["a", "a", "a", "b", "c", "a"]
+    assert begun[:5] == ["a", "a", "b", "c", "a"]
     assert len(begun) == 52
+
+
+async def test_a_namespace_has_all_slots_alone_and_a_quarter_beside_another() -> None:
+    slots = Slots(8)
+    held: Counter[str] = Counter()
+    ends = {each: asyncio.Semaphore(0) for each in ("a", "b", "")}
+
+    async def use(namespace: str) -> None:
+        async with slots.slot(namespace):
+            held[namespace] += 1
+            await ends[namespace].acquire()
+        held[namespace] -= 1
+
+    async def end(namespace: str, number: int) -> None:
+        for _ in range(number):
+            ends[namespace].release()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(30):
+            group.create_task(use("a"))
+        group.create_task(use(""))
+        await end("a", 0)
+        assert held == {"a": 8}  # what is in no namespace does not count
+        group.create_task(use("b"))
+        await end("a", 2)
+        assert held == {"a": 6, "": 1, "b": 1}
+        await end("a", 5)
+        assert held["a"] == 2
+        await end("b", 1)
+        await end("a", 1)
+        assert held["a"] == 2  # it may have another request at once
+        loop = asyncio.get_running_loop()
+        loop.time, now = (lambda: now + ACTIVE_SECONDS), loop.time()  # type: ignore[method-assign]
+        await end("a", 1)
+        assert held == {"a": 7, "": 1, "b": 0}
+        await end("", 1)
+        await end("a", 50)
 
 
 async def test_a_slot_is_not_lost_when_its_task_is_cancelled() -> None:
