@@ -21,8 +21,8 @@ JOBS, PODS = 8, 200
 
 NODES, ON_EACH = 16, 110
 
-BOUND = 3 * JOBS * PODS // 4
-"""Writes of anybody until the small Job runs: far fewer than the three that each pod of the large Jobs takes (creation, binding,
+BOUND = 3 * JOBS * PODS // 2
+"""Writes of anybody until the small Job runs: half of the three that each pod of the large Jobs takes (creation, binding,
 start). It needs eight of its own one after the other, each of which waits for what the API server has under way."""
 
 
@@ -49,7 +49,7 @@ async def test_a_job_of_two_pods_runs_beside_eight_of_hundreds(
         for number in range(JOBS):
             tasks = [task("worker", PODS)]
             await client.create(JOB, job(f"large-{number}", tasks, namespace=large))
-        while len((await client.list(POD, large))["items"]) < PODS // 2:
+        while len((await client.list(POD, large))["items"]) < PODS // 2:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         beside = await tenant.run(_small("beside", namespace))
         found = (await client.list(JOB, large))["items"]
