@@ -2,17 +2,18 @@
 
     python -m benchmarks.neighbours [--jobs N] [--size N] [--rounds N] [--json FILE]
 
-Each round has a control plane of its own, with the components as the chart installs them. Jobs of two pods are submitted one
-after the other: first alone, then from a second after the large Jobs of the other namespace were submitted until these run, then
-while a Command aborts the large Jobs. The time runs from the submission until the status says that both pods run. Besides, it is
+Each round has a control plane of its own, with the components as the chart installs them. Jobs of two pods are submitted:
+first one after the other alone, then one a second from a second after the large Jobs of the other namespace were submitted until
+these run, then one a second while a Command aborts the large Jobs. The time runs from the submission until the status says that both pods run. Besides, it is
 counted how many writes the API server carried out for anybody meanwhile, which is what a Job waits for, however fast the machine is.
 """
 
 import argparse
 import asyncio
+import itertools
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from benchmarks.manifests import job
 from benchmarks.report import MACHINE, spread, write
 from benchmarks.runs import LIMIT_SECONDS, first_job, together
 from pumice.api.kinds import COMMAND, JOB
-from pumice.cluster.client import Client
+from pumice.cluster.client import Client, Object
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.start import started
@@ -33,7 +34,7 @@ ALONE, CREATED, REMOVED = "alone", "while pods are created and bound", "while po
 KINDS = (ALONE, CREATED, REMOVED)
 
 TIMES = 5
-"""Jobs that are measured alone, and while pods are removed; while pods are created there are as many as fit."""
+"""Jobs that are measured alone."""
 
 SPARE_NODES = 60
 """Nodes for the Jobs of two pods, which run until the end of the round."""
@@ -48,37 +49,52 @@ async def measure(
     await add_nodes(client, jobs * size // int(AMOUNTS["cpu"]) + SPARE_NODES)
     await first_job(client, "default")
     found: dict[str, list[Wait]] = {}
+    numbers = itertools.count()
     for name in ("large", "small"):
         await asyncio.to_thread(plane.add_namespace, name)
     async with Tenant.of(client, "small") as tenant:
 
         async def one(by: str) -> None:
-            waits = found.setdefault(by, [])
-            waits.append(await tenant.run(job(f"{KINDS.index(by)}-{len(waits)}", 2)))
-            print(f"{by}: {waits[-1].seconds:.2f} s, {waits[-1].writes} writes", file=sys.stderr)
+            wait = await tenant.run(job(f"small-{next(numbers)}", 2))
+            found.setdefault(by, []).append(wait)
+            print(f"{by}: {wait.seconds:.2f} s, {wait.writes} writes", file=sys.stderr)
+
+        async def some(by: str, until: asyncio.Task[None]) -> None:
+            """One a second, also while earlier ones wait: otherwise most would be submitted when it is calm."""
+            async with asyncio.TaskGroup() as group:
+                while not until.done():
+                    group.create_task(one(by))
+                    await asyncio.sleep(1.0)
 
         for _ in range(TIMES):
             await one(ALONE)
         names = [f"large-{number}" for number in range(jobs)]
         made = [await client.create(JOB, job(name, size), "large") for name in names]
         await asyncio.sleep(1.0)
-        running = asyncio.create_task(all_run(client, size))
-        while not running.done():
-            await one(CREATED)
-        await running
+        await some(
+            CREATED,
+            asyncio.create_task(until(client, lambda status: status.get("running") == size)),
+        )
         commands = [abort(each) | {"metadata": {"name": each["metadata"]["name"]}} for each in made]
         await together(client.create(COMMAND, each, "large") for each in commands)
-        for _ in range(TIMES):
-            await one(REMOVED)
+        await some(
+            REMOVED,
+            asyncio.create_task(
+                until(client, lambda status: status["state"]["phase"] == "Aborted")
+            ),
+        )
     return found
 
 
-async def all_run(client: Client, size: int) -> None:
-    """Wait until all pods of the large Jobs run."""
+async def until(client: Client, fulfilled: Callable[[Object], bool]) -> None:
+    """Wait for a status of all large Jobs."""
     async with asyncio.timeout(LIMIT_SECONDS):
         while True:
             found = (await client.list(JOB, "large"))["items"]
-            if all((each.get("status") or {}).get("running") == size for each in found):
+            if all(
+                "state" in (each.get("status") or {}) and fulfilled(each["status"])
+                for each in found
+            ):
                 return
             await asyncio.sleep(POLL_SECONDS)
 
