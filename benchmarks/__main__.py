@@ -19,6 +19,7 @@ BENCHMARKS = (
     "end_to_end",
     "creations",
     "huge_job",
+    "neighbours",
 )
 
 

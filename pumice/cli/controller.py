@@ -61,7 +61,9 @@ Secrets = Annotated[
 Workers = Annotated[
     int,
     typer.Option(
-        "--worker-threads", min=1, help="Number of objects that a controller handles concurrently."
+        "--worker-threads",
+        min=1,
+        help="Number of objects of one namespace that a controller handles concurrently; four times as many in all.",
     ),
 ]
 MaxPodsPerJob = Annotated[

@@ -1,8 +1,11 @@
-"""A queue of keys that need work; each key is handled at most once at a time.
+"""A queue of keys that need work; each key is handled at most once at a time, and namespaces take turns.
 
 This is the queue of a controller. An event says only *that* an object needs a pass, so a key that is added twice before
 its pass gets one pass. A key that is added during its pass gets another one afterwards. A key is never handled twice at
 the same time. A failed key is added again after a delay that doubles with each failure until `forget`.
+
+Which key is handled next is decided by `Turns`, so that a namespace with thousands of keys does not delay the others. With
+a limit for one namespace, long work on its keys leaves workers to the others, too.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ from typing import Generic, TypeVar
 
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.set_aside import QueueFaults
+from pumice.cluster.turns import Turns
 
 __all__ = ["WorkQueue"]
 
@@ -28,12 +32,20 @@ class WorkQueue(Generic[K]):
     """
 
     def __init__(
-        self, name: str, *, backoff: Backoff | None = None, faults: QueueFaults[K] | None = None
+        self,
+        name: str,
+        namespace_of: Callable[[K], str],
+        *,
+        of_one: int | None = None,
+        backoff: Backoff | None = None,
+        faults: QueueFaults[K] | None = None,
     ) -> None:
         """Create an empty queue.
 
         Args:
             name: Name in logs.
+            namespace_of: The namespace of a key; namespaces take turns.
+            of_one: Maximum number of keys of one namespace that are handled concurrently; None for all workers.
             backoff: Delays of failed keys; 5 ms doubling to 1000 s in controllers written in Go,
                 here from 100 ms to 5 minutes.
             faults: Reports keys whose handler raises; each failure is logged if None.
@@ -42,8 +54,8 @@ class WorkQueue(Generic[K]):
         self.retries = 0
         self._backoff = backoff or Backoff(base=0.1, cap=300.0, spread=0.1, seed=name)
         self._faults = faults
-        # A dict is a set that keeps the order of arrival.
-        self._ready: dict[K, None] = {}
+        self._namespace_of = namespace_of
+        self._ready = Turns(namespace_of, most=of_one)
         self._working: set[K] = set()
         self._again: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -65,6 +77,10 @@ class WorkQueue(Generic[K]):
         """How often in a row a key has failed."""
         return self._failures.get(key, 0)
 
+    def others_wait(self, key: K) -> bool:
+        """True if a key of another namespace could be handled now, but all workers are busy."""
+        return not self._waiting and self._ready.others(self._namespace_of(key))
+
     # Putting in
 
     def add(self, key: K) -> None:
@@ -72,7 +88,7 @@ class WorkQueue(Generic[K]):
         if key in self._working:
             self._again.add(key)
         elif key not in self._ready:
-            self._ready[key] = None
+            self._ready.add(key)
             self._idle.clear()
             self._wake()
 
@@ -113,30 +129,32 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """Wait for a key and take it; return it with `done`."""
-        while not self._ready:
+        while not self._ready.can_take():
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
                 # Woken and cancelled at the same time: another worker must take the key.
-                if waiter.done() and not waiter.cancelled() and self._ready:
+                if waiter.done() and not waiter.cancelled() and self._ready.can_take():
                     self._wake()
                 raise
             finally:
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
-        key = next(iter(self._ready))
-        del self._ready[key]
+        key = self._ready.take()
         self._working.add(key)
         return key
 
     def done(self, key: K) -> None:
         """Return a key; it is added again if it was added meanwhile."""
         self._working.discard(key)
+        self._ready.returned(key)
         if key in self._again:
             self._again.discard(key)
             self.add(key)
+        elif self._ready.can_take():
+            self._wake()  # another key of its namespace may be handled now
         elif not self._ready and not self._working:
             self._idle.set()
 

@@ -1,5 +1,6 @@
-"""What a client sends, seen and refused by tests."""
+"""What a client sends, seen, refused and held by tests."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,7 +12,11 @@ import msgspec
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 
-__all__ = ["Request", "Requests", "recorded"]
+__all__ = ["Request", "Requests", "one_at_a_time", "recorded"]
+
+
+MOMENT = 0.01
+"""Seconds in which nothing else happens before a write is carried out; they pass quickly on the loop of `quick_loop`."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,12 @@ class Request:
     path: str
     body: Any
     headers: dict[str, str]
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of its object; empty for none."""
+        _, found, rest = self.path.partition("/namespaces/")
+        return rest.partition("/")[0] if found else ""
 
     @property
     def resource(self) -> str:
@@ -79,3 +90,41 @@ async def recorded(server: str) -> AsyncIterator[tuple[Client, Requests]]:
 
         client._transport.request = request  # type: ignore[method-assign]
         yield client, requests
+
+
+@asynccontextmanager
+async def one_at_a_time(server: str) -> AsyncIterator[tuple[Client, list[Request]]]:
+    """A client of an API server that carries out one write after the other, as one that is overloaded.
+
+    Writes are carried out in the order in which they are sent, each when nothing else has happened for a moment. So what a write
+    waits for can be counted.
+
+    Yields:
+        The client, and the writes that were carried out so far.
+    """
+    done: list[Request] = []
+    waiting: asyncio.Queue[tuple[Request, asyncio.Future[None]]] = asyncio.Queue()
+
+    async def carry_out() -> None:
+        while True:
+            request, turn = await waiting.get()
+            await asyncio.sleep(MOMENT)
+            if not turn.done():  # otherwise it was cancelled
+                done.append(request)
+                turn.set_result(None)
+
+    async with Client.connect(server=server) as client:
+        send = client._transport.request
+
+        async def request(method: str, path: str, body: Any = None, **options: Any) -> bytes:
+            if method != "GET":
+                turn = asyncio.get_running_loop().create_future()
+                waiting.put_nowait((Request(method, path, None, {}), turn))
+                await turn
+            return await send(method, path, body, **options)
+
+        client._transport.request = request  # type: ignore[method-assign]
+        carrying = asyncio.create_task(carry_out())
+        yield client, done
+        carrying.cancel()
+        await asyncio.gather(carrying, return_exceptions=True)

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import ControllerCaches, object_kinds
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import JobTerm
@@ -20,7 +19,7 @@ from pumice.plugins import Registry
 
 __all__ = ["MAKERS", "Maker", "Work"]
 
-Work = Callable[[ElectedWorker[ControllerSettings, ControllerMetrics]], Coroutine[Any, Any, None]]
+Work = Callable[[ControllerProcess], Coroutine[Any, Any, None]]
 """What a controller does from the moment its process leads until it is cancelled."""
 
 Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]

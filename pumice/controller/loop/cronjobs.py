@@ -11,13 +11,12 @@ from pumice.api.kinds import CRON_JOB, JOB
 from pumice.api.meta import Raw
 from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.turns import first_part
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
@@ -63,13 +62,13 @@ class CronJobTerm(PlannedTerm[Key]):
 
     def __init__(
         self,
-        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        worker: ControllerProcess,
         caches: CronJobCaches,
         local: tzinfo,
     ) -> None:
         """Create a term; it must `run`."""
         required = (caches.jobs, caches.cron_jobs)
-        super().__init__(worker, "cron jobs", required, workers=worker.settings.workers)
+        super().__init__(worker, "cron jobs", required, first_part)
         self._caches = caches
         self._local = local
         self._handled: dict[Key, tuple[str, float]] = {}

@@ -16,12 +16,11 @@ from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import CONFIG_MAP, HYPER_NODE, NODE
 from pumice.api.meta import ApiStruct, Raw
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import PatchStatus, Plan
 
@@ -93,12 +92,12 @@ class HyperNodeTerm(PlannedTerm[str]):
 
     def __init__(
         self,
-        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        worker: ControllerProcess,
         caches: HyperNodeCaches,
     ) -> None:
         """Create a term; it must `run`."""
         required = (caches.configuration, caches.nodes, caches.hyper_nodes)
-        super().__init__(worker, "hypernodes", required, workers=worker.settings.workers)
+        super().__init__(worker, "hypernodes", required, no_namespace)
         self._caches = caches
         self._discovery = OFF
         self._counter = NodeCounter()

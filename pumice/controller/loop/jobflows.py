@@ -10,14 +10,13 @@ from pumice.api.jobflows import JOBS, failure_options, job_name
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.turns import first_part
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
@@ -56,12 +55,10 @@ class FlowCaches:
 class JobFlowTerm(PlannedTerm[Key]):
     """The JobFlow controller, while this process is the leader."""
 
-    def __init__(
-        self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
-    ) -> None:
+    def __init__(self, worker: ControllerProcess, caches: FlowCaches) -> None:
         """Create a term; it must `run`."""
         required = (caches.templates, caches.commands, caches.jobs, caches.job_flows)
-        super().__init__(worker, "job flows", required, workers=worker.settings.workers)
+        super().__init__(worker, "job flows", required, first_part)
         self._caches = caches
         self._metrics = worker.metrics
         self._entering: dict[Key, str] = {}
@@ -159,12 +156,10 @@ class JobFlowTerm(PlannedTerm[Key]):
 class JobTemplateTerm(PlannedTerm[Key]):
     """The JobTemplate controller, while this process is the leader."""
 
-    def __init__(
-        self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
-    ) -> None:
+    def __init__(self, worker: ControllerProcess, caches: FlowCaches) -> None:
         """Create a term; it must `run`."""
         required = (caches.jobs, caches.templates)
-        super().__init__(worker, "job templates", required, workers=worker.settings.workers)
+        super().__init__(worker, "job templates", required, first_part)
         self._caches = caches
 
     async def subscribe(self, stack: ExitStack) -> None:

@@ -7,18 +7,18 @@ two kinds: their caches wait for the kind, and readiness does not depend on them
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from operator import itemgetter
 from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import NATIVE, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import OBJECT_KINDS
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.native import plan_native
 from pumice.controller.plan import Plan
@@ -86,19 +86,19 @@ class NativeTerm(PlannedTerm[OwnerKey]):
 
     def __init__(
         self,
-        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        worker: ControllerProcess,
         registry: Registry,
         caches: NativeCaches,
     ) -> None:
         """Create a term; it must `run`."""
         settings = worker.settings
         objects = list(caches.objects.values())
-        super().__init__(worker, "owners", objects, workers=settings.workers)
+        super().__init__(worker, "owners", objects, itemgetter(1))
         self._caches = caches
         most = settings.max_pods_per_job
         self._wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
-        self._large = asyncio.Lock()
+        self._large = Slots(1)
         self._large_wirings = NativeWirings(registry, settings.plugins, max_pods=most)
 
     async def subscribe(self, stack: ExitStack) -> None:
@@ -137,7 +137,7 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         if owner.pods <= _FEW_PODS:
             return plan_native(owner, self._wirings, present)
         # Half a second for a thousand groups, in which the Lease must be renewed.
-        async with self._large:
+        async with self._large.slot(key[1]):
             return await asyncio.to_thread(plan_native, owner, self._large_wirings, present)
 
     def _owner_changed(self, kind: Kind) -> Any:

@@ -7,7 +7,7 @@ time.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -16,15 +16,13 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.own_writes import OwnWrites
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.resync import resync
-from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import Plan, RecordEvent, Step
 
@@ -85,11 +83,10 @@ class PlannedTerm(ABC, Generic[K]):
 
     def __init__(
         self,
-        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        worker: ControllerProcess,
         name: str,
         caches: Sequence[WatchCache[Any]],
-        *,
-        workers: int,
+        namespace_of: Callable[[K], str],
     ) -> None:
         """Create a term; it must `run`.
 
@@ -97,13 +94,15 @@ class PlannedTerm(ABC, Generic[K]):
             worker: The process.
             name: Name of the controller in logs: `cronjobs`.
             caches: Caches that must be synced before the first plan.
-            workers: Number of objects that are handled concurrently.
+            namespace_of: The namespace of a key; see `WorkQueue`.
         """
         faults = worker.faults.of_queue(name, self.about, UNEXPECTED)
-        self.queue: WorkQueue[K] = WorkQueue(name, faults=faults)
+        self.queue: WorkQueue[K] = WorkQueue(
+            name, namespace_of, of_one=worker.settings.workers, faults=faults
+        )
+        self._namespace_of = namespace_of
         self.clock = worker.clock
         self._worker = worker
-        self._workers = workers
         self._required = caches
         self._memories: dict[K, _Memory] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=worker.settings.identity)
@@ -159,7 +158,7 @@ class PlannedTerm(ABC, Generic[K]):
                 await self.subscribe(stack)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(resync(self.keys, self.queue.add, self.clock))
-                    group.create_task(self.queue.work(self._pass, self._workers))
+                    group.create_task(self.queue.work(self._pass, self._worker.settings.passes))
         finally:
             await self._sent.answered()
 
@@ -178,11 +177,20 @@ class PlannedTerm(ABC, Generic[K]):
             return unseen  # the event that shows the write arrives here earlier
         finds, memory.finds = memory.finds, []
         plan = await self.plan(key, subject, finds)
-        outcome = await self._executor(subject.kind).carry_out(_news(plan, memory), subject.obj)
+        outcome = await self._executor(subject.kind).carry_out(
+            _news(plan, memory),
+            subject.obj,
+            self._namespace_of(key),
+            others_wait=lambda: self.queue.others_wait(key),
+        )
         memory.finds = [found for _, found in outcome.finds]
+        if outcome.interrupted:
+            memory.finds = finds + memory.finds  # the next pass makes the same plan for the rest
         for each in outcome.written:
             memory.writes.add(each, self.clock.monotonic())
         self.carried_out(key, outcome)
+        if outcome.interrupted:
+            return 0.0
         if outcome.complete:
             memory.failures = 0
             memory.recorded = frozenset(
@@ -202,6 +210,7 @@ class PlannedTerm(ABC, Generic[K]):
                 worker.client,
                 worker.recorder,
                 worker.metrics,
+                worker.slots,
                 concurrent=worker.settings.concurrent_writes,
                 kind=kind,
                 sent=self._sent,

@@ -12,15 +12,14 @@ from pumice.api.kinds import COMMAND, POD_GROUP, QUEUE
 from pumice.api.meta import Raw
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.store import Change
+from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import oldest, targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
@@ -65,15 +64,13 @@ class QueueCaches:
 class QueueTerm(PlannedTerm[str]):
     """The queue controller, while this process is the leader; keys are names of queues."""
 
-    def __init__(
-        self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: QueueCaches
-    ) -> None:
+    def __init__(self, worker: ControllerProcess, caches: QueueCaches) -> None:
         """Create a term; it must `run`."""
         super().__init__(
             worker,
             "queues",
             (caches.queues, caches.commands, caches.pod_groups),
-            workers=worker.settings.workers,
+            no_namespace,
         )
         self._client = worker.client
         self._collector = worker.metrics.queues

@@ -18,8 +18,8 @@ class ControllerSettings(ElectionSettings):
 
     Attributes:
         controllers: The controllers that run, by their names in `--controllers`.
-        workers: Number of objects that a controller handles concurrently.
-        concurrent_writes: Maximum number of concurrent writes for one Job.
+        workers: Number of objects of one namespace that a controller handles concurrently.
+        concurrent_writes: Maximum number of concurrent requests for plans, of all controllers; namespaces take turns.
         namespace: The only namespace that is watched; None for all namespaces.
         secrets: Whether Secrets may be read and written; plugins that need Secrets require this.
         plugins: Settings of job plugins.
@@ -45,3 +45,8 @@ class ControllerSettings(ElectionSettings):
     inherit_owner_annotations: bool = True
     discovery: tuple[str, str] = ("volcano-system", "volcano-controller-configmap")
     check: JobCheck | None = None
+
+    @property
+    def passes(self) -> int:
+        """Number of objects that a controller handles concurrently: those of four namespaces that use all they may."""
+        return 4 * self.workers

@@ -97,6 +97,7 @@ class PlanOutcome:
         refused: Why a Job cannot be created; the others of the stage are created all the same.
         broken: Whether the server could not be reached.
         busy: Seconds for which an overloaded server wants no requests; None if it is not overloaded.
+        interrupted: Whether the rest is left to the next pass, so that others have their turn.
     """
 
     written: list[OwnWrite] = field(default_factory=list)
@@ -111,6 +112,12 @@ class PlanOutcome:
     refused: PlanFailure | None = None
     broken: bool = False
     busy: float | None = None
+    interrupted: bool = False
+
+    @property
+    def progress(self) -> int:
+        """Number of steps whose result the next plan starts from."""
+        return len(self.written) + len(self.absent)
 
     @property
     def complete(self) -> bool:
@@ -120,7 +127,13 @@ class PlanOutcome:
     @property
     def goes_on(self) -> bool:
         """True if further steps may be carried out."""
-        return not (self.outdated or self.trouble or self.broken or self.busy is not None)
+        return not (
+            self.outdated
+            or self.trouble
+            or self.broken
+            or self.busy is not None
+            or self.interrupted
+        )
 
 
 class StepSender:

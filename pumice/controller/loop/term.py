@@ -19,11 +19,11 @@ from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.store import Change, is_from_backup
+from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
@@ -39,10 +39,9 @@ from pumice.controller.loop.coalescing import (
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.memory import JobMemory, Memory
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import UNEXPECTED
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.resync import resync
-from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
@@ -74,7 +73,7 @@ class JobTerm:
 
     def __init__(
         self,
-        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        worker: ControllerProcess,
         registry: Registry,
         caches: ControllerCaches,
         owners: JobOwners,
@@ -91,8 +90,10 @@ class JobTerm:
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
         self._outage = Backoff(base=0.1, cap=OUTAGE_SECONDS, spread=0.1, seed=settings.identity)
         faults = worker.faults.of_queue("jobs", self._about, UNEXPECTED)
-        self._jobs: WorkQueue[JobKey] = WorkQueue("jobs", faults=faults)
-        self._busy_until = -math.inf
+        self._jobs: WorkQueue[JobKey] = WorkQueue(
+            "jobs", first_part, of_one=settings.workers, faults=faults
+        )
+        self._busy_until: dict[str, float] = {}
         self._limits = Limits(
             max_pods=settings.max_pods_per_job,
             window=settings.window,
@@ -103,6 +104,7 @@ class JobTerm:
             self._client,
             self._recorder,
             self._metrics,
+            worker.slots,
             concurrent=settings.concurrent_writes,
             sent=self._sent,
         )
@@ -123,7 +125,7 @@ class JobTerm:
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
             async with asyncio.TaskGroup() as group:
                 group.create_task(resync(self._caches.job_keys, self._jobs.add, self._clock))
-                group.create_task(self._jobs.work(self._job, self._settings.workers))
+                group.create_task(self._jobs.work(self._job, self._settings.passes))
 
     def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
         del change
@@ -157,8 +159,8 @@ class JobTerm:
         namespace, name = key
         self._metrics.jobs.set(len(self._caches.jobs))
         started = self._clock.monotonic()
-        if self._busy_until > started:
-            return self._busy_until - started
+        if (busy := self._busy_until.get(namespace, -math.inf)) > started:
+            return busy - started
         job = self._caches.jobs.get(name, namespace)
         if job is None:
             self._memory.forget(key)
@@ -185,11 +187,17 @@ class JobTerm:
             if left > 0:
                 memory.hold(counts, stored)
                 plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
-        outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
+        outcome = await self._executor.carry_out(
+            plan,
+            observed.job,
+            namespace,
+            wide=memory.creates,
+            others_wait=lambda: self._jobs.others_wait(key),
+        )
         self._remember(memory, outcome)
         if outcome.wrote_status and overdue is None:
             memory.noted(observed.ended, phase, written_phase(plan))
-        memory.creates = outcome.complete and any(
+        memory.creates = (outcome.complete or outcome.interrupted) and any(
             each.kind == POD and each.made is not None for each in outcome.written
         )
         if memory.creates and not observed.pods:
@@ -198,7 +206,7 @@ class JobTerm:
         self._metrics.passes.labels(
             "again" if not outcome.complete else "done" if plan else "idle"
         ).inc()
-        return self._after(memory, outcome, plan.wake)
+        return self._after(namespace, memory, outcome, plan.wake)
 
     def _note_first_pods(self, job: Raw) -> None:
         """Observe how long a Job waited for its first pods; restarts are not counted."""
@@ -224,11 +232,13 @@ class JobTerm:
             raise
 
     def _after(
-        self, memory: JobMemory, outcome: PlanOutcome, wake: float | None = None
+        self, namespace: str, memory: JobMemory, outcome: PlanOutcome, wake: float | None = None
     ) -> float | None:
         """Seconds until the next pass over a Job, if known."""
         if outcome.busy is not None:
-            return self._busy(outcome.busy)
+            return self._busy(namespace, outcome.busy)
+        if outcome.interrupted:
+            return 0.0
         if outcome.trouble is not None:
             memory.refusals += 1
             return _sooner(self._backoff.delay(memory.refusals - 1), wake)
@@ -241,9 +251,16 @@ class JobTerm:
             return 0.0
         return None if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
 
-    def _busy(self, seconds: float) -> float:
-        """Send nothing for any Job for some time: it is the controller that has too many requests, not one Job."""
-        self._busy_until = max(self._busy_until, self._clock.monotonic() + seconds)
+    def _busy(self, namespace: str, seconds: float) -> float:
+        """Send nothing for any Job of a namespace for some time: it is not one Job that has too many requests.
+
+        Other namespaces go on, because an admission webhook or plugin may refuse the requests of one alone. If the API server
+        is overloaded, each namespace learns it from its next request.
+        """
+        now = self._clock.monotonic()
+        until = max(self._busy_until.get(namespace, now), now + seconds)
+        self._busy_until = {key: each for key, each in self._busy_until.items() if each > now}
+        self._busy_until[namespace] = until
         return seconds
 
     async def _refuse_commands(self, key: JobKey) -> float | None:
@@ -258,7 +275,7 @@ class JobTerm:
         except NotFound:
             pass
         except TooManyRequests as error:
-            return self._busy(error.patience)
+            return self._busy(namespace, error.patience)
         except ApiError as error:
             logger.warning("commands for job %s/%s: %s", namespace, name, error)
             return UNSEEN_SECONDS
@@ -274,7 +291,7 @@ class JobTerm:
             except (Conflict, NotFound):
                 continue
             except TooManyRequests as error:
-                return self._busy(error.patience)
+                return self._busy(namespace, error.patience)
             except ApiError as error:
                 logger.warning("removing command %s/%s: %s", namespace, meta.name, error)
                 return UNSEEN_SECONDS
@@ -331,7 +348,7 @@ class JobTerm:
                 memory.claims[each.name] = _whole(each.kind, each.made)
             memory.writes.add(each, now)
         memory.absent |= outcome.absent
-        if outcome.wrote_status or not outcome.complete:
+        if outcome.wrote_status or not (outcome.complete or outcome.interrupted):
             memory.absent.clear()  # what they were asked for is done, or was planned from an old state
         if outcome.wrote_status:
             memory.let_go()

@@ -5,10 +5,10 @@ import asyncio
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.controller.loop.controllers import MAKERS
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.watches import Watches
 from pumice.plugins import Registry
@@ -16,7 +16,7 @@ from pumice.plugins import Registry
 __all__ = ["ControllerWorker"]
 
 
-class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
+class ControllerWorker(ControllerProcess):
     """The controllers of one process.
 
     Attributes:

@@ -14,13 +14,12 @@ from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
-from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.cluster.turns import first_part
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
@@ -124,12 +123,12 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
 
     def __init__(
         self,
-        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        worker: ControllerProcess,
         caches: WorkloadCaches,
     ) -> None:
         """Create a term; it must `run`."""
         settings = worker.settings
-        super().__init__(worker, "pods of other owners", caches.all, workers=settings.workers)
+        super().__init__(worker, "pods of other owners", caches.all, first_part)
         self._caches = caches
         self._inherit = settings.inherit_owner_annotations
         self._owners = OwnerLookup(worker.client, worker.clock)

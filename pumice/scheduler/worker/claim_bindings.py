@@ -16,6 +16,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from pumice.api.kinds import POD_GROUP
@@ -26,6 +27,7 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
 from pumice.cluster.store import Change, Subscriber
+from pumice.cluster.turns import Slots, first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
 from pumice.scheduler.model.claim_uses import VolumeChoice
@@ -39,7 +41,7 @@ __all__ = ["ClaimBinder"]
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 16
-"""Claims of one gang that are written at once."""
+"""Claims of one gang that are written at once, and gangs of one namespace whose claims are."""
 _CONFLICT_SECONDS = 0.2
 """How long a write waits for the watch when an object was not as it was last shown."""
 _LISTED = 5
@@ -83,6 +85,7 @@ class ClaimBinder:
         context: TermContext,
         bind: Callable[[Mapping[str, str]], Mapping[str, Exception]],
         timeout: Callable[[], float | None],
+        concurrent: int,
     ) -> None:
         """Create a binder; `run` must run, within `watching`.
 
@@ -90,14 +93,21 @@ class ClaimBinder:
             context: What the term works with.
             bind: Binds pods whose claims are bound; returns those for which it failed.
             timeout: Seconds that the claims of a gang may take; None where they are not looked at.
+            concurrent: Writes under way at once, and gangs; namespaces take turns.
         """
         self._context = context
         self._bind = bind
         self._timeout = timeout
         self._writer = ClaimWriter(context)
+        self._concurrent = concurrent
+        self._slots = Slots(concurrent)
         self._faults = context.faults_of("claims", context.caches.pod_groups)
-        self._queue: WorkQueue[int] = WorkQueue("claims")
-        self._released: WorkQueue[str] = WorkQueue("gangs whose claims were not bound")
+        self._queue: WorkQueue[tuple[str, int]] = WorkQueue(
+            "claims", itemgetter(0), of_one=_AT_ONCE
+        )
+        self._released: WorkQueue[str] = WorkQueue(
+            "gangs whose claims were not bound", first_segment
+        )
         self._backoff = Backoff(base=1.0, cap=300.0, seed="claims")
         self._requests = Backoff(base=0.25, cap=30.0, seed="claims taken back")
         self._batches: dict[int, _Batch] = {}
@@ -163,11 +173,11 @@ class ClaimBinder:
         number = self._of_pod.get(key)
         return number is not None and self._batches[number].uids.get(key) == uid
 
-    async def run(self, workers: int) -> None:
+    async def run(self) -> None:
         """Bind claims until cancelled, for several gangs concurrently."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._queue.work(self._turn, workers))
+                group.create_task(self._queue.work(self._turn, self._concurrent))
                 group.create_task(self._released.work(self._release))
         finally:
             self._queue.close()
@@ -232,7 +242,7 @@ class ClaimBinder:
             self._of_claim.setdefault(key, set()).add(number)
         for key in binds:
             self._of_pod[key] = number
-        self._queue.add(number)
+        self._look_at(number)
 
     def _end(self, number: int) -> None:
         batch = self._batches.pop(number)
@@ -259,15 +269,19 @@ class ClaimBinder:
             task = self._context.state.tasks.get(key)
             is_binding = task is not None and task.status is SchedulingStatus.BINDING
             if task is None or not is_binding or self._why_unfit(self._batches[number], task.node):
-                self._queue.add(number)
+                self._look_at(number)
 
     def _wake(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            self._queue.add(number)
+            self._look_at(number)
+
+    def _look_at(self, number: int) -> None:
+        self._queue.add((first_segment(self._batches[number].gang), number))
 
     # -- a turn ------------------------------------------------------------------------------
 
-    async def _turn(self, number: int) -> float | None:
+    async def _turn(self, key: tuple[str, int]) -> float | None:
+        _, number = key
         batch = self._batches.get(number)
         if batch is None:
             return None
@@ -449,10 +463,14 @@ class ClaimBinder:
         todo = [key for key in sorted(batch.claims) if key not in batch.written]
         for start in range(0, len(todo), _AT_ONCE):
             some = todo[start : start + _AT_ONCE]
-            writes = [self._writer.write(key, batch.claims[key], batch.written) for key in some]
+            writes = [self._write_one(batch, key) for key in some]
             for result in await asyncio.gather(*writes, return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
+
+    async def _write_one(self, batch: _Batch, key: str) -> None:
+        async with self._slots.slot(first_segment(key)):
+            await self._writer.write(key, batch.claims[key], batch.written)
 
     async def _take_back(self, batch: _Batch) -> None:
         """Take back what has been written for claims that are not bound.
@@ -461,7 +479,8 @@ class ClaimBinder:
             ApiError: The API server refused a write; it is to be repeated.
         """
         for key in sorted(batch.written):
-            await self._writer.take_back(key, batch.claims[key], batch.claim_uids.get(key, ""))
+            async with self._slots.slot(first_segment(key)):
+                await self._writer.take_back(key, batch.claims[key], batch.claim_uids.get(key, ""))
             del batch.written[key]
 
 

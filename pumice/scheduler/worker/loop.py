@@ -161,7 +161,10 @@ class _Term:
         )
         self._binder = Binder(context)
         self._claims = ClaimBinder(
-            context, self._binder.bind, lambda: self._config.config.bind_timeout
+            context,
+            self._binder.bind,
+            lambda: self._config.config.bind_timeout,
+            settings.concurrent_binds,
         )
         self._evictor = Evictor(context)
         self._gates = GateOpener(context)
@@ -218,7 +221,7 @@ class _Term:
                 queues = ensure_queues(context.client, context.clock, settings.default_queue)
                 group.create_task(queues, name="queues")
                 group.create_task(self._binder.run(settings.concurrent_binds), name="bindings")
-                group.create_task(self._claims.run(settings.concurrent_writes), name="claims")
+                group.create_task(self._claims.run(), name="claims")
                 evictions = self._evictor.run(settings.concurrent_evictions)
                 group.create_task(evictions, name="evictions")
                 gates = self._gates.run(settings.concurrent_gates)

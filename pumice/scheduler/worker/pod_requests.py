@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
+from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import TermContext
 
@@ -37,7 +38,7 @@ class PodRequests(ABC, Generic[D]):
         self._context = context
         self._pods = context.caches.pods
         self._faults = context.faults_of(name, context.caches.pods)
-        self._queue: WorkQueue[str] = WorkQueue(name, faults=self._faults)
+        self._queue: WorkQueue[str] = WorkQueue(name, first_segment, faults=self._faults)
         self._backoff = backoff
         self._decisions: dict[str, D] = {}
         self._failures: dict[str, tuple[str, int]] = {}

@@ -10,6 +10,7 @@ import logging
 from pumice.api.kinds import POD_GROUP
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.events import Reference
+from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import CycleResult
 from pumice.scheduler.budget import OverBudgetError
@@ -30,7 +31,7 @@ class Quarantine:
     def __init__(self, context: TermContext) -> None:
         """Create an empty quarantine; `run` must run."""
         self._context = context
-        self._queue: WorkQueue[str] = WorkQueue("quarantine")
+        self._queue: WorkQueue[str] = WorkQueue("quarantine", first_segment)
         self._gang_backoff = Backoff(base=1.0, cap=300.0, seed="quarantine")
         self._cycle_backoff = Backoff(base=0.5, cap=30.0, seed="cycles")
         self._failures: dict[str, int] = {}

@@ -12,6 +12,7 @@ from pumice.api.meta import Raw
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cluster.errors import NotFound
+from pumice.cluster.turns import no_namespace
 from pumice.scheduler.assumptions import is_older
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.worker.context import TermContext
@@ -49,6 +50,7 @@ class QueueStatuses:
             self._write,
             context.metrics,
             context.faults_of("queue status", context.caches.queues),
+            namespace_of=no_namespace,
         )
         self._names: tuple[str, ...] = ()
         self._seen: Ints | None = None

@@ -26,7 +26,7 @@ class WorkerSettings(ElectionSettings):
             one after the other, and a cycle for each of them would place nothing.
         cycle_budget: Processor time of a cycle in seconds, after which it leaves gangs to the next one; see `scheduler.budget`.
         delays: How long reasons wait before they are written.
-        concurrent_binds: Bindings under way at once.
+        concurrent_binds: Bindings of pods under way at once, and writes for bindings of claims.
         concurrent_evictions: Evictions under way at once.
         concurrent_gates: Gates that are taken away at once.
         concurrent_writes: Writes of statuses and conditions under way at once, of each kind.
@@ -39,7 +39,7 @@ class WorkerSettings(ElectionSettings):
     debounce: float = 0.02
     cycle_budget: float = 1.0
     delays: ReportDelays = DELAYS
-    concurrent_binds: int = 64
+    concurrent_binds: int = 32
     concurrent_evictions: int = 8
     concurrent_gates: int = 5
     concurrent_writes: int = 16

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.set_aside import QueueFaults
+from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
@@ -26,6 +27,8 @@ class WriteQueue:
         write: Callable[[str], Awaitable[None]],
         metrics: SchedulerMetrics,
         faults: QueueFaults[str],
+        *,
+        namespace_of: Callable[[str], str] = first_segment,
     ) -> None:
         """Create a queue; `run` must run.
 
@@ -34,11 +37,12 @@ class WriteQueue:
             write: Writes one object, by `namespace/name`.
             metrics: What is counted.
             faults: Reports objects whose write fails unexpectedly.
+            namespace_of: The namespace of a key; namespaces take turns.
         """
         self._name = name
         self._write = write
         self._metrics = metrics
-        self._queue: WorkQueue[str] = WorkQueue(name, faults=faults)
+        self._queue: WorkQueue[str] = WorkQueue(name, namespace_of, faults=faults)
         self._backoff = Backoff(base=0.2, cap=30.0, seed=name)
         self._failures: dict[str, int] = {}
 

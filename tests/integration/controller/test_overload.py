@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, POD
+from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, NAMESPACE, POD, POD_GROUP
 from pumice.api.meta import format_time
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, TooManyRequests, Unavailable
@@ -61,7 +61,7 @@ async def test_too_many_requests_are_no_trouble_of_the_job(empty: ControllerStag
 
 
 async def test_retry_after_is_waited_for_whatever_happens(empty: ControllerStage) -> None:
-    """Nothing is sent for any Job while the server wants no requests."""
+    """Nothing is sent for any Job of the namespace while the server wants no requests."""
     async with recorded(empty.cluster.url) as (client, requests):
         requests.refuse = lambda request: (
             TooManyRequests(429, "TooManyRequests", "slow down", retry_after=20.0)
@@ -79,6 +79,26 @@ async def test_retry_after_is_waited_for_whatever_happens(empty: ControllerStage
             assert empty.phase("second") == ""
 
 
+async def test_too_many_requests_in_one_namespace_do_not_stop_another(
+    empty: ControllerStage,
+) -> None:
+    """A webhook or a plugin of the API server may limit the requests of one namespace alone."""
+    async with recorded(empty.cluster.url) as (client, requests):
+        requests.refuse = lambda request: (
+            TooManyRequests(429, "TooManyRequests", "slow down", retry_after=20.0)
+            if request.method == "POST" and "/namespaces/default/podgroups" in request.path
+            else None
+        )
+        async with empty.controller(client, namespace=None) as worker:
+            await empty.submit(job("first"))
+            await empty.until(lambda: worker.metrics.passes.labels("again")._value.get() == 1)
+            await empty.client.create(NAMESPACE, {"metadata": {"name": "other"}})
+            await empty.client.create(JOB, job("second", namespace="other"))
+            await empty.until(lambda: empty.store.list(POD_GROUP, "other"))
+    paths = [each.path.split("/")[5] for each in requests.of("POST", "podgroups")]
+    assert paths == ["default", "other"]  # before the first is tried again
+
+
 async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
     error = Unavailable(0, "ConnectionFailed", "no answer")
     async with recorded(empty.cluster.url) as (client, requests):
@@ -92,7 +112,7 @@ async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
                 Plan.of([_creation()]), made
             )
             assert outcome.broken
-            delay = term._after(memory, outcome)
+            delay = term._after("default", memory, outcome)
     assert delay is not None
     assert 15.0 < delay <= 30.0
 

@@ -19,6 +19,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.set_aside import ObjectFaults, QueueFaults, RetryTimers
 from pumice.cluster.store import Change
+from pumice.cluster.turns import no_namespace
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until
 from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
@@ -330,7 +331,7 @@ async def test_keys_of_a_queue_are_reported_once_and_counted(
     reports: QueueFaults[str] = faults.of_queue(
         "jobs", lambda key: Reference(POD, key, "ns"), "ReconcileError"
     )
-    queue: WorkQueue[str] = WorkQueue("jobs", faults=reports)
+    queue: WorkQueue[str] = WorkQueue("jobs", no_namespace, faults=reports)
     done: list[str] = []
     broken = {"bad"}
 
@@ -362,7 +363,7 @@ async def test_the_end_of_a_queue_leaves_no_report(client: Client) -> None:
     reports: QueueFaults[str] = ObjectFaults(registry).of_queue(
         "jobs", lambda key: Reference(POD, key)
     )
-    queue: WorkQueue[str] = WorkQueue("jobs", faults=reports)
+    queue: WorkQueue[str] = WorkQueue("jobs", no_namespace, faults=reports)
 
     async def fail(_: str) -> None:
         raise ZeroDivisionError("oh")

@@ -6,13 +6,14 @@ import pytest
 import uvloop
 
 from pumice.cluster.backoff import Backoff
+from pumice.cluster.turns import first_segment, no_namespace
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until
 
 
 @pytest.fixture
 def queue() -> WorkQueue[str]:
-    return WorkQueue("test", backoff=Backoff(base=0.02, cap=1.0, spread=0.0))
+    return WorkQueue("test", no_namespace, backoff=Backoff(base=0.02, cap=1.0, spread=0.0))
 
 
 class Worker:
@@ -172,7 +173,7 @@ def test_a_delay_that_the_loop_takes_for_none_can_be_followed_by_another() -> No
     """The loop uvloop rounds delays to milliseconds, and gives no timer for what it rounds to none."""
 
     async def keys() -> list[str]:
-        queue: WorkQueue[str] = WorkQueue("test")
+        queue: WorkQueue[str] = WorkQueue("test", no_namespace)
         queue.add_after("a", 0.0001)
         queue.add_after("a", 0.0)
         queue.add_after("b", 0.0001)
@@ -182,3 +183,44 @@ def test_a_delay_that_the_loop_takes_for_none_can_be_followed_by_another() -> No
         return sorted([await asyncio.wait_for(queue.get(), 1.0) for _ in range(3)])
 
     assert uvloop.run(keys()) == ["a", "b", "c"]
+
+
+async def test_a_key_is_handled_after_one_of_each_other_namespace() -> None:
+    """However many keys the others have, new or tried again; counted in keys, with one worker."""
+    queue = WorkQueue("test", first_segment, backoff=Backoff(base=0.0, cap=0.0, spread=0.0))
+    seen: list[str] = []
+    for number in range(500):
+        queue.add(f"a/{number}")
+
+    async def handle(key: str) -> None:
+        seen.append(key)
+        if len(seen) == 50:
+            queue.add("b/1")
+            queue.add("c/1")
+        if key in seen[:20] and seen.count(key) < 4:
+            raise RuntimeError(f"{key} fails")
+
+    task = asyncio.create_task(queue.work(handle))
+    await queue.settled()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert {"b/1", "c/1"} <= set(seen[50:53])
+    assert len(seen) == 500 + 3 * 20 + 2
+
+
+async def test_a_namespace_does_not_take_all_workers() -> None:
+    queue = WorkQueue("test", first_segment, of_one=2)
+    async with Worker(queue, workers=3) as worker:
+        worker.gate.clear()
+        for number in range(10):
+            queue.add(f"a/{number}")
+        await until(lambda: worker.most == 2)
+        queue.add("b/1")
+        await until(lambda: worker.seen == ["a/0", "a/1", "b/1"])
+        assert not queue.others_wait("a/0"), "what waits is of the same namespace"
+        queue.add("c/1")
+        assert queue.others_wait("a/0")
+        worker.gate.set()
+        await queue.settled()
+        assert len(worker.seen) == 12
+        assert not queue.others_wait("a/0")

@@ -13,6 +13,7 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
+from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
@@ -38,7 +39,7 @@ class Picture:
     def __init__(self, cluster: EmbeddedCluster, caches: ControllerCaches) -> None:
         self.store = cluster.store
         self.caches = caches
-        self.jobs: WorkQueue[JobKey] = WorkQueue("jobs")
+        self.jobs: WorkQueue[JobKey] = WorkQueue("jobs", first_part)
 
     @property
     def job(self) -> Raw | None:
