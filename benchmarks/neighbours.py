@@ -5,7 +5,7 @@
 Each round has a control plane of its own, with the components as the chart installs them. Jobs of two pods are submitted:
 first one after the other alone, then one a second from a second after the large Jobs of the other namespace were submitted until
 these run, then one a second while a Command aborts the large Jobs. The time runs from the submission until the status says that both pods run. Besides, it is
-counted how many writes the API server carried out for anybody meanwhile, which is what a Job waits for, however fast the machine is.
+counted how many writes the API server carried out meanwhile, which is what a Job waits for, however fast the machine is.
 """
 
 import argparse

@@ -47,7 +47,7 @@ class Heartbeat:
             self._beat = None
 
     def problem(self) -> str | None:
-        """Why the loop counts as hung, or None while it turns and where nobody runs it; from any thread.
+        """Why the loop counts as hung, or None while it turns or does not run; from any thread.
 
         The first time the log says where the loop stands.
         """

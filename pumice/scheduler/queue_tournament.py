@@ -17,7 +17,7 @@ from pumice.scheduler.points import SortKey
 __all__ = ["QueueTournament"]
 
 
-class _Node:
+class _TreeNode:
     """A node of the tree.
 
     Attributes:
@@ -28,22 +28,22 @@ class _Node:
     __slots__ = ("first", "parent")
 
     def __init__(self) -> None:
-        self.parent: _Pair | None = None
+        self.parent: _Match | None = None
         self.first: _Leaf | None = None
 
 
-class _Pair(_Node):
+class _Match(_TreeNode):
     """A node above two others."""
 
     __slots__ = ("left", "right")
 
-    def __init__(self, left: _Node, right: _Node) -> None:
+    def __init__(self, left: _TreeNode, right: _TreeNode) -> None:
         super().__init__()
         self.left, self.right = left, right
         left.parent = right.parent = self
 
 
-class _Leaf(_Node):
+class _Leaf(_TreeNode):
     """A queue.
 
     Attributes:
@@ -55,7 +55,7 @@ class _Leaf(_Node):
 
     __slots__ = ("key", "outermost", "queue", "taken")
 
-    def __init__(self, queue: Queue, outermost: "_Group") -> None:
+    def __init__(self, queue: Queue, outermost: "_QueueGroup") -> None:
         super().__init__()
         self.queue = queue
         self.outermost = outermost
@@ -63,7 +63,7 @@ class _Leaf(_Node):
         self.taken = 0
 
 
-class _Group:
+class _QueueGroup:
     """A group of queues.
 
     Attributes:
@@ -76,9 +76,9 @@ class _Group:
     __slots__ = ("changed", "groups", "nodes", "top")
 
     def __init__(self) -> None:
-        self.groups: dict[str, _Group] = {}
-        self.nodes: list[_Node] = []
-        self.top: _Node | None = None
+        self.groups: dict[str, _QueueGroup] = {}
+        self.nodes: list[_TreeNode] = []
+        self.top: _TreeNode | None = None
         self.changed = 0
 
 
@@ -125,8 +125,8 @@ class QueueTournament:
         self._epoch = epoch
         self._seen = epoch()
         self._leaves: dict[str, _Leaf] = {}
-        self._root = _Group()
-        self._top: _Node | None = None
+        self._root = _QueueGroup()
+        self._top: _TreeNode | None = None
         self._moved: dict[str, None] = {}
         self._moment = 1
         self._waiting = 0
@@ -174,11 +174,11 @@ class QueueTournament:
     def _enter(self, queue: Queue) -> _Leaf:
         """Put a queue that was never there into its groups; the nodes are made when the first one is asked for."""
         group = self._root
-        outermost: _Group | None = None
+        outermost: _QueueGroup | None = None
         for name in self._path(queue.metadata.name):
-            group = group.groups.get(name) or group.groups.setdefault(name, _Group())
+            group = group.groups.get(name) or group.groups.setdefault(name, _QueueGroup())
             outermost = outermost or group
-        leaf = self._leaves[queue.metadata.name] = _Leaf(queue, outermost or _Group())
+        leaf = self._leaves[queue.metadata.name] = _Leaf(queue, outermost or _QueueGroup())
         group.nodes.append(leaf)
         self._top = None
         return leaf
@@ -215,17 +215,17 @@ class QueueTournament:
             group.top = self._joined([*group.nodes, *tops])
         self._top = self._root.top
 
-    def _joined(self, nodes: list[_Node]) -> _Node | None:
+    def _joined(self, nodes: list[_TreeNode]) -> _TreeNode | None:
         """The node above all of these, by halves."""
         while len(nodes) > 1:
             halves = zip(nodes[::2], nodes[1::2], strict=False)
-            pairs = [_Pair(left, right) for left, right in halves]
+            pairs = [_Match(left, right) for left, right in halves]
             for pair in pairs:
                 self._compare(pair)
             nodes = [*pairs, *nodes[2 * len(pairs) :]]
         return nodes[0] if nodes else None
 
-    def _changed(self, name: str) -> _Node | None:
+    def _changed(self, name: str) -> _TreeNode | None:
         """Note that a decision has changed keys of a queue's groups; the node from which on it plays again."""
         leaf = self._leaves.get(name)
         if leaf is not None:
@@ -240,14 +240,14 @@ class QueueTournament:
             group, found = inner, inner.top
         return found
 
-    def _play(self, node: _Node) -> None:
+    def _play(self, node: _TreeNode) -> None:
         """Compare on all nodes above a node."""
         above = node.parent
         while above is not None:
             self._compare(above)
             above = above.parent
 
-    def _compare(self, pair: _Pair) -> None:
+    def _compare(self, pair: _Match) -> None:
         left, right = pair.left.first, pair.right.first
         if left is None or right is None:
             pair.first = left or right

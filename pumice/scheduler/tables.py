@@ -526,7 +526,7 @@ class ClusterTables:
         return True
 
     def _recount(self) -> None:
-        """Count pods anew that ask for resources which nodes did not have, in the columns that these have now."""
+        """Count pods again that ask for resources which nodes did not have, in the columns that these have now."""
         outdated = self.shapes.outdated()
         if not outdated:
             return

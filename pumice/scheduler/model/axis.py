@@ -2,7 +2,7 @@
 
 A column is added when a node or a pod first names a resource, and is never removed: a cluster has few resource names. A pod may
 name thousands that no node has, so what pods name beyond a number of such resources has one column together. A node's name always gets a
-column of its own; shapes of pods that were counted in the common one are then counted anew (`ShapeTable.outdated`).
+column of its own; shapes of pods that were counted in the common one are then counted again (`ShapeTable.outdated`).
 
 CPU is counted in milli-cores, everything else in whole units: memory in bytes, pods and devices by the piece. Requests and
 limits are rounded up, what a node has is rounded down. Sums over 20,000 nodes and over 250,000 pods fit into 64 bits.

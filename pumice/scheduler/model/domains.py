@@ -89,7 +89,7 @@ class DomainCounts(Counts):
         placed: Pods on each node, terminating ones included, or the sum of their weights.
         leaving: Those of them that terminate.
         promised: Pods that are promised a place there.
-        changes: Row, status and amount of what has been counted since somebody looks at them by domain; it grows.
+        changes: Row, status and amount of what has been counted since the counts were first read by domain; it grows.
     """
 
     __slots__ = ("_is_viewed", "changes", "leaving", "placed", "promised")
@@ -146,7 +146,7 @@ class DomainCounts(Counts):
         self._is_viewed = False
 
     def view(self) -> int:
-        """Note that somebody looks at the counts by domain; number of changes so far."""
+        """Start to record changes for a reader of the counts by domain; number of changes so far."""
         self._is_viewed = True
         return len(self.changes)
 

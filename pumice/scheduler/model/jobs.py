@@ -248,7 +248,7 @@ class JobInfo:
         self._account(task.shape.vector, step * _HOLDS[status], waits)
 
     def account(self, task: TaskInfo, step: int) -> None:
-        """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted anew."""
+        """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted again."""
         status = task.status
         waits = step if status is SchedulingStatus.PENDING else 0
         self._account(task.shape.vector, step * _HOLDS[status], waits)
