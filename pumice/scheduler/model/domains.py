@@ -8,7 +8,7 @@ import numpy as np
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.tasks import SchedulingStatus
 
-__all__ = ["CountSum", "Counts", "DomainCounts", "Domains", "Parts", "Topology", "total"]
+__all__ = ["CountSum", "DomainCounts", "Domains", "Parts", "PodCounts", "Topology", "total"]
 
 _FEW = 32
 """Nodes with pods up to which counts by node are added up one by one, and changes up to which a sum follows them."""
@@ -38,7 +38,7 @@ class Topology:
         return self._order[self._starts[place] : self._starts[place + 1]]
 
 
-class Counts:
+class PodCounts:
     """Counts of pods by node, which can be looked at by domain."""
 
     __slots__ = ("_views",)
@@ -66,7 +66,7 @@ class Counts:
         return found
 
 
-class CountSum(Counts):
+class CountSum(PodCounts):
     """A sum of counts, with signs. It is never below 0."""
 
     __slots__ = ("_parts",)
@@ -80,7 +80,7 @@ class CountSum(Counts):
         return self._parts
 
 
-class DomainCounts(Counts):
+class DomainCounts(PodCounts):
     """Counts by row of the node table: events and statements keep them, so that undoing is exact.
 
     Rows without a pod are not listed: most terms are about the few pods of one gang.
@@ -170,7 +170,7 @@ def _reordered(counts: dict[int, int], moved: Ints) -> dict[int, int]:
 Parts = Sequence[tuple[DomainCounts, int]]
 
 
-def total(parts: Parts) -> Counts:
+def total(parts: Parts) -> PodCounts:
     """The sum of counts, each so often."""
     return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else CountSum(parts)
 

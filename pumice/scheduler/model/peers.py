@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import partial
 
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.domains import Counts, DomainCounts, total
+from pumice.scheduler.model.domains import DomainCounts, PodCounts, total
 from pumice.scheduler.model.group_tree import GroupTree, Held, Members, PeerClass, PeerGroup, Side
 from pumice.scheduler.model.peer_groups import (
     HAS_LABEL,
@@ -142,7 +142,7 @@ class PeerTable:
         self._uncounted: dict[PeerGroup, None] = {}
         self._fresh: dict[PeerGroup, None] = {}
         self._with_members: dict[PeerGroup, Members] = {}
-        self._sums: dict[TermKey, Counts] = {}
+        self._sums: dict[TermKey, PodCounts] = {}
         self._classes: dict[Hashable, PeerClass] = {}
         self._of: dict[str, PeerClass] = {}
         self._classes_by_mark: dict[Mark, dict[PeerClass, None]] = {}
@@ -268,7 +268,7 @@ class PeerTable:
         found = self._of.get(task.key)
         return found.signature if found is not None else ()
 
-    def tally(self, key: TermKey) -> Counts:
+    def tally(self, key: TermKey) -> PodCounts:
         """The pods that a term selects."""
         found = self._sums.get(key)
         if found is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.domains import Counts, DomainCounts, Domains, Topology, total
+from pumice.scheduler.model.domains import DomainCounts, Domains, PodCounts, Topology, total
 from pumice.scheduler.model.group_tree import Side
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
@@ -36,7 +36,7 @@ def topology_of(session: SessionView, key: str) -> Topology:
     )
 
 
-def domains_of(session: SessionView, tally: Counts, key: str) -> Domains:
+def domains_of(session: SessionView, tally: PodCounts, key: str) -> Domains:
     """Counts of a tally by the domains of a topology key, on all nodes."""
     return tally.domains(key, topology_of(session, key))
 
