@@ -206,7 +206,7 @@ async def test_an_update_of_the_largest_object_there_can_be_is_judged(
 
 
 async def test_a_body_in_pieces_is_put_together(url: str, client: aiohttp.ClientSession) -> None:
-    main = {"name": "main", "image": "busybox", "args": ["x" * 2_000_000]}
+    main = {"name": "main", "image": "busybox", "args": ["x" * 1_000_000]}
     big = review(request("/jobs/validate", job(tasks=[task(spec={"containers": [main]})])))
 
     async def parts() -> AsyncIterator[bytes]:
