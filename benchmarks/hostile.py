@@ -47,11 +47,12 @@ def table(rounds: Sequence[Beside]) -> list[tuple[str, str, str]]:
     ]
     for name in COMPONENTS:
         vitals = [each.vitals[name] for each in rounds]
-        growth = [each.peak / each.before for each in vitals]
+        growth = [each.growth(name) for each in rounds]
         lines += [
             (f"{name}: longest answer of /healthz, s", spread([v.longest for v in vitals], 2), ""),
             (f"{name}: memory before, MiB", spread([v.before for v in vitals], 0), ""),
-            ("  most memory beside, by that", spread(growth, 2), "<= 2"),
+            (f"{name}: most memory beside, MiB", spread([v.peak for v in vitals], 0), ""),
+            ("  by that of as many ordinary pods", spread(growth, 2), "<= 2"),
         ]
         if name != "webhook":
             lease = f"pumice-{name}"

