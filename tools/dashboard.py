@@ -157,6 +157,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             {
                 "scheduler: {{scope}}": _rate("pumice_scheduler_errors_total", "scope"),
                 "webhook: {{rule}}": _rate("pumice_admission_rule_crashes_total", "rule"),
+                "{{kind}}: {{place}}": _rate("pumice_object_errors_total", "kind", "place"),
             },
         ),
     ),

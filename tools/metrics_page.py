@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry
 
+from pumice.cluster.set_aside import ObjectFaults
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.webhook.server.metrics import ServerMetrics
@@ -44,11 +45,14 @@ These metrics of Volcano's scheduler are not there:
 
 def components() -> dict[str, CollectorRegistry]:
     """The registry of each component, with nothing counted yet."""
-    return {
+    found = {
         "webhook": ServerMetrics().registry,
         "controller": ControllerMetrics().registry,
         "scheduler": SchedulerMetrics().registry,
     }
+    for registry in found.values():
+        ObjectFaults(registry)
+    return found
 
 
 def page() -> str:

@@ -29,7 +29,7 @@ from pumice.cluster.client import JSON_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import Reference
-from pumice.cluster.set_aside import ObjectFaults
+from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.store import Change
 
 __all__ = ["Injector", "WebhookEntry", "bundles_of", "entries_of", "patch_for"]
@@ -132,7 +132,8 @@ class Injector:
         self._clock = clock or SystemClock()
         self._names: list[tuple[Kind, str]] = [(MUTATING_WEBHOOKS, name) for name in mutating]
         self._names += [(VALIDATING_WEBHOOKS, name) for name in validating]
-        self._seen: dict[tuple[Kind, str], Object] = {}
+        self._seen: dict[tuple[Kind, str], list[WebhookEntry]] = {}
+        self._retries: RetryTimers[tuple[Kind, str]] = RetryTimers(lambda _: self.changed.set())
         self._missing: set[tuple[Kind, str]] = set()
         self._caches: list[WatchCache[dict[str, Any]]] = []
 
@@ -153,13 +154,12 @@ class Injector:
     @property
     def entries(self) -> list[WebhookEntry]:
         """How the API server calls each webhook of each configuration, as last seen; duplicates are left out."""
-        found = (each for seen in self._seen.values() for each in entries_of(seen))
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(each for seen in self._seen.values() for each in seen))
 
     @property
     def bundles(self) -> list[bytes]:
         """The bundle of every entry of every configuration that exists, as last seen."""
-        return [bundle for seen in self._seen.values() for bundle in bundles_of(seen)]
+        return [each.trust for seen in self._seen.values() for each in seen]
 
     def trusts(self, certificate: x509.Certificate) -> bool:
         """True if every entry trusts a CA, or if there are no entries."""
@@ -186,9 +186,11 @@ class Injector:
                 self.changed.set()
             except ApiError as error:
                 logger.warning("injecting into %s %s: %s", kind.kind, name, error)
-            except Exception as error:  # the next check tries it again
-                self.faults.failed(Reference(kind, name), _PLACE, error, 0.0)
+            except Exception as error:
+                delay = self._retries.fail((kind, name))
+                self.faults.failed(Reference(kind, name), _PLACE, error, delay)
             else:
+                self._retries.drop((kind, name))
                 self.faults.passed(Reference(kind, name), _PLACE)
 
     async def _inject_into(self, kind: Kind, name: str, trust: bytes | None) -> None:
@@ -201,22 +203,26 @@ class Injector:
             self._seen.pop((kind, name), None)
             return
         self._missing.discard((kind, name))
-        self._seen[kind, name] = found
+        self._seen[kind, name] = entries_of(found)
         operations = patch_for(found, trust) if trust else []
         if operations:
-            self._seen[kind, name] = await self._client.patch(
+            patched = await self._client.patch(
                 kind, name, None, operations, content_type=JSON_PATCH
             )
+            self._seen[kind, name] = entries_of(patched)
             self.patched += 1
             logger.info("trust bundle injected into %s %s", kind.kind, name)
 
     async def run(self) -> None:
         """Watch the configurations and set `changed` at each change, until cancelled."""
         self._caches = [self._watching(kind, name) for kind, name in self._names]
-        async with asyncio.TaskGroup() as group:
-            for cache in self._caches:
-                group.create_task(cache.run())
-            await asyncio.Event().wait()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for cache in self._caches:
+                    group.create_task(cache.run())
+                await asyncio.Event().wait()
+        finally:
+            self._retries.close()
 
     def _watching(self, kind: Kind, name: str) -> WatchCache[dict[str, Any]]:
         cache: WatchCache[dict[str, Any]] = WatchCache(
@@ -236,5 +242,5 @@ class Injector:
         if new is None:
             self._seen.pop((kind, name), None)
         else:
-            self._seen[kind, name] = new
+            self._seen[kind, name] = entries_of(new)
         self.changed.set()

@@ -191,14 +191,17 @@ class FileReloader:
             await self._clock.sleep(self._poll_seconds)
             try:
                 self._note(self._use(await asyncio.to_thread(self._content)))
-            except ValueError as error:
+            except Exception as error:  # what is served stays, whatever is wrong with the files
                 self._keep(error)
 
-    def _keep(self, error: ValueError) -> None:
+    def _keep(self, error: Exception) -> None:
         self.failures += 1
-        if str(error) != self._problem:
-            self._problem = str(error)
-            logger.warning("keeping the certificate as it was: %s", error)
+        is_expected = isinstance(error, ValueError)
+        problem = str(error) if is_expected else f"{type(error).__name__}: {error}"
+        if problem != self._problem:
+            self._problem = problem
+            exc_info = None if is_expected else error
+            logger.warning("keeping the certificate as it was: %s", problem, exc_info=exc_info)
 
     def _note(self, swapped: bool) -> None:
         self._problem = ""

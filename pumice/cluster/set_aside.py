@@ -183,6 +183,10 @@ class RetryTimers(Generic[K]):
     def __len__(self) -> int:
         return len(self._failures)
 
+    def waits(self, key: K) -> bool:
+        """True during the pause of a key."""
+        return key in self._timers
+
     def fail(self, key: K) -> float:
         """Try a key again after its pause, of which the rest is returned in seconds.
 

@@ -16,9 +16,13 @@ class NodeCounter:
     """Counts Nodes. It remembers which names a pattern matched, so that only a new Node's name is matched.
 
     Matching a few hundred patterns against a few thousand names takes seconds.
+
+    Attributes:
+        errors: HyperNodes at which the last count failed unexpectedly; they have no number, and count as empty in others.
     """
 
     def __init__(self) -> None:
+        self.errors: dict[str, Exception] = {}
         self._nodes = _Candidates({}, {})
         self._hyper_nodes = _Candidates({}, {})
 
@@ -38,14 +42,27 @@ class NodeCounter:
         self._hyper_nodes = _Candidates(own_labels, self._hyper_nodes.used)
         direct: dict[str, set[str]] = {}
         below: dict[str, set[str]] = {}
+        self.errors = {}
         for name, each in hyper_nodes.items():
-            direct[name], below[name] = set(), set()
-            for member in each.members:
-                if member.type == "Node":
-                    direct[name].update(self._nodes.selected(member))
-                else:
-                    below[name].update(self._hyper_nodes.selected(member))
-        return {name: _reached(name, direct, below) for name in hyper_nodes}
+            try:
+                direct[name], below[name] = self._selected_by(each)
+            except Exception as error:
+                direct[name], below[name] = set(), set()
+                self.errors[name] = error
+        return {
+            name: _reached(name, direct, below) for name in hyper_nodes if name not in self.errors
+        }
+
+    def _selected_by(self, hyper_node: HyperNode) -> tuple[set[str], set[str]]:
+        """Names of the Nodes and of the HyperNodes that are members."""
+        nodes: set[str] = set()
+        hyper_nodes: set[str] = set()
+        for member in hyper_node.members:
+            if member.type == "Node":
+                nodes.update(self._nodes.selected(member))
+            else:
+                hyper_nodes.update(self._hyper_nodes.selected(member))
+        return nodes, hyper_nodes
 
 
 def _reached(start: str, direct: Mapping[str, set[str]], below: Mapping[str, set[str]]) -> int:

@@ -6,7 +6,7 @@ Each HyperNode whose count differs has a key of its own, because a status is wri
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,6 +17,7 @@ from pumice.api.kinds import CONFIG_MAP, HYPER_NODE, NODE
 from pumice.api.meta import ApiStruct, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
+from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
@@ -31,6 +32,9 @@ CONFIGURATION_KEY = "volcano-controller.conf"
 
 DEBOUNCE_SECONDS = 1.0
 """How long a pass waits for further changes."""
+
+_COUNT = "node count"
+"""Where a HyperNode may be set aside, in metrics and events."""
 
 _ALL = ""
 """The key of the discovery; other keys are names of HyperNodes."""
@@ -102,10 +106,12 @@ class HyperNodeTerm(PlannedTerm[str]):
         self._discovery = OFF
         self._counter = NodeCounter()
         self._counts: dict[str, int] = {}
+        self._recounts: RetryTimers[str] = RetryTimers(self._recount)
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to objects on which the topology depends."""
         self.queue.add(_ALL)
+        stack.callback(self._recounts.close)
         for cache in (self._caches.configuration, self._caches.nodes, self._caches.hyper_nodes):
             stack.callback(await cache.replay(self._changed))
 
@@ -145,22 +151,37 @@ class HyperNodeTerm(PlannedTerm[str]):
 
     async def _count(self, nodes: dict[str, dict[str, str]]) -> None:
         known: dict[str, HyperNode] = {}
-        faults = self._worker.faults
+        failed: dict[str, Exception] = {}
         for _, name in self._caches.hyper_nodes.identities():
-            about = self._caches.hyper_nodes.reference(name)
             try:
                 known[name] = msgspec.convert(self._caches.hyper_nodes.get(name), HyperNode)
-            except Exception as error:  # the next count tries it again
-                faults.failed(about, "node count", error, DEBOUNCE_SECONDS)
-            else:
-                faults.passed(about, "node count")
+            except Exception as error:
+                failed[name] = error
         for gone in self._counts.keys() - known.keys():
             self.queue.add(gone)  # so that it is dropped
         # Hundreds of patterns take seconds at first, in which the Lease must be renewed.
         self._counts = await asyncio.to_thread(self._counter.count, known, nodes)
+        self._report(self._counts, failed | self._counter.errors)
         for name, count in self._counts.items():
             if known[name].status.node_count != count:
                 self.queue.add(name)
+
+    def _report(self, counted: Iterable[str], failed: Mapping[str, Exception]) -> None:
+        """Set HyperNodes aside whose Nodes cannot be counted."""
+        faults, reference = self._worker.faults, self._caches.hyper_nodes.reference
+        for name, error in failed.items():
+            faults.failed(reference(name), _COUNT, error, self._recounts.fail(name))
+        for name in counted:
+            if name in self._recounts:
+                self._recounts.drop(name)
+                faults.passed(reference(name), _COUNT)
+
+    def _recount(self, name: str) -> None:
+        """Count again after the pause of a HyperNode, if it is still there."""
+        if self._caches.hyper_nodes.get(name) is None:
+            self._recounts.drop(name)
+        else:
+            self.queue.add(_ALL)
 
     def _plan_count(self, name: str, stored: Raw) -> Plan:
         status = stored.get("status") or {}

@@ -32,7 +32,7 @@ from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
 from pumice.scheduler.model.claim_uses import VolumeChoice
 from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.worker.bindings import why_unfit
+from pumice.scheduler.worker.bindings import Binder, why_unfit
 from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
@@ -83,7 +83,7 @@ class ClaimBinder:
     def __init__(
         self,
         context: TermContext,
-        bind: Callable[[Mapping[str, str]], Mapping[str, Exception]],
+        binder: Binder,
         timeout: Callable[[], float | None],
         concurrent: int,
     ) -> None:
@@ -91,12 +91,12 @@ class ClaimBinder:
 
         Args:
             context: What the term works with.
-            bind: Binds pods whose claims are bound; returns those for which it failed.
+            binder: Binds pods whose claims are bound.
             timeout: Seconds that the claims of a gang may take; None where they are not looked at.
             concurrent: Writes under way at once, and gangs; namespaces take turns.
         """
         self._context = context
-        self._bind = bind
+        self._binder = binder
         self._timeout = timeout
         self._writer = ClaimWriter(context)
         self._concurrent = concurrent
@@ -119,6 +119,12 @@ class ClaimBinder:
 
     def bind(self, binds: Mapping[str, str]) -> None:
         """Have the bindings of a cycle carried out, `namespace/pod` to node: at once, or when the gang's claims are bound."""
+        try:
+            self._bind_gangs(binds)
+        except Exception as error:
+            self._undo(binds, error)
+
+    def _bind_gangs(self, binds: Mapping[str, str]) -> None:
         state = self._context.state
         self._wake_for_pods()
         if not state.claims.has_choices and not self._batches:
@@ -145,9 +151,23 @@ class ClaimBinder:
         else:
             self._pass_on(pods)
 
+    def _undo(self, binds: Iterable[str], error: Exception) -> None:
+        """Let the gangs wait of those pods that nothing will bind, because what was decided could not be begun as a whole."""
+        tasks = self._context.state.tasks
+        gangs: dict[str, list[str]] = {}
+        for key in binds:
+            task = tasks.get(key)
+            if task is None:
+                continue
+            if self.is_binding(key, task.uid) or self._binder.is_binding(key, task.uid):
+                continue
+            gangs.setdefault(task.job or key, []).append(key)
+        for gang, pods in gangs.items():
+            self._unexpected(gang, pods, error)
+
     def _pass_on(self, binds: Mapping[str, str]) -> None:
         """Have pods bound whose claims are bound."""
-        failed = self._bind(binds)
+        failed = self._binder.bind(binds)
         if not failed and not self._failures:
             return
         gangs = {key: self._gang_of(key) for key in binds}
@@ -266,10 +286,18 @@ class ClaimBinder:
     def _wake_for_pods(self) -> None:
         """Have another look at gangs of which a pod has gone or is terminating, or whose node takes no pods any more."""
         for key, number in self._of_pod.items():
-            task = self._context.state.tasks.get(key)
-            is_binding = task is not None and task.status is SchedulingStatus.BINDING
-            if task is None or not is_binding or self._why_unfit(self._batches[number], task.node):
+            try:
+                is_due = self._is_due(key, self._batches[number])
+            except Exception:
+                is_due = True  # the look at it finds the same, and sets the gang aside
+            if is_due:
                 self._look_at(number)
+
+    def _is_due(self, key: str, batch: _Batch) -> bool:
+        task = self._context.state.tasks.get(key)
+        if task is None or task.status is not SchedulingStatus.BINDING:
+            return True
+        return self._why_unfit(batch, task.node) is not None
 
     def _wake(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -300,7 +328,8 @@ class ClaimBinder:
             except (BindingError, ApiError) as error:
                 batch.failure = str(error)
             except Exception as error:
-                self._faults.failed(batch.gang, error, 0.0)
+                pause = self._backoff.delay(self._failures.get(batch.gang, 0))
+                self._faults.failed(batch.gang, error, pause)
                 batch.failure = f"unexpected error: {type(error).__name__}: {error}"
             else:
                 left = batch.due - self._context.clock.monotonic()
@@ -325,7 +354,10 @@ class ClaimBinder:
         self._failures.pop(batch.gang, None)
         self._faults.passed(batch.gang)
         self._end(number)
-        self._pass_on(batch.binds)
+        try:
+            self._pass_on(batch.binds)
+        except Exception as error:
+            self._undo(batch.binds, error)
 
     def _failed(self, number: int, batch: _Batch) -> None:
         """Let the gang wait, and others use what it held."""

@@ -12,6 +12,7 @@ from pumice.api.kinds import POD
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, NotFound
+from pumice.cluster.set_aside import RetryTimers
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
@@ -37,14 +38,35 @@ class GateOpener(PodRequests[Decision]):
     def __init__(self, context: TermContext) -> None:
         """Create an opener; `run` must run."""
         super().__init__(context, "gates", Backoff(base=0.5, cap=30.0, seed="gates"))
+        self._unqueued: RetryTimers[str] = RetryTimers(self._paused)
+
+    async def run(self, workers: int) -> None:
+        """Send requests until cancelled, several concurrently."""
+        try:
+            await super().run(workers)
+        finally:
+            self._unqueued.close()
 
     def open(self, keys: Iterable[str]) -> None:
-        """Have the gates of pods taken away, by `namespace/name`."""
+        """Have the gates of pods taken away, by `namespace/name`; cycles name a pod until its gate is gone."""
         for key in keys:
+            if self._unqueued.waits(key):
+                continue
             try:
                 self._open(key)
-            except Exception as error:  # the next cycle names the pod again
-                self._faults.failed(key, error, 0.0)
+            except Exception as error:
+                self._faults.failed(key, error, self._unqueued.fail(key))
+            else:
+                if key in self._unqueued:
+                    self._unqueued.drop(key)
+                    self._faults.passed(key)
+
+    def _paused(self, key: str) -> None:
+        """The pause has passed: the next cycle names the pod again, if it is still there."""
+        namespace, _, name = key.partition("/")
+        if self._pods.get(name, namespace) is None:
+            self._unqueued.drop(key)
+        self._context.wake()
 
     def _open(self, key: str) -> None:
         pod = self._current(key)

@@ -162,7 +162,7 @@ class _Term:
         self._binder = Binder(context)
         self._claims = ClaimBinder(
             context,
-            self._binder.bind,
+            self._binder,
             lambda: self._config.config.bind_timeout,
             settings.concurrent_binds,
         )

@@ -94,13 +94,19 @@ class Reviews:
             answer = await self._judge(request, path, body, started)
         except Exception as error:
             answer = self._crashed(path, body, error)
-        seconds = time.perf_counter() - started
+        try:
+            self._note(path, answer, time.perf_counter() - started)
+        except Exception as error:  # the answer holds all the same
+            self._report(path, answer.uid, error)
+        return web.Response(body=answer.body, status=answer.malformed or 200, headers=_HEADERS)
+
+    def _note(self, path: str, answer: Answer, seconds: float) -> None:
+        """Count and log an answer."""
         self._metrics.answered(path, answer, seconds)
         if answer.outcome == "denied" or answer.outcome == "errored" or answer.tolerated:
             _log(path, answer, seconds)
         elif logger.isEnabledFor(logging.DEBUG):
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
-        return web.Response(body=answer.body, status=answer.malformed or 200, headers=_HEADERS)
 
     async def _judge(
         self, request: web.BaseRequest, path: str, body: bytes, started: float
@@ -173,14 +179,23 @@ class Reviews:
         return min(self._settings.lookup_seconds, _allowed_seconds(request) - gone)
 
     def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
-        """The answer to an exception outside of rules; each kind is logged once per path."""
-        code, uid = ENDPOINTS[path].code, uid_of(body)
+        """The answer to an exception outside of rules."""
+        uid = uid_of(body)
+        code = self._report(path, uid, error)
+        problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
+        problem = problem.encode(
+            errors="backslashreplace"
+        ).decode()  # an exception may say anything
+        return malformed(uid, 500, problem, "InternalError", shown=True)
+
+    def _report(self, path: str, uid: str, error: Exception) -> str:
+        """Count an exception outside of rules under the code that is returned; each kind is logged once per path."""
+        code = ENDPOINTS[path].code
         self._metrics.crashes.labels(code).inc()
         if (place := f"{path} {type(error).__name__}") not in self._logged:
             self._logged.add(place)
             log_crash(RuleFailure(path, uid, code, error))
-        problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
-        return malformed(uid, 500, problem, "InternalError", shown=True)
+        return code
 
 
 def _allowed_seconds(request: web.BaseRequest) -> float:

@@ -1,11 +1,23 @@
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
+from tests.kit import quick_loop
 from tests.kit.clocks import ManualClock
 from tests.support.controlplane.cluster import ControlPlane
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Idle time passes quickly where tests wait for much of it."""
+    if item.path.name == "test_set_aside.py":
+        return quick_loop.pytest_asyncio_loop_factories(item)
+    return {"usual": asyncio.new_event_loop}
 
 
 @pytest.fixture

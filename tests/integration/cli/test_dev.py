@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,19 @@ import aiohttp
 import pytest
 import yaml
 
-from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, REPLICA_SET
+from pumice.api.kinds import (
+    EVENT,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    POD,
+    POD_GROUP,
+    REPLICA_SET,
+    Kind,
+)
 from pumice.cli.files.manifests import read_objects
 from pumice.cluster.client import Client
-from pumice.cluster.errors import Invalid
+from pumice.cluster.errors import Invalid, NotFound
 from tests.integration.cli.running import Running, kubectl_path, pumice, running
 from tests.kit.waiting import until
 from tests.support.ports import free_port
@@ -142,6 +152,51 @@ async def test_a_pod_that_names_no_scheduler_is_placed(dev: tuple[Running, str])
 
         await until(runs, "the pod", 20)
         await client.delete(POD, "single", "default")
+
+
+async def test_a_flow_that_is_named_twice_ends_nothing(dev: tuple[Running, str]) -> None:
+    """A JobFlow with two flows of one name is admitted with a warning; what comes later runs."""
+    process, config = dev
+    one_pod = {
+        "name": "w",
+        "replicas": 1,
+        "template": {
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}
+        },
+    }
+    spec = {"minAvailable": 1, "tasks": [one_pod]}
+    flow_spec = {"jobRetainPolicy": "retain", "flows": [{"name": "a"}, {"name": "a"}]}
+
+    def named(kind: Kind, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
+        return head | {"spec": spec}
+
+    async with Client.connect(config) as client:
+
+        async def is_running(name: str) -> bool:
+            jobs = (await client.list(JOB, "default"))["items"]
+            phases = {
+                each["metadata"]["name"]: each.get("status", {}).get("state", {}).get("phase")
+                for each in jobs
+            }
+            return phases.get(name) == "Running"
+
+        await client.create(JOB_TEMPLATE, named(JOB_TEMPLATE, "a", spec), "default")
+        await client.create(JOB_FLOW, named(JOB_FLOW, "dup", flow_spec), "default")
+        await until(lambda: is_running("dup-a"), "the Job of the flow", 30)
+        labels = {"metadata": {"labels": {"changed": "yes"}}}
+        await client.patch(JOB_FLOW, "dup", "default", labels)
+        await client.create(JOB, named(JOB, "later", spec), "default")
+        await until(lambda: is_running("later"), "a Job after the change", 30)
+        await client.delete(JOB_FLOW, "dup", "default")
+        await client.create(JOB, named(JOB, "latest", spec), "default")
+        await until(lambda: is_running("latest"), "a Job after the deletion", 30)
+        events = (await client.list(EVENT, "default"))["items"]
+        assert not {each["reason"] for each in events} & {"InternalError", "ReconcileError"}
+        for name in ("later", "latest", "dup-a"):
+            with suppress(NotFound):
+                await client.delete(JOB, name, "default")
+    assert process.process.poll() is None
 
 
 def test_a_bad_job_is_refused_with_all_its_mistakes(dev: tuple[Running, str]) -> None:

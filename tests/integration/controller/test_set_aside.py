@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from pumice.api import keys
@@ -25,6 +26,7 @@ from pumice.api.kinds import (
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.set_aside import ObjectFaults
+from pumice.controller.hypernodes import NodeCounter
 from pumice.controller.loop.coalescing import COUNT_SECONDS
 from pumice.controller.loop.cronjobs import CronJobTerm
 from pumice.controller.loop.execution import Executor
@@ -63,6 +65,13 @@ INDEXED = {
         "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
     },
 }
+
+
+def hyper_node(name: str) -> Raw:
+    member = {"type": "Node", "selector": {"exactMatch": {"name": "node1"}}}
+    return about(name, HYPER_NODE, spec={"tier": 1, "members": [member]})
+
+
 CONTROLLERS: dict[str, tuple[type[Any], Kind, Callable[[str], Raw]]] = {
     "jobs": (JobTerm, JOB, job),
     "cron jobs": (
@@ -86,14 +95,7 @@ CONTROLLERS: dict[str, tuple[type[Any], Kind, Callable[[str], Raw]]] = {
     "hypernodes": (
         HyperNodeTerm,
         HYPER_NODE,
-        lambda name: about(
-            name,
-            HYPER_NODE,
-            spec={
-                "tier": 1,
-                "members": [{"type": "Node", "selector": {"exactMatch": {"name": "node1"}}}],
-            },
-        ),
+        hyper_node,
     ),
     "owners": (NativeTerm, INDEXED_JOB, lambda name: about(name, INDEXED_JOB, spec=INDEXED)),
     "pods of other owners": (WorkloadTerm, POD_GROUP, a_pod),
@@ -103,15 +105,17 @@ CONTROLLERS: dict[str, tuple[type[Any], Kind, Callable[[str], Raw]]] = {
 class Breakage:
     """A function that raises for the key `bad`, and notes when."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, first: int = 1
+    ) -> None:
         self.broken = True
         self.tries: list[float] = []
         self.passed: list[Any] = []
-        works = getattr(owner, name)
+        works, loop = getattr(owner, name), asyncio.get_running_loop()
 
         def checked(*arguments: Any, **named: Any) -> Any:
-            if self.broken and "bad" in str(arguments[1:3]):
-                self.tries.append(asyncio.get_running_loop().time())
+            if self.broken and "bad" in str(arguments[first:3]):
+                self.tries.append(loop.time())
                 raise ZeroDivisionError("oh")
             self.passed.append(arguments[1:3])
             return works(*arguments, **named)
@@ -201,3 +205,43 @@ async def test_whatever_fails_at_one_job_others_run_and_it_runs_later(
         await stage.until(lambda: stage.phase("bad") == "Running")
         playing.cancel()
         await asyncio.gather(playing, return_exceptions=True)
+
+
+@pytest.mark.parametrize("at", ["decoder", "counter"])
+async def test_a_hypernode_whose_nodes_cannot_be_counted(
+    cluster: EmbeddedCluster,
+    client: Client,
+    at: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    if at == "decoder":
+        breakage = Breakage(monkeypatch, msgspec, "convert", first=0)
+    else:
+        breakage = Breakage(monkeypatch, NodeCounter, "_selected_by")
+    stage = ControllerStage(cluster, client)
+
+    def count(name: str) -> int:
+        found = stage.store.get(HYPER_NODE, name) or {}
+        return int((found.get("status") or {}).get("nodeCount") or 0)
+
+    async with stage.controller(namespace=None) as worker:
+        await client.create(HYPER_NODE, hyper_node("bad"))
+        await stage.until(lambda: breakage.tries)
+        await client.create(HYPER_NODE, hyper_node("good"))
+        await stage.until(lambda: count("good") == 1)
+        await stage.until(lambda: len(breakage.tries) >= 6)
+        pauses = [later - earlier for earlier, later in pairwise(breakage.tries)][-3:]
+        assert pauses == sorted(pauses)
+        errors, standing = sample(worker.faults, "node count", HYPER_NODE)
+        assert errors == len(breakage.tries)
+        assert standing == 1
+        lines = [each.message for each in caplog.records if each.levelno >= logging.ERROR]
+        assert len(lines) == 1
+        assert lines[0].startswith("HyperNode bad is set aside")
+        await stage.until(lambda: "ZeroDivisionError: oh" in str(stage.store.list(EVENT)))
+        assert count("bad") == 0
+        breakage.broken = False
+        await stage.until(lambda: count("bad") == 1)
+        await stage.until(lambda: sample(worker.faults, "node count", HYPER_NODE)[1] == 0)
+        assert worker.ready

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,29 +10,35 @@ import pytest
 from pumice.api.kinds import EVENT, POD, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
-from pumice.scheduler import ClusterState
+from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.worker.bindings import Binder
+from pumice.scheduler.worker.claim_bindings import BindingError, ClaimBinder
 from pumice.scheduler.worker.conditions import PodConditions
 from pumice.scheduler.worker.evictions import Evictor
+from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.loop import _Term
 from pumice.scheduler.worker.queue_statuses import QueueStatuses
 from pumice.scheduler.worker.statuses import PodGroupStatuses
 from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import queue
+from tests.kit.quick_loop import monotonic
+from tests.unit.scheduler.scenarios import config_text
 
 
 class Breakage:
-    """A function that raises for what has `bad` in its arguments."""
+    """A function that raises for what has `bad` in its arguments, and notes when."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
         self.broken = True
         self.tries = 0
+        self.times: list[float] = []
         works = getattr(owner, name)
 
         def checked(*arguments: Any, **named: Any) -> Any:
             if self.broken and "bad" in str(arguments[1:]):
                 self.tries += 1
+                self.times.append(monotonic())
                 raise ZeroDivisionError("oh")
             return works(*arguments, **named)
 
@@ -44,6 +51,8 @@ REPORTED = [
     (Binder, "_carry_out", "bindings", POD.kind),
     (Binder, "_decide", "claims", POD_GROUP.kind),
     (Client, "bind", "bindings", POD.kind),
+    (Binder, "bind", "claims", POD_GROUP.kind),
+    (ClaimBinder, "_bind_gangs", "claims", POD_GROUP.kind),
     (VolcanoMetrics, "bound", "", ""),
     (PodGroupStatuses, "_write", "PodGroup status", POD_GROUP.kind),
     (_Term, "_count_started", "", ""),
@@ -166,4 +175,130 @@ async def test_a_victim_that_cannot_be_evicted_is_spared(
         assert "bad-0" in stage.names(POD)
         assert "default/bad-0" in evictor._context.state.spared
         await asyncio.sleep(0)
+        assert worker.ready
+
+
+GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
+
+def is_gated(stage: SchedulerStage, name: str) -> bool:
+    return bool(stage.find(POD, name)["spec"].get("schedulingGates"))
+
+
+@pytest.mark.parametrize("name", ["_open", "_carry_out"])
+async def test_a_gate_that_cannot_be_taken_away(
+    stage: SchedulerStage,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The gangs have no node, so that each cycle names their gates."""
+    breakage = Breakage(monkeypatch, GateOpener, name)
+    async with stage.scheduler(opens_gates=True) as worker:
+        for gang in ("bad", "good"):
+            gates = [{"name": GATE}]
+            stage.gang(gang, 1, annotations={GATE: "true"}, schedulingGates=gates)
+        await stage.until(lambda: not is_gated(stage, "good-0"))
+        await stage.until(lambda: breakage.tries >= 5)
+        pauses = [later - earlier for earlier, later in pairwise(breakage.times)]
+        assert pauses == sorted(pauses)
+        assert pauses[-1] > 4 * pauses[0]
+        assert is_gated(stage, "bad-0")
+        assert worker.faults.errors.labels(POD.kind, "gates")._value.get() == breakage.tries
+        assert worker.faults.standing.labels(POD.kind)._value.get() == 1
+        lines = [each.message for each in caplog.records if each.levelno >= logging.ERROR]
+        assert len(lines) == 1
+        assert lines[0].startswith("Pod default/bad-0 is set aside")
+        await stage.until(lambda: stage.events("InternalError"))
+        breakage.broken = False
+        await stage.until(lambda: not is_gated(stage, "bad-0"))
+        await stage.until(lambda: not worker.faults.standing.labels(POD.kind)._value.get())
+        assert worker.ready
+
+
+async def test_a_pod_that_goes_while_its_gate_is_set_aside(
+    stage: SchedulerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breakage = Breakage(monkeypatch, GateOpener, "_open")
+    async with stage.scheduler(opens_gates=True) as worker:
+        stage.gang("bad", 1, annotations={GATE: "true"}, schedulingGates=[{"name": GATE}])
+        await stage.until(lambda: breakage.tries >= 2)
+        stage.store.delete(POD, "bad-0", stage.namespace)
+        await stage.until(lambda: not worker.faults.standing.labels(POD.kind)._value.get())
+        assert worker._term is not None
+        unqueued = worker._term._gates._unqueued
+        await stage.until(lambda: not len(unqueued))
+
+
+def gang_with_claim(stage: SchedulerStage, name: str) -> None:
+    """A gang of one pod, whose claim a volume is to be made for."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": f"{name}-data", "namespace": stage.namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "made",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    stage.store.create(claim)
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": f"{name}-data"}}
+    stage.gang(name, 1, volumes=[volume])
+
+
+@pytest.mark.parametrize(
+    "name", ["_begin_for", "_begin", "_write", "_are_bound", "_is_due", "_pass_on", "_take_back"]
+)
+async def test_claims_that_cannot_be_bound(
+    stage: SchedulerStage,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    breakage = Breakage(monkeypatch, ClaimBinder, name)
+    if name == "_take_back":  # which is for what has failed
+        are_bound = ClaimBinder._are_bound
+
+        def never(self: ClaimBinder, batch: Any) -> bool:
+            if breakage.broken and batch.gang.endswith("/bad"):
+                raise BindingError("no")
+            return are_bound(self, batch)
+
+        monkeypatch.setattr(ClaimBinder, "_are_bound", never)
+    stage.cluster.add_node("node1", cpu="8")
+    stage.store.create(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "made"},
+            "provisioner": "disk.example.com",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+    )
+    predicates = {"predicates": None, "args": {"volumebinding.bindTimeoutSeconds": 600}}
+    config = load_config(config_text([["gang"], [predicates]]))
+    async with stage.scheduler(config=config) as worker:
+        gang_with_claim(stage, "bad")
+        if name != "_is_due":
+            await stage.until(lambda: breakage.tries)
+        gang_with_claim(stage, "good")
+        await stage.until(lambda: stage.phase("good") == "Running")
+        if name == "_are_bound":  # the claim is bound meanwhile, so that nothing has to be awaited
+            await stage.until(lambda: stage.phase("bad") == "Running")
+            await stage.until(lambda: stage.events("InternalError"))
+        elif name != "_is_due":
+            errors = worker.faults.errors.labels(POD_GROUP.kind, "claims")._value
+            await stage.until(lambda: errors.get() >= 5)
+            pauses = [later - earlier for earlier, later in pairwise(breakage.times)][-3:]
+            assert pauses == sorted(pauses)
+            assert worker.faults.standing.labels(POD_GROUP.kind)._value.get() == 1
+            lines = [each.message for each in caplog.records if each.levelno >= logging.ERROR]
+            assert len(lines) == 1
+            assert lines[0].startswith("PodGroup default/bad is set aside")
+            await stage.until(lambda: stage.events("InternalError"))
+            assert stage.nodes_of("bad") == [""]
+        breakage.broken = False
+        await stage.until(lambda: stage.phase("bad") == "Running")
+        await stage.until(lambda: not worker.faults.standing.labels(POD_GROUP.kind)._value.get())
         assert worker.ready

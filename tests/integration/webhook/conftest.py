@@ -20,6 +20,7 @@ WAITING = (
     "test_connections.py",
     "test_crowds.py",
     "test_foreign_pods.py",
+    "test_set_aside.py",
 )
 """Files of tests that wait for timers of the loop, and for no other process."""
 
