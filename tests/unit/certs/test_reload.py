@@ -187,3 +187,39 @@ def test_half_written_and_missing_files_keep_the_last_good_pair(
 def test_without_a_good_pair_to_begin_with_construction_fails(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot read"):
         FileReloader(ServingCertificate(), tmp_path / "a", tmp_path / "b")
+
+
+async def test_an_unexpected_error_does_not_end_the_reloader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ca = live_authority()
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def write() -> bytes:
+        leaf = leaf_of(ca)
+        certificate.write_bytes(leaf.certificate_pem)
+        key.write_bytes(leaf.key_pem)
+        return leaf.certificate_pem
+
+    before = write()
+    serving = ServingCertificate()
+    reloader = FileReloader(serving, certificate, key, poll_seconds=0.01)
+    works, fails = serving.use, True
+
+    def use(chain: bytes, private: bytes) -> bool:
+        if fails:
+            raise ZeroDivisionError("oh")
+        return works(chain, private)
+
+    monkeypatch.setattr(serving, "use", use)
+    following = asyncio.create_task(reloader.run())
+    after = write()
+    await until(lambda: reloader.failures >= 3)
+    assert reloader.problem == "ZeroDivisionError: oh"
+    assert serving.chain == before
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
+    fails = False
+    await until(lambda: serving.chain == after)
+    assert reloader.problem is None
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
