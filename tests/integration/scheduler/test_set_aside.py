@@ -12,7 +12,8 @@ from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.worker.bindings import Binder
-from pumice.scheduler.worker.claim_bindings import BindingError, ClaimBinder
+from pumice.scheduler.worker.claim_bindings import ClaimBinder
+from pumice.scheduler.worker.claim_writes import BindingError
 from pumice.scheduler.worker.conditions import PodConditions
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.gates import GateOpener

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -17,9 +17,11 @@ from pumice.api.kinds import EVENT, INDEXED_JOB, QUEUE, Kind
 from pumice.api.queues import Queue
 from pumice.cluster import store
 from pumice.cluster.client import Client
+from pumice.cluster.nesting import decode
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook import admission
+from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.server import reviews as judging
 from pumice.webhook.server.groups import GroupsFile
@@ -83,7 +85,7 @@ def break_decoder(worker: WebhookWorker, monkeypatch: pytest.MonkeyPatch) -> Bre
         # Of lists and heads, which are decoded before, too, only objects have their type.
         return decoder.type is Queue and b'"bad"' in bytes(raw)
 
-    found = Breakage(store.decode, is_bad)
+    found = Breakage(decode, is_bad)
     monkeypatch.setattr(store, "decode", found)
     return found
 
@@ -106,6 +108,7 @@ def break_subscriber(worker: WebhookWorker, monkeypatch: pytest.MonkeyPatch) -> 
 
 def break_filter(worker: WebhookWorker, monkeypatch: pytest.MonkeyPatch) -> Breakage:
     cache = next(each for each in worker.source.caches if each.kind == INDEXED_JOB)
+    assert cache._keep is not None
     found = Breakage(cache._keep)
     monkeypatch.setattr(cache, "_keep", found)
     return found
@@ -194,20 +197,20 @@ def break_rule(monkeypatch: pytest.MonkeyPatch) -> Breakage:
 
 
 def break_rules(monkeypatch: pytest.MonkeyPatch) -> Breakage:
-    endpoint = admission.ENDPOINTS[PATH]
+    endpoint = ENDPOINTS[PATH]
     found = Breakage(endpoint.judge)
-    monkeypatch.setitem(admission.ENDPOINTS, PATH, replace(endpoint, judge=found))
+    monkeypatch.setitem(ENDPOINTS, PATH, replace(endpoint, judge=found))
     return found
 
 
 def break_review_decoder(monkeypatch: pytest.MonkeyPatch) -> Breakage:
-    endpoint = admission.ENDPOINTS[PATH]
+    endpoint = ENDPOINTS[PATH]
     found = Breakage(endpoint.reviews.decode)
 
     class Decoder:
-        decode = staticmethod(found)
+        decode: Any = staticmethod(found)
 
-    monkeypatch.setitem(admission.ENDPOINTS, PATH, replace(endpoint, reviews=Decoder()))
+    monkeypatch.setitem(ENDPOINTS, PATH, replace(endpoint, reviews=cast("Any", Decoder())))
     return found
 
 
