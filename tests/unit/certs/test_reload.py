@@ -213,7 +213,7 @@ async def test_an_unexpected_error_does_not_end_the_reloader(
     following = asyncio.create_task(reloader.run())
     after = write()
     await until(lambda: reloader.failures >= 3)
-    assert reloader.problem == "ZeroDivisionError: oh"
+    assert str(reloader.problem) == "ZeroDivisionError: oh"
     assert serving.chain == before
     assert [each.levelname for each in caplog.records] == ["WARNING"]
     monkeypatch.setattr(serving, "use", works)
