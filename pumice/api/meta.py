@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
-
-from pumice.api.remembering import remembered
 
 __all__ = [
     "ApiStruct",
@@ -113,12 +112,19 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     return None
 
 
+_LONGEST_TIME = 64
+"""Characters of the longest time; longer texts are none."""
+
+
 def parse_time(text: str | None) -> float | None:
     """Read an RFC 3339 time as UNIX seconds; None for a missing or unreadable one."""
-    return _parse_time(text) if text else None
+    if not text:
+        return None
+    # As `remembered`, without its call: times of each pod are read in each pass.
+    return _parse_time(text) if len(text) <= _LONGEST_TIME else None
 
 
-@remembered(4096)  # they have whole seconds, so the pods of a gang share most of theirs
+@lru_cache(4096)  # they have whole seconds, so the pods of a gang share most of theirs
 def _parse_time(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)

@@ -21,12 +21,12 @@ it costs no write of its own.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
-from pumice.api.remembering import remembered
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
 from pumice.controller.jobs.podsets import PodNames
@@ -55,12 +55,17 @@ LONGEST = 65_536
 """Length of that note above which fewer moments are distinguished."""
 
 
+_LONGEST_VERSION = 32
+"""Characters of the longest incarnation; longer texts are none."""
+
+
 def version_of(pod: Pod) -> int:
     """The incarnation of the Job for which a pod was created."""
-    return _version(pod.metadata.annotation(keys.JOB_VERSION))
+    text = pod.metadata.annotation(keys.JOB_VERSION)
+    return _version(text) if len(text) <= _LONGEST_VERSION else 0
 
 
-@remembered(64)  # all pods of a Job have one of a few
+@lru_cache(64)  # all pods of a Job have one of a few
 def _version(text: str) -> int:
     return number_in(text) or 0
 
