@@ -93,6 +93,20 @@ def touched(obj: Raw) -> Iterator[Raw]:
         yield {**copy.deepcopy(obj), "metadata": {**meta, **change}}
 
 
+TOO_LARGE = frozenset(
+    [
+        "FLOW-MANY",
+        "JOB-ANNOTATIONS",
+        "JOB-MANY-LABELS",
+        "JOB-SIZE",
+        "JOB-TASK-COUNT",
+        "PG-MANY-LABELS",
+        "TPL-MANY-LABELS",
+    ]
+)
+"""Rules that only objects break which are too large for a row; tests of their own make them."""
+
+
 def test_the_tables_break_nearly_every_rule() -> None:
     told = set()
     for row in BROKEN:
@@ -101,7 +115,7 @@ def test_the_tables_break_nearly_every_rule() -> None:
             response = answer(judging, path, row.request)
             told |= set(response.get("auditAnnotations", {}).get("rules", "").split(","))
     known = {rule.code for rule in catalogue.ALL if not rule.code.startswith(("POD-", "Q-DEL-"))}
-    assert len(known - told) <= 12, sorted(known - told)
+    assert len(known - told - TOO_LARGE) <= 7, sorted(known - told)
 
 
 @pytest.mark.parametrize("path", sorted({row.path.rpartition("/")[0] for row in BROKEN}))
