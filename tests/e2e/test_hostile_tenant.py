@@ -13,7 +13,7 @@ import statistics
 
 import pytest
 
-from tests.support.beside import AMOUNTS, NODES, Beside, measure
+from tests.support.beside import AMOUNTS, LATE, NODES, Beside, measure
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.hostile import Sizes
 from tests.support.installation import COMPONENTS, Installation
@@ -21,8 +21,8 @@ from tests.support.installation import COMPONENTS, Installation
 pytestmark = pytest.mark.xdist_group("hostile")
 """All tests look at one run, so they are for one process."""
 
-LATER = 15.0
-"""Seconds by which a gang may be bound later than alone, on a machine that has other work; measured: less than 2."""
+LATER = 2.0
+"""Seconds by which half of the gangs may be bound later than alone; measured: 0.4, also on a machine that has other work."""
 
 PROBE = 10.0
 """Seconds between two liveness probes of kubelet, of which three in a row must fail before it restarts a container."""
@@ -54,8 +54,10 @@ def test_every_attack_was_admitted_in_some_size(found: Beside) -> None:
 
 
 def test_gangs_of_others_are_bound_as_if_nothing_was(found: Beside) -> None:
+    """The slowest ones are those of seconds in which all processes together need more than the processors; none is lost."""
     bound = statistics.median(found.alone) + LATER
-    assert max(found.beside) <= bound, f"alone {found.alone}, beside {found.beside}"
+    assert statistics.median(found.beside) <= bound, f"alone {found.alone}, beside {found.beside}"
+    assert max(found.beside) < LATE, found.beside
 
 
 @pytest.mark.parametrize("component", COMPONENTS)

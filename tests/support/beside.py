@@ -19,7 +19,7 @@ from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import COMPONENTS, NAMESPACE, Installation
 from tests.support.vitals import Leases, Vitals, watched_vitals
 
-__all__ = ["AMOUNTS", "NODES", "POD_MEMORY", "Beside", "measure"]
+__all__ = ["AMOUNTS", "LATE", "NODES", "POD_MEMORY", "Beside", "measure"]
 
 Raw = dict[str, Any]
 
