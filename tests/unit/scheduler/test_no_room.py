@@ -110,3 +110,28 @@ def test_pods_that_fit_nowhere_share_one_look_at_the_nodes(
         "needs 12 cpu; the largest free place is 4 cpu (n2); 2 nodes are too small"
     )
     assert len(made) == 3
+
+
+def test_no_victims_are_sought_where_no_running_pod_is_a_candidate() -> None:
+    def searches(running: int) -> int:
+        scenario = Scenario(
+            {
+                "nodes": [["n1", 4, "8Gi"]],
+                "podgroups": [
+                    ["ns", "old", "default", 1, "Running"],
+                    *(["ns", f"g{i}", "default", 1, "Inqueue"] for i in range(20)),
+                ],
+                "pods": [
+                    *(["ns", f"r{i}", "n1", "Running", 1, "1Gi", "old"] for i in range(running)),
+                    *(["ns", f"p{i}", "", "Pending", 5 + i, "1Gi", f"g{i}"] for i in range(20)),
+                ],
+            },
+            "actions: allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n"
+            "- plugins: [{name: predicates}]\n",
+        )
+        result = scenario.cycle()
+        spared = "preempt: the only running pod may not go" in result.pending["ns/g3"].summary
+        assert spared is (running == 1)
+        return result.preemptions
+
+    assert (searches(0), searches(1)) == (0, 20)
