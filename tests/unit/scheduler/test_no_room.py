@@ -9,10 +9,12 @@ import pytest
 from pumice.scheduler import free_columns
 from pumice.scheduler.free_columns import FreeColumns
 from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.host_ports import PortUsers, are_taken
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.nearest import nearest
 from pumice.scheduler.objections import Objections
+from pumice.scheduler.plugins import predicates
 from pumice.scheduler.points import FilterResult
 from pumice.scheduler.touched_rows import TouchedRows
 from tests.unit.scheduler.scenarios import Scenario
@@ -135,3 +137,25 @@ def test_no_victims_are_sought_where_no_running_pod_is_a_candidate() -> None:
         return result.preemptions
 
     assert (searches(0), searches(1)) == (0, 20)
+
+
+def test_who_takes_a_single_host_port_is_not_looked_at_pod_by_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[int] = []
+
+    def counted(users: PortUsers, leaving: PortUsers | None, wanted: int) -> bool:
+        looks.append(wanted)
+        return are_taken(users, leaving, wanted)
+
+    monkeypatch.setattr(predicates, "are_taken", counted)
+    ports = {"ports": [80]}
+    scenario = Scenario(
+        {
+            "nodes": [[f"n{i}", 4, "8Gi"] for i in range(3)],
+            "podgroups": [["ns", f"g{i}", "default", 1, "Inqueue"] for i in range(5)],
+            "pods": [["ns", f"p{i}", "", "Pending", 1, "1Gi", f"g{i}", ports] for i in range(5)],
+        }
+    )
+    assert len(scenario.cycle().binds) == 3
+    assert not looks
