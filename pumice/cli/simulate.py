@@ -93,6 +93,7 @@ def simulate(
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
+    from pumice.cli.processes.lean import settled
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 
@@ -104,7 +105,8 @@ def simulate(
     try:
         run = _SimulateRun(given, scheduling, tuple(scheduler_name or ("volcano",)))
         start = given.objects.newest() if moment is None else moment
-        results = [_cycle(run, number, start, timings) for number in range(cycles)]
+        with settled():  # as a scheduler runs its cycles
+            results = [_cycle(run, number, start, timings) for number in range(cycles)]
     except UnreadableObjectError as error:
         raise exits.UserError(f"--state: {error}") from None
     if output is Format.JSON:

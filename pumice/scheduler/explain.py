@@ -1,54 +1,52 @@
 """Reasons as sentences and as data; the wording is Volcano's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from pumice.api.messages import listed
-from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TITLES
 from pumice.scheduler.nearest import NearestNode, nodes_of
 
 __all__ = [
+    "EXAMPLES",
     "INSUFFICIENT",
     "FitFailure",
+    "Refusals",
     "counted",
     "fit_summary",
     "gang_message",
     "group_message",
-    "histogram",
     "unavailable",
 ]
 
 INSUFFICIENT = "Insufficient "
 """How a reason begins that is only a matter of room."""
 
-_EXAMPLES = 3
+EXAMPLES = 3
+"""How many nodes or gangs are named as examples."""
 
 
 @dataclass(frozen=True, slots=True)
-class FitFailure:
-    """Why no node can be used.
+class Refusals:
+    """How many nodes were refused for which reason; shared by failures that differ in their requests alone.
 
     Attributes:
         nodes: Nodes there are.
         counts: How many were refused for which reason.
         examples: The first few of them by name.
-        nearest: How near the pod came to a place; None where this was not computed.
+        message: `0/3 nodes are unavailable: 1 Insufficient cpu, 2 …`.
     """
 
     nodes: int
     counts: Mapping[str, int]
     examples: Mapping[str, Sequence[str]]
-    nearest: NearestNode | None = None
+    message: str = field(init=False, compare=False)
 
-    @property
-    def message(self) -> str:
-        """`0/3 nodes are unavailable: 1 Insufficient cpu, 2 …`."""
-        return unavailable(self.nodes, self.counts)
+    def __post_init__(self) -> None:
+        """Make the message."""
+        object.__setattr__(self, "message", unavailable(self.nodes, self.counts))
 
     @property
     def details(self) -> dict[str, Any]:
@@ -62,19 +60,17 @@ class FitFailure:
         }
 
 
-def histogram(
-    codes: Ints, texts: Sequence[str], names: Sequence[str], near: NearestNode | None = None
-) -> FitFailure:
-    """Count reasons: `codes` holds for each node 1 + the place of its reason in `texts`."""
-    counts: dict[str, int] = {}
-    examples: dict[str, list[str]] = {}
-    for code, count in enumerate(np.bincount(codes, minlength=len(texts) + 1).tolist()):
-        if code and count:
-            text = texts[code - 1]
-            counts[text] = counts.get(text, 0) + count
-            rows = np.flatnonzero(codes == code)[:_EXAMPLES].tolist()
-            examples.setdefault(text, []).extend(names[row] for row in rows)
-    return FitFailure(len(names), counts, examples, near)
+@dataclass(frozen=True, slots=True)
+class FitFailure:
+    """Why no node can be used.
+
+    Attributes:
+        refusals: How many nodes were refused for which reason.
+        nearest: How near the pod came to a place; None where this was not computed.
+    """
+
+    refusals: Refusals
+    nearest: NearestNode | None = None
 
 
 def counted(counts: Mapping[str, int]) -> list[str]:
@@ -132,7 +128,7 @@ def fit_summary(
     """
     near = failure.nearest
     if near is None:
-        return failure.message
+        return failure.refusals.message
     parts = [f"needs {pods} × {near.request}" if pods > 1 else f"needs {near.request}"]
     if placed:
         parts.append(f"{placed} {'pod has' if placed == 1 else 'pods have'} a place")
@@ -142,14 +138,14 @@ def fit_summary(
         parts.append("the cluster has no nodes")
     count, gangs = promised
     if gangs:
-        those = ", ".join(gangs[:_EXAMPLES]) + (", …" if len(gangs) > _EXAMPLES else "")
+        those = ", ".join(gangs[:EXAMPLES]) + (", …" if len(gangs) > EXAMPLES else "")
         has = "has" if count == 1 else "have"
         parts.append(f"{nodes_of(count)} {has} room that is promised to {those}")
     ruled_out = near.nodes - near.candidates
     if ruled_out:
         rules = {
             text: count
-            for text, count in failure.counts.items()
+            for text, count in failure.refusals.counts.items()
             if not text.startswith(INSUFFICIENT)
         }
         excluding = listed(counted(rules))

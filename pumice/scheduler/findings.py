@@ -107,9 +107,9 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     origin: tuple[str, str] | None = None
     if outcome.failed is not None:
         task, failure = outcome.failed
-        origin = (task.name, failure.message)
-        details |= {"pod": task.key} | failure.details
-        causes = tuple(sorted(failure.counts))
+        origin = (task.name, failure.refusals.message)
+        details |= {"pod": task.key} | failure.refusals.details
+        causes = tuple(sorted(failure.refusals.counts))
     elif outcome.refused is not None:
         origin = ("", outcome.refused.message)
         details |= outcome.refused.details
@@ -185,10 +185,10 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
         return Reason("Pipelined", promised.message, details | promised.details)
     if outcome.failed is not None:
         task, failure = outcome.failed
-        details |= {"pod": task.key} | failure.details
-        message = f"{start}: {task.name}: {failure.message}"
+        details |= {"pod": task.key} | failure.refusals.details
+        message = f"{start}: {task.name}: {failure.refusals.message}"
         plain, numbers = _for_people(session, job, outcome)
-        causes = tuple(sorted(failure.counts))
+        causes = tuple(sorted(failure.refusals.counts))
         return Reason("NotEnoughResources", message, details, causes, f"{start}: {plain}", numbers)
     if outcome.refused is not None:
         why = outcome.refused
@@ -224,7 +224,7 @@ def _pods(
         elif impossible is not None:
             yield task.key, PodVerdict(_UNSCHEDULABLE, impossible.message)
         elif outcome.failed is not None and outcome.failed[0] is task:
-            yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].message)
+            yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].refusals.message)
         elif task.verdict is not None:
             yield task.key, _WITH_ITS_GANG
 

@@ -3,7 +3,7 @@
 It is computed when the pod fails, because the rows change with the next pod.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
-from pumice.scheduler.model.axis import CPU, Bools, Floats, Ints
-from pumice.scheduler.model.rows import Rows
+from pumice.scheduler.free_columns import FreeColumn, FreeColumns
+from pumice.scheduler.model.axis import CPU, Bools, Floats
 from pumice.scheduler.model.shapes import Need
 
 __all__ = ["NearestNode", "amount", "nearest", "nodes_of"]
@@ -25,9 +25,9 @@ class NearestNode:
     The largest free place is on the node on which the scarcest resource covers the largest part of the request.
 
     Attributes:
-        asked: What one pod asks for, quantities by resource.
-        resource: The scarcest resource on that node; empty when no node is left to compare.
-        free: What was free of it there.
+        needs: What one pod asks for.
+        scarcest: The scarcest resource on that node; None when no node is left to compare.
+        there: What was free of it there, in units of its column.
         node: The node.
         nodes: Nodes there are.
         candidates: Nodes that no rule excludes.
@@ -35,14 +35,29 @@ class NearestNode:
         promised: Those of them that have room, but have promised it to other pods.
     """
 
-    asked: dict[str, str]
-    resource: str = ""
-    free: str = ""
+    needs: Sequence[Need]
+    scarcest: Need | None = None
+    there: int = 0
     node: str = ""
     nodes: int = 0
     candidates: int = 0
     too_small: int = 0
     promised: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What one pod asks for, quantities by resource."""
+        return {need.name: amount(need.column, need.amount) for need in self.needs}
+
+    @property
+    def resource(self) -> str:
+        """Name of the scarcest resource; empty when no node is left to compare."""
+        return self.scarcest.name if self.scarcest else ""
+
+    @property
+    def free(self) -> str:
+        """What was free of it, as a quantity."""
+        return amount(self.scarcest.column, self.there) if self.scarcest else ""
 
     @property
     def details(self) -> dict[str, Any]:
@@ -60,8 +75,9 @@ class NearestNode:
         """Request of one pod for the scarcest resource; for all resources if no node is left to compare."""
         if self.resource == "pods":
             return "1 pod slot"
-        named = [self.resource] if self.resource else [n for n in self.asked if n != "pods"]
-        return listed([f"{self.asked[name]} {name}" for name in named]) or "1 pod slot"
+        named = [self.scarcest] if self.scarcest else [n for n in self.needs if n.name != "pods"]
+        asked = [f"{amount(need.column, need.amount)} {need.name}" for need in named]
+        return listed(asked) or "1 pod slot"
 
     def place(self, *, is_left: bool) -> str:
         """The largest free resources as text; empty without a node.
@@ -83,51 +99,99 @@ class NearestNode:
 
 
 def nearest(
-    rows: Rows,
-    free: Mapping[int, Ints],
+    room: FreeColumns,
     needs: Sequence[Need],
     names: Sequence[str],
     excluded: Bools,
+    candidates: int,
 ) -> NearestNode:
     """Compare nodes with a request for which none has room.
 
     Args:
-        rows: All nodes as they are.
-        free: `Rows.future_idle` of each column that the pod asks for.
+        room: What all nodes have free.
         needs: What one pod asks for.
         names: Names of the nodes by row.
         excluded: Nodes that a rule excludes.
+        candidates: Number of the others.
     """
-    asked = {need.name: amount(need.column, need.amount) for need in needs}
-    candidates = int(len(rows) - np.count_nonzero(excluded))
     if not candidates:
-        return NearestNode(asked, nodes=len(rows))
-    small: Bools = np.zeros(len(rows), dtype=np.bool_)
-    covered: Floats = np.full(len(rows), np.inf)
-    for need in needs:
-        small |= rows.allocatable[:, need.column] < need.amount
-        np.minimum(covered, free[need.column] / max(need.amount, 1), out=covered)
-    covered[excluded] = -np.inf
-    promised: Bools = covered >= 1
-    if rows.pipelined.any():
-        promised = ~excluded
-        for need in needs:
-            promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
-    row = int(covered.argmax())
-    there = [int(free[need.column][row]) for need in needs]
+        return NearestNode(needs, nodes=len(names))
+    columns = [room.column(need.column) for need in needs]
+    most = [each.most / max(need.amount, 1) for each, need in zip(columns, needs, strict=True)]
+    row, promised = _covered(room, needs, columns, most, excluded, candidates)
+    there = [int(each.later[row]) for each in columns]
     parts = [has / max(need.amount, 1) for has, need in zip(there, needs, strict=True)]
     scarcest = parts.index(min(parts))
-    need = needs[scarcest]
     return NearestNode(
-        asked=asked,
-        resource=need.name,
-        free=amount(need.column, max(there[scarcest], 0)),
+        needs=needs,
+        scarcest=needs[scarcest],
+        there=max(there[scarcest], 0),
         node=names[row],
-        nodes=len(rows),
+        nodes=len(names),
         candidates=candidates,
-        too_small=int(np.count_nonzero(small & ~excluded)),
-        promised=tuple(names[row] for row in np.flatnonzero(promised).tolist()),
+        too_small=_too_small(room, needs, columns, excluded, candidates),
+        promised=tuple(names[row] for row in promised),
     )
+
+
+def _covered(
+    room: FreeColumns,
+    needs: Sequence[Need],
+    columns: Sequence[FreeColumn],
+    most: Sequence[float],
+    excluded: Bools,
+    candidates: int,
+) -> tuple[int, list[int]]:
+    """The row on which the largest part of a request is covered, and rows that have promised room enough for it."""
+    ceiling = min(most)
+    chosen = most.index(ceiling)
+    # A resource of which every node has as large a part as the best has of another one is nowhere the scarcest.
+    scarce = [
+        place
+        for place, (each, need) in enumerate(zip(columns, needs, strict=True))
+        if place == chosen or each.least / max(need.amount, 1) < ceiling
+    ]
+    is_covered = ceiling >= 1
+    if (
+        len(scarce) == 1
+        and candidates == len(excluded)
+        and not is_covered
+        and columns[chosen].is_exact
+    ):
+        row, promised = columns[chosen].first, np.zeros(0, dtype=np.int64)
+    else:
+        covered: Floats = np.full(len(excluded), np.inf)
+        for place in scarce:
+            part = columns[place].later / max(needs[place].amount, 1)
+            np.minimum(covered, part, out=covered)
+        covered[excluded] = -np.inf
+        row = int(covered.argmax())
+        promised = np.flatnonzero(covered >= 1) if is_covered else np.zeros(0, dtype=np.int64)
+    if room.has_promises:
+        fits = ~excluded
+        for need in needs:
+            free = room.rows.idle(need.column) + room.rows.releasing[:, need.column]
+            fits &= free >= need.amount
+        promised = np.flatnonzero(fits)
+    return row, promised.tolist()
+
+
+def _too_small(
+    room: FreeColumns,
+    needs: Sequence[Need],
+    columns: Sequence[FreeColumn],
+    excluded: Bools,
+    candidates: int,
+) -> int:
+    """How many nodes that no rule excludes lack something even when they are empty."""
+    small: Bools | None = None
+    for need, each in zip(needs, columns, strict=True):
+        if need.amount > each.largest:
+            return candidates
+        if need.amount > each.smallest:
+            lacking = room.rows.allocatable[:, need.column] < need.amount
+            small = lacking if small is None else small | lacking
+    return 0 if small is None else int(np.count_nonzero(small & ~excluded))
 
 
 def amount(column: int, units: int) -> str:

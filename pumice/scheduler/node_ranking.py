@@ -16,14 +16,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pumice.scheduler.explain import INSUFFICIENT, FitFailure, histogram
-from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.explain import FitFailure
+from pumice.scheduler.free_columns import FreeColumns
+from pumice.scheduler.model.axis import Bools, Floats
 from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.room import least, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.nearest import nearest
+from pumice.scheduler.objections import Objections
 from pumice.scheduler.points import (
     DomainFilter,
     DomainScore,
@@ -63,13 +65,14 @@ class FixedPart:
         ranked: Values of ranked scorers, by their place among the scorers.
     """
 
-    __slots__ = ("allowed", "ranked", "score", "verdicts")
+    __slots__ = ("_objections", "allowed", "ranked", "score", "verdicts")
 
     def __init__(self, pods: PodClass, rows: Rows, extensions: Extensions) -> None:
         self.allowed = pods.allowed
         self.verdicts: list[FilterResult] = []
         self.score: Floats | None = None
         self.ranked: dict[int, Floats] = {}
+        self._objections: Objections | None = None
         for filtering in extensions.filters:
             if filtering.call.scope == "fixed":
                 verdict = filtering.call.judge(pods, rows)
@@ -87,6 +90,13 @@ class FixedPart:
             else:
                 self.score = values if self.score is None else self.score + values
 
+    @property
+    def objections(self) -> Objections:
+        """Why the filters exclude nodes."""
+        if self._objections is None:
+            self._objections = Objections(self.verdicts, len(self.allowed))
+        return self._objections
+
 
 class NodeRanking:
     """Masks and scores of all nodes for one class of pods."""
@@ -103,6 +113,7 @@ class NodeRanking:
         "_names",
         "_own",
         "_ranked",
+        "_room",
         "_row_filters",
         "_row_scores",
         "_rows",
@@ -124,6 +135,7 @@ class NodeRanking:
         extensions: Extensions,
         touched: TouchedRows,
         names: Sequence[str],
+        room: FreeColumns,
     ) -> None:
         self.pods = pods
         self._shape: PodShape = pods.shape
@@ -132,6 +144,7 @@ class NodeRanking:
         self._touched = touched
         self._log = touched.log
         self._names = names
+        self._room = room
         self._seen = len(self._log)
         self._own = NOWHERE
         self._known: dict[bytes, float] = {}
@@ -144,7 +157,10 @@ class NodeRanking:
         self._is_wide = False
         self._tells_rows_apart = False
         still = rows.still()
-        allowed = self._fitting(pods.allowed.copy(), still)
+        if room.are_too_full(pods.shape.needs):
+            allowed: Bools = np.zeros(len(rows), dtype=np.bool_)
+        else:
+            allowed = self._fitting(pods.allowed.copy(), still)
         for filtering in extensions.filters:
             if filtering.call.scope != "fixed":
                 self._add_filter(filtering.call, still, allowed)
@@ -428,9 +444,7 @@ class NodeRanking:
         """Why no node can be used, by the first reason of each."""
         if self._failure is not None and self._failure[0] == len(self._log):
             return self._failure[1]
-        codes: Ints = np.zeros(len(self._rows), dtype=np.int64)
-        texts: list[str] = []
-        verdicts = list(self._fixed.verdicts)
+        verdicts: list[FilterResult] = []
         for filtering in self._row_filters:
             verdict = filtering.judge(self.pods, self._rows)
             if verdict is not None:
@@ -439,17 +453,11 @@ class NodeRanking:
             verdict = each.judge(self._rows)
             if verdict is not None:
                 verdicts.append(verdict)
-        for verdict in verdicts:
-            shifted = np.where(verdict.codes > 0, verdict.codes + len(texts), 0)
-            codes = np.where(codes > 0, codes, shifted)
-            texts.extend(verdict.texts)
-        needs = self._shape.needs
-        free = {need.column: self._rows.future_idle(need.column) for need in needs}
-        near = nearest(self._rows, free, needs, self._names, codes > 0)
-        for need in needs:
-            lacking = free[need.column] < need.amount
-            texts.append(f"{INSUFFICIENT}{need.name}")
-            codes = np.where((codes == 0) & lacking, len(texts), codes)
-        failure = histogram(codes, texts, self._names, near)
+        objections = self._fixed.objections
+        if verdicts:
+            objections = Objections([*self._fixed.verdicts, *verdicts], len(self._rows))
+        needs, room, names = self._shape.needs, self._room, self._names
+        near = nearest(room, needs, names, objections.excluded, objections.candidates)
+        failure = FitFailure(objections.with_room(needs, room, names), near)
         self._failure = (len(self._log), failure)
         return failure

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 import numpy as np
 from msgspec import structs
 
+from pumice.scheduler.free_columns import FreeColumns
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.node_ranking import FixedPart, NodeRanking
@@ -35,6 +36,7 @@ class NodeRankings:
         "_kinds",
         "_last",
         "_rankings",
+        "_room",
         "_state",
         "_touched",
         "_view",
@@ -47,6 +49,7 @@ class NodeRankings:
         self._view = view
         self._extensions = extensions
         self._touched = touched
+        self._room = FreeColumns(view.rows, touched)
         self._rankings: dict[Hashable, NodeRanking] = {}
         self._last: NodeRanking | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
@@ -84,7 +87,9 @@ class NodeRankings:
             peers = self._state.peers.class_of(task)
             pods = PodClass(task.shape, queue, fixed.allowed, gang, peers)
             rows, names = self._view.rows, self._view.node_names
-            ranking = NodeRanking(pods, fixed, rows, self._extensions, self._touched, names)
+            ranking = NodeRanking(
+                pods, fixed, rows, self._extensions, self._touched, names, self._room
+            )
             self._rankings[key] = ranking
         elif self._last is not ranking:
             self._rankings[key] = self._rankings.pop(key)

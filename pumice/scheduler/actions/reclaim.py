@@ -21,7 +21,11 @@ def run(session: Session, _arguments: Arguments) -> None:
     queues = session.ordered_queues()
     search = Search(session)
     lines = starving_jobs(
-        session, search, "reclaim", lambda _, queue: between_queues(session, queue)
+        session,
+        search,
+        "reclaim",
+        lambda _, queue: between_queues(session, queue),
+        reports_refusals=True,
     )
     for name in lines:
         queues.push(session.state.queues[name])

@@ -31,6 +31,8 @@ def starving_jobs(
     search: Search,
     action: str,
     rules_for: Callable[[JobInfo, Queue], EvictionRules],
+    *,
+    reports_refusals: bool = False,
 ) -> dict[str, PriorityQueue[JobInfo]]:
     """Gangs below their minimum, by open queue.
 
@@ -39,6 +41,8 @@ def starving_jobs(
         search: Looks at running pods.
         action: Name of the action.
         rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
+        reports_refusals: Whether the queue of a gang may refuse the action for it, which is reported even where no
+            running pod is a candidate.
     """
     lines: dict[str, PriorityQueue[JobInfo]] = {}
     shared: dict[
@@ -53,15 +57,20 @@ def starving_jobs(
         if queue is None or not queue.is_open or session.is_pending(job):
             continue
         try:
-            if leaves_out and _may_be_left_out(session, queue, job):
+            if leaves_out and not (job.holding or queue.is_fifo):
                 if job.queue not in shared:
                     rules = rules_for(job, queue)
                     has_candidates = accepted_gangs(session.view.running, rules).any()
                     shared[job.queue] = rules if has_candidates else None
                 known = shared[job.queue]
-                if known is None:
-                    continue
-                if not _may_help(session, search, known, queue, job, _kinds(job)):
+                is_told = session.is_explained(job)
+                if known is None and not (is_told and reports_refusals):
+                    continue  # no running pod was spared, so that nothing is to be reported
+                if (
+                    known is not None
+                    and not is_told
+                    and not _may_help(session, search, known, queue, job, _kinds(job))
+                ):
                     continue
             if session.is_starving(job) and session.why_invalid(job) is None:
                 lines.setdefault(job.queue, session.ordered_jobs()).push(job)
@@ -176,11 +185,6 @@ def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
     if job.asking is None:
         job.asking = _one_of_each(_asking(job))
     return job.asking
-
-
-def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """True if a gang without possible victims can be skipped: nothing is reported, and no gang waits behind it."""
-    return not (job.holding or session.is_explained(job) or queue.is_fifo)
 
 
 def _may_help(

@@ -7,7 +7,7 @@ Two pods need the same port if the protocols and ports are equal and the address
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["HostPort", "PortBlock", "PortUse", "PortUsers", "are_taken", "port_use"]
+__all__ = ["HostPort", "PortBlock", "PortUse", "PortUsers", "are_taken", "is_one_port", "port_use"]
 
 HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for all) and port."""
@@ -63,6 +63,11 @@ def port_use(ports: Iterable[HostPort]) -> PortUse:
 
 def _add(blocks: dict[PortBlock, int], block: PortBlock, ports: int) -> None:
     blocks[block] = blocks.get(block, 0) | ports
+
+
+def is_one_port(block: PortBlock) -> bool:
+    """Whether a block has a single port, so that all pods that use the block use that port."""
+    return not block[0].startswith("many/")
 
 
 def are_taken(users: PortUsers, leaving: PortUsers | None, wanted: int) -> bool:

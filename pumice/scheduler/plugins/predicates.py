@@ -9,7 +9,7 @@ A pod that rules out nodes in a way that is not known here is not placed at all,
 whose pods must be near to each other in the network.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -18,7 +18,7 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.host_ports import PortUsers, are_taken
+from pumice.scheduler.model.host_ports import PortUsers, are_taken, is_one_port
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
@@ -169,16 +169,21 @@ class Predicates:
         for block in found:
             users, ports = in_use[block], wanted[block]
             leaving = all_leaving.get(block, _NOBODY) if rows.is_later else _NOBODY
+            takes_all = not leaving and is_one_port(block)
             if nodes is None:
-                used = [
-                    self._session.row_of(node)
-                    for node, there in users.items()
-                    if are_taken(there, leaving.get(node), ports)
-                ]
+                using: Iterable[str] = users
+                if not takes_all:
+                    using = [
+                        node
+                        for node, there in users.items()
+                        if are_taken(there, leaving.get(node), ports)
+                    ]
+                used = map(self._session.row_of, using)
                 taken[[row for row in used if row >= 0]] = 1
             else:
                 for place, node in enumerate(nodes):
-                    if node in users and are_taken(users[node], leaving.get(node), ports):
+                    there = users.get(node)
+                    if there and (takes_all or are_taken(there, leaving.get(node), ports)):
                         taken[place] = 1
         return FilterResult(taken, ("node(s) didn't have free ports for the requested pod ports",))
 

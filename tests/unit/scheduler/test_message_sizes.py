@@ -6,7 +6,8 @@ from pumice.api.messages import LONGEST, LONGEST_LIST
 from pumice.api.pods import Pod
 from pumice.scheduler import ClusterState, Reason
 from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
-from pumice.scheduler.explain import FitFailure, fit_summary, unavailable
+from pumice.scheduler.explain import FitFailure, Refusals, fit_summary, unavailable
+from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.nearest import NearestNode
 from pumice.scheduler.results import PodVerdict
@@ -32,8 +33,9 @@ def test_of_many_resources_the_first_are_named() -> None:
     for text in (deficit_text(deficits), insufficient(deficits)):
         assert len(text) <= LONGEST_LIST
         assert text.endswith(" more")
-    asked = {f"example.com/r{each}": "1" for each in range(MANY)}
-    summary = fit_summary(FitFailure(3, counts, {}, NearestNode(asked, nodes=3)), 1)
+    needs = [Need(MANY + each, 1, f"example.com/r{each}") for each in range(MANY)]
+    failure = FitFailure(Refusals(3, counts, {}), NearestNode(needs, nodes=3))
+    summary = fit_summary(failure, 1)
     assert summary.startswith("needs 1 example.com/r0, 1 example.com/r1, ")
     assert len(summary) <= 3 * LONGEST_LIST
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pumice.scheduler.free_columns import FreeColumns
 from pumice.scheduler.node_ranking import NOWHERE, FixedPart, NodeRanking
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
@@ -51,6 +52,7 @@ def _fresh(session: Session, ranking: NodeRanking) -> NodeRanking:
         session.extensions,
         session.touched,
         session.view.node_names,
+        FreeColumns(session.view.rows, session.touched),
     )
 
 
@@ -114,9 +116,9 @@ def test_reasons_are_those_of_the_moment() -> None:
     session = open_session(scenario)
     task = scenario.state.tasks["ns/p0"]
     ranking = session.ranking(task, "default")
-    assert ranking.why_not().counts == {"Insufficient memory": 1}
+    assert ranking.why_not().refusals.counts == {"Insufficient memory": 1}
     session.statement().allocate(task, scenario.state.nodes.order[0])
-    assert ranking.why_not().counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
+    assert ranking.why_not().refusals.counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
 
 
 def test_a_session_without_nodes_has_no_best_one() -> None:

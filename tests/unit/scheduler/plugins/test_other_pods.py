@@ -53,7 +53,7 @@ def _check(case: Raw, nodes: list[Any], pods: list[Any]) -> None:
     scenario = _scenario(case, nodes, pods)
     session = open_session(scenario)
     ranking = session.ranking(scenario.state.tasks["ns/p"], "default")
-    assert dict(ranking.why_not().counts) == dict(Counter(wanted.values()))
+    assert dict(ranking.why_not().refusals.counts) == dict(Counter(wanted.values()))
     if "disabled" not in case:
         facts = {row[0]: row[3] for row in nodes}
         manifests = list(scenario.pods.values())
