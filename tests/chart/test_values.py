@@ -97,7 +97,7 @@ def test_alerts_follow_the_values(render: Render) -> None:
 
 def test_there_are_no_alerts_on_components_that_are_not_installed(render: Render) -> None:
     found = alerts(render, "admission.mode=policies", "scheduler.enabled=false")
-    assert list(found) == ["PumiceControllerNotLeading"]
+    assert list(found) == ["PumiceControllerNotLeading", "PumiceObjectsSetAside"]
 
 
 def test_every_pod_has_the_port_that_is_scraped(render: Render) -> None:

@@ -161,14 +161,23 @@ def test_what_a_cycle_decided_is_counted() -> None:
 def test_searches_for_victims_are_counted_once_a_gang_and_are_no_further_attempts_of_its_pods() -> (
     None
 ):
-    scenario, registry = Scenario(CLUSTER), CollectorRegistry()
+    cluster: dict[str, Any] = CLUSTER | {
+        "classes": {"high": 10},
+        "podgroups": [
+            *CLUSTER["podgroups"][:1],
+            ["ns", "waits", "team", 3, "Inqueue", {"minRes": {"cpu": 3}, "prio": "high"}],
+            ["ns", "cheap", "team", 1, "Running"],  # too small to make room
+        ],
+        "pods": [["ns", "cheap-0", "n1", "Running", 1, "1Gi", "cheap"]],
+    }
+    scenario, registry = Scenario(cluster), CollectorRegistry()
     metrics = VolcanoMetrics(registry)
     config = config_text([["priority", "gang", "predicates"]], ["allocate", "preempt"])
     scenario.config = load_config(config)
     metrics.decided(scenario.cycle())
     value = registry.get_sample_value
     assert value("volcano_total_preemption_attempts") == 1
-    assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 3
+    assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 2
 
 
 def test_ages_of_pods_and_gangs_are_milliseconds_and_never_below_zero() -> None:
