@@ -232,7 +232,7 @@ class Storage:
         return StorageSnapshot(self.revision, tables)
 
     def restore(self, snapshot: StorageSnapshot) -> None:
-        """Go back to an earlier state and version. All watches end without a word; listeners are told the differences."""
+        """Go back to an earlier state and version. All watches end without an error; listeners are called with the differences."""
         former, self._tables = self._tables, {}
         self.revision = snapshot.revision
         for resource in {**former, **snapshot.objects}:

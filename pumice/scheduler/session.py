@@ -110,6 +110,20 @@ class Session(PluginAnswers):
             state.nominees.values(), state.jobs, state.nodes, self.touched
         )
         self.nominated: set[str] = set()
+        waiting = self._select(budget)
+        self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
+        self.view.entitled = self.extensions.job_entitled
+        self.view.entitled_room = self.extensions.entitled_room
+        self.view.seems_to_fit = self._seems_to_fit
+        self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
+        self._to_try = frozenset(job.key for job in waiting)
+        self.extensions.filters.append(
+            Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
+        )
+
+    def _select(self, budget: Budget | None) -> list[JobInfo]:
+        """The jobs that this session tries, in the order of their keys; the budget is divided among their namespaces."""
+        state = self.state
         gains, state.gains = state.gains, RoomGains(state.nodes)
         self.changes_reasons = gains.any_gang or gains.changes_reasons
         self.retry_filter = RetryFilter(gains, state.nodes, self.touched, self._suiting)
@@ -125,15 +139,7 @@ class Session(PluginAnswers):
         namespaces = {job.namespace for job in waiting}
         self.time = TimeShares(budget, state.rounds.debts, namespaces)
         self._begun: set[str] = set()
-        self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
-        self.view.entitled = self.extensions.job_entitled
-        self.view.entitled_room = self.extensions.entitled_room
-        self.view.seems_to_fit = self._seems_to_fit
-        self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
-        self._to_try = frozenset(job.key for job in waiting)
-        self.extensions.filters.append(
-            Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
-        )
+        return waiting
 
     def outcome(self, job: JobInfo) -> JobOutcome:
         """What happened to a job so far."""

@@ -24,6 +24,9 @@ pytestmark = pytest.mark.xdist_group("hostile")
 LATER = 2.0
 """Seconds by which half of the gangs may be bound later than alone; measured: 0.4, also on a machine that has other work."""
 
+MOSTLY = 15.0
+"""Seconds by which nine of ten gangs may be bound later than alone; measured: 1.9, and 4 with other work on the machine."""
+
 PROBE = 10.0
 """Seconds between two liveness probes of kubelet, of which three in a row must fail before it restarts a container."""
 
@@ -57,6 +60,10 @@ def test_gangs_of_others_are_bound_as_if_nothing_was(found: Beside) -> None:
     """The slowest ones are those of seconds in which all processes together need more than the processors; none is lost."""
     bound = statistics.median(found.alone) + LATER
     assert statistics.median(found.beside) <= bound, f"alone {found.alone}, beside {found.beside}"
+    # Of ten gangs, nine: the others may wait for the seconds in which everything is started.
+    assert sorted(found.beside)[len(found.beside) * 9 // 10 - 1] <= bound - LATER + MOSTLY, (
+        found.beside
+    )
     assert max(found.beside) < LATE, found.beside
 
 

@@ -28,8 +28,8 @@ RESTART_SECONDS = 60.0
 class Gate:
     """Holds the load's own writes back while a part restarts.
 
-    So each of them is known to be carried out, or not. Those of the controllers and schedulers, about which nobody
-    knows that, are the ones to be tested.
+    So the test knows which of them the API server carried out. The writes of controllers and schedulers are not held
+    back: whether a write at that moment was carried out is what these must find out.
     """
 
     def __init__(self) -> None:

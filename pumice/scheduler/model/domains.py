@@ -1,5 +1,6 @@
 """Counts of pods on each node and in each topology domain."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from weakref import ref
 
@@ -38,7 +39,7 @@ class Topology:
         return self._order[self._starts[place] : self._starts[place + 1]]
 
 
-class PodCounts:
+class PodCounts(ABC):
     """Counts of pods by node, which can be looked at by domain."""
 
     __slots__ = ("_views",)
@@ -46,9 +47,9 @@ class PodCounts:
     def __init__(self) -> None:
         self._views: dict[Hashable, ref[Domains]] = {}
 
+    @abstractmethod
     def parts(self) -> "Parts":
         """The counts that it is the sum of, and how often each."""
-        raise NotImplementedError
 
     def domains(self, key: Hashable, topology: Topology, mask: Bools | None = None) -> "Domains":
         """Counts by domain; kept current as long as it is in use, until `DomainCounts.forget_views`.

@@ -5,7 +5,7 @@ groups that differ in one value are branches of one node, of which a pod takes a
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.peer_groups import HAS_LABEL, Mark
@@ -13,6 +13,8 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.model.terms import Selection
 
 __all__ = ["GroupTree", "Held", "Members", "PeerClass", "PeerGroup", "Side"]
+
+S = TypeVar("S", Mark, Selection)
 
 Side = Literal["repelling", "attracting"]
 
@@ -222,15 +224,16 @@ def _branch(group: PeerGroup, step: Mark | Selection) -> PeerGroup:
     if isinstance(step, Selection):
         if group.conditions is None:
             group.conditions = {}
-        found = group.conditions.get(step)
-        if found is None:
-            found = group.conditions[step] = PeerGroup(group, step)
-        return found
+        return _child(group, group.conditions, step)
     if group.branches is None:
         group.branches = {}
-    found = group.branches.get(step)
+    return _child(group, group.branches, step)
+
+
+def _child(group: PeerGroup, children: dict[S, PeerGroup], step: S) -> PeerGroup:
+    found = children.get(step)
     if found is None:
-        found = group.branches[step] = PeerGroup(group, step)
+        found = children[step] = PeerGroup(group, step)
     return found
 
 

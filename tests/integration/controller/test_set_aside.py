@@ -124,7 +124,7 @@ class Breakage:
 
 
 def sample(faults: ObjectFaults, place: str, kind: Kind) -> tuple[float, float]:
-    """Errors at a place, and objects of a kind that are set aside."""
+    """Values of the two metrics: errors at a place, and objects of a kind that are set aside."""
     return (
         faults.errors.labels(kind.kind, place)._value.get(),
         faults.standing.labels(kind.kind)._value.get(),

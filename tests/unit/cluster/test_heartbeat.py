@@ -16,7 +16,7 @@ async def test_a_loop_that_turns_is_no_problem_and_one_that_stands_still_is(
     caplog.set_level(logging.ERROR)
     clock = ManualClock()
     heartbeat = Heartbeat(60.0, clock)
-    assert heartbeat.problem() is None, "nobody runs it yet"
+    assert heartbeat.problem() is None, "it does not run yet"
     beating = asyncio.create_task(heartbeat.run())
     await until(lambda: clock.sleeping)
     for _ in range(100):

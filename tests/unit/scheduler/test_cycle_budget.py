@@ -87,7 +87,7 @@ def test_without_a_budget_a_cycle_reaches_every_gang() -> None:
 
 
 def test_gangs_that_find_no_node_do_not_starve_those_behind_them() -> None:
-    """Gangs that are tried in vain come first in every cycle; the others are reached all the same."""
+    """Gangs that find no node come first in every cycle; the cycle still reaches the others."""
     hopeless = _gangs("ns", 40, 2, prio="high")
     for row in hopeless["pod_sets"]:
         row |= {"cpu": 600}
