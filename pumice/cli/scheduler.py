@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.cli.exits import UserError
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
@@ -123,7 +124,7 @@ def scheduler(
     seconds = read_seconds("--schedule-period", period)
     budget = read_seconds("--cycle-budget", cycle_budget)
     lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
-    stall_seconds = read_seconds("--stall-timeout", stall_timeout)
+    stall_seconds = _read_stall(stall_timeout, budget)
 
     def make(client: "Client") -> "SchedulerWorker":
         settings = WorkerSettings(
@@ -143,3 +144,20 @@ def scheduler(
         )
 
     run_worker(kubeconfig, server, metrics_port, make)
+
+
+def _read_stall(text: str, budget: float) -> float:
+    """Read after how many seconds the process counts as hung.
+
+    Raises:
+        UserError: The text is not a duration, or a cycle that keeps its budget in seconds could take as long.
+    """
+    from pumice.scheduler.budget import GANG_LIMIT
+
+    stall_seconds = read_seconds("--stall-timeout", text)
+    least = (1 + GANG_LIMIT) * budget
+    if stall_seconds <= least:
+        raise UserError(
+            f"--stall-timeout: must be more than {least:g} s, which a cycle with --cycle-budget {budget:g}s may take, found {stall_seconds:g} s"
+        )
+    return stall_seconds

@@ -130,7 +130,7 @@ async def test_a_long_cycle_keeps_the_lease_and_answers_probes(blocked: Blocked)
 async def test_a_scheduler_that_hangs_is_not_alive_and_another_one_leads(
     blocked: Blocked,
 ) -> None:
-    options = blocked.scheduler("--stall-timeout=1s")
+    options = blocked.scheduler("--cycle-budget=200ms", "--stall-timeout=1s")
     with running(*options, PYTHONPATH=str(blocked.folder)) as process:
         await blocked.blocks(process)
 

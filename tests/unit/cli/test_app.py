@@ -209,6 +209,11 @@ def test_version(pumice: Pumice) -> None:
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "--port"),
         (["scheduler", "--schedule-period", "never"], "--schedule-period 'never'"),
+        (["scheduler", "--cycle-budget", "no"], "--cycle-budget 'no'"),
+        (
+            ["scheduler", "--cycle-budget", "20s", "--stall-timeout", "80s"],
+            "--stall-timeout: must be more than 80 s",
+        ),
         (["scheduler", "--kubeconfig", "no-such"], "kubeconfig no-such"),
         (["controller", "--kubeconfig", "no-such"], "kubeconfig no-such"),
         (["certs", "--kubeconfig", "no-such"], "kubeconfig no-such"),
