@@ -246,7 +246,10 @@ class WatchCache(ObjectStore[T]):
                 self._awaited.remove(entry)
 
     def _compare(self, known: int, version: int) -> None:
-        """Have everything listed again if the server is older than the cache was when the server was asked."""
+        """Have everything listed again if the server is older than the cache was when the server was asked.
+
+        Or if it could not be reached meanwhile: its version may since have passed that of the cache.
+        """
         if version < known:
             logger.warning(
                 "%s: the API server has version %d and the cache %d: it was restored from a backup; listing again",
@@ -255,6 +258,8 @@ class WatchCache(ObjectStore[T]):
                 known,
             )
             self._is_newer = True
+            self._list_again()
+        elif self._client.outages != self._outages:
             self._list_again()
 
     def _list_again(self) -> None:

@@ -196,6 +196,25 @@ async def test_a_server_that_is_older_than_the_cache_is_listed_again(
         await until(lambda: sizes(cache) == {"kept": 1, "new": 1})
 
 
+async def test_a_server_that_was_restored_while_it_was_asked_is_listed_again(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    """The question waits for a server, and when that answers, its version has passed that of the cache."""
+    await api.put(PODS, thing("kept"))
+    then = api.version
+    async with running(cache):
+        await api.put(PODS, thing("lost"))
+        await until(lambda: "lost" in sizes(cache))
+        api.answer_next(503, "no server behind this proxy")
+        api.objects.pop(f"{PODS}/lost")
+        api.version = then
+        for name in ("new", "newer"):
+            await api.put(PODS, thing(name))
+        api.history.clear()
+        await api.cut_watches()
+        await until(lambda: set(sizes(cache)) == {"kept", "new", "newer"})
+
+
 async def test_a_version_that_is_used_again_for_another_content_is_taken_in(
     cache: WatchCache[Thing], api: TinyApi
 ) -> None:
