@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 from tests.kit.waiting import wait_until
@@ -11,6 +12,9 @@ from tests.support.controlplane.cluster import ControlPlane
 __all__ = ["back_up", "restore"]
 
 _DATA = "etcd"
+
+_OUTAGE_SECONDS = 4.0
+"""How long nothing answers, longer than the pause after a watch that broke. Nobody restores a cluster in less."""
 
 
 def back_up(plane: ControlPlane) -> Path:
@@ -23,10 +27,11 @@ def back_up(plane: ControlPlane) -> Path:
 
 
 def restore(plane: ControlPlane, copy: Path) -> None:
-    """Stop all parts, give etcd the data of a backup, and start them again."""
+    """Stop all parts, give etcd the data of a backup, and start them again after an outage that components notice."""
     stop(plane)
     shutil.rmtree(plane.folder / _DATA)
     shutil.copytree(copy, plane.folder / _DATA)
+    time.sleep(_OUTAGE_SECONDS)
     start(plane)
 
 
