@@ -5,7 +5,8 @@ its pass gets one pass. A key that is added during its pass gets another one aft
 the same time. A failed key is added again after a delay that doubles with each failure until `forget`.
 
 Which key is handled next is decided by `Turns`, so that a namespace with thousands of keys does not delay the others. With
-a limit for one namespace, long work on its keys leaves workers to the others, too.
+a limit for one namespace, long work on its keys leaves workers to the others, too. In a queue whose workers are shared, a
+namespace has only its part of them while others are active (`turns.Shares`).
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from typing import Generic, TypeVar
 
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.set_aside import QueueFaults
-from pumice.cluster.turns import Turns
+from pumice.cluster.turns import Shares, Turns
 
 __all__ = ["WorkQueue"]
 
@@ -37,6 +38,7 @@ class WorkQueue(Generic[K]):
         namespace_of: Callable[[K], str],
         *,
         of_one: int | None = None,
+        shared: bool = False,
         backoff: Backoff | None = None,
         faults: QueueFaults[K] | None = None,
     ) -> None:
@@ -46,6 +48,7 @@ class WorkQueue(Generic[K]):
             name: Name in logs.
             namespace_of: The namespace of a key; namespaces take turns.
             of_one: Maximum number of keys of one namespace that are handled concurrently; None for all workers.
+            shared: Whether a namespace has its part of the workers while others are active, and all of them otherwise.
             backoff: Delays of failed keys; 5 ms doubling to 1000 s in controllers written in Go,
                 here from 100 ms to 5 minutes.
             faults: Reports keys whose handler raises; each failure is logged if None.
@@ -56,6 +59,8 @@ class WorkQueue(Generic[K]):
         self._faults = faults
         self._namespace_of = namespace_of
         self._ready = Turns(namespace_of, most=of_one)
+        self._is_shared = shared
+        self._shares: Shares | None = None
         self._working: set[K] = set()
         self._again: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -89,6 +94,7 @@ class WorkQueue(Generic[K]):
             self._again.add(key)
         elif key not in self._ready:
             self._ready.add(key)
+            self._note(key)
             self._idle.clear()
             self._wake()
 
@@ -144,12 +150,15 @@ class WorkQueue(Generic[K]):
                     self._waiting.remove(waiter)
         key = self._ready.take()
         self._working.add(key)
+        if self._ready.can_take():
+            self._wake()  # several may be handled now if a limit has been lifted
         return key
 
     def done(self, key: K) -> None:
         """Return a key; it is added again if it was added meanwhile."""
         self._working.discard(key)
         self._ready.returned(key)
+        self._note(key)
         if key in self._again:
             self._again.discard(key)
             self.add(key)
@@ -168,6 +177,8 @@ class WorkQueue(Generic[K]):
             handler: Handles one key.
             workers: Number of keys that are handled concurrently.
         """
+        if self._is_shared:
+            self._shares = Shares(self._ready, workers)
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._worker(handler))
@@ -186,6 +197,11 @@ class WorkQueue(Generic[K]):
         self._failures.clear()
 
     # Inside
+
+    def _note(self, key: K) -> None:
+        """Note that the namespace of a key is active."""
+        if self._shares is not None:
+            self._shares.note(self._namespace_of(key))
 
     async def _worker(self, handler: Callable[[K], Awaitable[float | None]]) -> None:
         while True:

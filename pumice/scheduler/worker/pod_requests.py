@@ -38,7 +38,9 @@ class PodRequests(ABC, Generic[D]):
         self._context = context
         self._pods = context.caches.pods
         self._faults = context.faults_of(name, context.caches.pods)
-        self._queue: WorkQueue[str] = WorkQueue(name, first_segment, faults=self._faults)
+        self._queue: WorkQueue[str] = WorkQueue(
+            name, first_segment, shared=True, faults=self._faults
+        )
         self._backoff = backoff
         self._decisions: dict[str, D] = {}
         self._failures: dict[str, tuple[str, int]] = {}

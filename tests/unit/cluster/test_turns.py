@@ -150,8 +150,8 @@ async def test_slots_are_given_in_turns() -> None:
     assert len(begun) == 52
 
 
-async def test_a_namespace_has_all_slots_alone_and_a_quarter_beside_another() -> None:
-    slots = Slots(8)
+async def test_a_namespace_has_all_slots_alone_and_an_eighth_beside_another() -> None:
+    slots = Slots(16)
     held: Counter[str] = Counter()
     ends = {each: asyncio.Semaphore(0) for each in ("a", "b", "")}
 
@@ -168,15 +168,15 @@ async def test_a_namespace_has_all_slots_alone_and_a_quarter_beside_another() ->
             await asyncio.sleep(0)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(30):
+        for _ in range(50):
             group.create_task(use("a"))
         group.create_task(use(""))
         await end("a", 0)
-        assert held == {"a": 8}  # what is in no namespace does not count
+        assert held == {"a": 16}  # what is in no namespace does not count
         group.create_task(use("b"))
         await end("a", 2)
-        assert held == {"a": 6, "": 1, "b": 1}
-        await end("a", 5)
+        assert held == {"a": 14, "": 1, "b": 1}
+        await end("a", 12)
         assert held["a"] == 2
         await end("b", 1)
         await end("a", 1)
@@ -184,7 +184,7 @@ async def test_a_namespace_has_all_slots_alone_and_a_quarter_beside_another() ->
         loop = asyncio.get_running_loop()
         loop.time, now = (lambda: now + ACTIVE_SECONDS), loop.time()  # type: ignore[method-assign]
         await end("a", 1)
-        assert held == {"a": 7, "": 1, "b": 0}
+        assert held == {"a": 15, "": 1, "b": 0}
         await end("", 1)
         await end("a", 50)
 

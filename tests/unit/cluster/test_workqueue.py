@@ -6,7 +6,7 @@ import pytest
 import uvloop
 
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.turns import first_segment, no_namespace
+from pumice.cluster.turns import ACTIVE_SECONDS, first_segment, no_namespace
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until
 
@@ -75,6 +75,48 @@ async def test_a_key_added_during_its_turn_gets_another(queue: WorkQueue[str]) -
         worker.gate.set()
         await queue.settled()
         assert worker.seen == ["a", "a"]
+
+
+async def test_a_namespace_has_its_part_of_shared_workers_while_another_is_active() -> None:
+    """All of them alone, and again when it has been alone for a while."""
+    queue = WorkQueue("test", first_segment, shared=True)
+    running: set[str] = set()
+    ends: dict[str, asyncio.Event] = {}
+
+    async def handle(key: str) -> None:
+        ends[key] = asyncio.Event()
+        running.add(key)
+        await ends[key].wait()
+        running.discard(key)
+
+    async def end(*keys: str) -> None:
+        for key in keys:
+            ends[key].set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    def of(namespace: str) -> list[str]:
+        return sorted(each for each in running if first_segment(each) == namespace)
+
+    task = asyncio.create_task(queue.work(handle, 16))
+    await asyncio.sleep(0)
+    for number in range(60):
+        queue.add(f"a/{number}")
+    await end()
+    assert len(of("a")) == 16
+    queue.add("b/0")
+    await end(*of("a")[:14])
+    assert (len(of("a")), of("b")) == (2, ["b/0"])
+    await end("b/0", *of("a"))
+    assert len(of("a")) == 2  # others get a worker at once if they come back
+    loop = asyncio.get_running_loop()
+    loop.time, now = (lambda: now + ACTIVE_SECONDS), loop.time()  # type: ignore[method-assign]
+    await end(*of("a")[:1])
+    await end()
+    assert len(of("a")) == 16
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    queue.close()
 
 
 async def test_workers_share_the_keys(queue: WorkQueue[str]) -> None:
