@@ -42,7 +42,7 @@ class WriteQueue:
         self._name = name
         self._write = write
         self._metrics = metrics
-        self._queue: WorkQueue[str] = WorkQueue(name, namespace_of, faults=faults)
+        self._queue: WorkQueue[str] = WorkQueue(name, namespace_of, shared=True, faults=faults)
         self._backoff = Backoff(base=0.2, cap=30.0, seed=name)
         self._failures: dict[str, int] = {}
 
