@@ -4,6 +4,7 @@ The clock of these tests advances by a second whenever it is read, so a budget i
 """
 
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler import Budget, builtin_registry, load_config, run_cycle
+from pumice.scheduler.budget import MAX_GANGS, Rounds
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -142,6 +144,17 @@ def test_a_namespace_with_very_many_gangs_has_all_of_them_tried(
     flat = [key for keys in cycles for key in keys]
     assert len(flat) == len(set(flat)) == 53
     assert max(map(len, cycles[1:])) <= 8
+
+
+def test_a_round_has_a_limited_number_of_gangs_of_each_namespace() -> None:
+    """So what a cycle sorts and looks at is bounded by the number of namespaces, however many gangs one of them has."""
+    keys = [f"ns/{number:04}" for number in range(MAX_GANGS + 2)]
+    jobs: list[Any] = [SimpleNamespace(namespace="ns", key=key) for key in keys]
+    jobs += [SimpleNamespace(namespace="b", key="b/0")]
+    rounds = Rounds()
+    assert rounds.choose(jobs) == (set(), frozenset())  # the first cycle may reach all of them
+    rounds.end_cycle(frozenset(keys), frozenset())
+    assert rounds.choose(jobs) == (set(keys[MAX_GANGS:]), frozenset())
 
 
 def test_a_gang_that_alone_takes_three_budgets_is_set_aside() -> None:
