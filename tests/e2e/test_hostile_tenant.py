@@ -13,7 +13,7 @@ import statistics
 
 import pytest
 
-from tests.support.beside import AMOUNTS, LATE, NODES, Beside, measure
+from tests.support.beside import AMOUNTS, NODES, Beside, measure
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.hostile import Sizes
 from tests.support.installation import COMPONENTS, Installation
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.xdist_group("hostile")
 """All tests look at one run, so they are for one process."""
 
 LATER = 2.0
-"""Seconds by which half of the gangs may be bound later than alone; measured: 0.4, also on a machine that has other work."""
+"""Seconds by which nine of ten gangs may be bound later than alone; measured: 1.0, and 1.2 for the slowest."""
 
-MOSTLY = 15.0
-"""Seconds by which nine of ten gangs may be bound later than alone; measured: 1.9, and 4 with other work on the machine."""
+SLOWEST = 15.0
+"""Seconds by which the slowest one may be bound later, on a machine that has other work."""
 
 PROBE = 10.0
 """Seconds between two liveness probes of kubelet, of which three in a row must fail before it restarts a container."""
@@ -57,14 +57,10 @@ def test_every_attack_was_admitted_in_some_size(found: Beside) -> None:
 
 
 def test_gangs_of_others_are_bound_as_if_nothing_was(found: Beside) -> None:
-    """The slowest ones are those of seconds in which all processes together need more than the processors; none is lost."""
-    bound = statistics.median(found.alone) + LATER
-    assert statistics.median(found.beside) <= bound, f"alone {found.alone}, beside {found.beside}"
-    # Of ten gangs, nine: the others may wait for the seconds in which everything is started.
-    assert sorted(found.beside)[len(found.beside) * 9 // 10 - 1] <= bound - LATER + MOSTLY, (
-        found.beside
-    )
-    assert max(found.beside) < LATE, found.beside
+    alone, beside = statistics.median(found.alone), sorted(found.beside)
+    told = f"alone {found.alone}, beside {found.beside}"
+    assert beside[len(beside) * 9 // 10 - 1] <= alone + LATER, told
+    assert beside[-1] <= alone + SLOWEST, told
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
