@@ -182,7 +182,7 @@ class _SimulateRun:
         return result, time.process_time() - begun
 
     def _control(self, now: float) -> None:
-        from pumice.scheduler.simulate import with_priorities
+        from pumice.api.priority_classes import with_priorities
 
         if self._jobs is None:
             return

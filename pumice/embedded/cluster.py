@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 
 from pumice.api import kinds
+from pumice.api.priority_classes import SYSTEM_CLASSES
 from pumice.embedded.access import Access
 from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.builtin import builtin_resources
@@ -38,10 +39,6 @@ from pumice.embedded.workloads import SimulatedWorkloads
 __all__ = ["EmbeddedCluster", "Security"]
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_PRIORITY_CLASSES = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
 _CRDS = (kinds.CRD.group, kinds.CRD.plural)
 
 
@@ -139,7 +136,7 @@ class EmbeddedCluster:
     def _seed(self, crds: Sequence[Obj]) -> None:
         for name in NAMESPACES:
             self.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        for name, value in _PRIORITY_CLASSES.items():
+        for name, value in SYSTEM_CLASSES.items():
             self.store.create(
                 {
                     "apiVersion": kinds.PRIORITY_CLASS.api_version,

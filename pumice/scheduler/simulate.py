@@ -5,7 +5,7 @@ evicted or terminating pods are removed. Given nodes and phases of pods and phas
 cycle is an argument.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from pumice.api.meta import ObjectMeta, parse_time
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodStatus
+from pumice.api.priority_classes import with_priorities
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
@@ -34,7 +35,7 @@ from pumice.api.volumes import (
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.opening import open_session
 
-__all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError", "with_priorities"]
+__all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
 
 T = TypeVar("T", Node, PodGroup, Pod, Queue)
 
@@ -315,16 +316,3 @@ def _take_in(put: Callable[[T], bool], obj: T) -> None:
         meta = obj.metadata
         name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         raise UnreadableObjectError(f"{type(obj).__name__}/{name}: {error}") from error
-
-
-def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterable[Pod]:
-    """Pods with `spec.priority` filled in from their PriorityClass, as the API server does."""
-    known = list(classes)
-    values = {each.metadata.name: each.value for each in known}
-    default = next((each.value for each in known if each.global_default), None)
-    for pod in pods:
-        value = values.get(pod.spec.priority_class_name, default)
-        if pod.spec.priority is None and value is not None:
-            yield replace(pod, spec=replace(pod.spec, priority=value))
-        else:
-            yield pod

@@ -13,6 +13,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
+from pumice.api.priority_classes import NEVER
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -242,7 +243,7 @@ class ClusterTables:
         self.jobs[key] = job
         job.minimum = self.axis.known(job.min_resources)
         job.status = status
-        job.priority = self._priority(job)
+        self._prioritise(job)
         self.shares.place(job)
         self.statuses[job.key] = job.status
         self._touch(job)
@@ -306,6 +307,7 @@ class ClusterTables:
             old is not None
             and old.value == priority_class.value
             and old.global_default == priority_class.global_default
+            and old.preemption_policy == priority_class.preemption_policy
         ):
             return False
         return self._reprioritise()
@@ -499,17 +501,24 @@ class ClusterTables:
             if task.job and task.status is SchedulingStatus.PENDING:
                 self._touch(self.jobs[task.job])
 
-    def _priority(self, job: JobInfo) -> int:
+    def _prioritise(self, job: JobInfo) -> None:
+        """Give a job what its PriorityClass says, or the default one.
+
+        The policy of the default class is not the gang's: pods of another class may have another one.
+        """
         name = job.group.spec.priority_class_name if job.group else ""
+        job.never_preempts, job.asking = False, None
         if name:
             named = self.priority_classes.get(name)
-            return named.value if named else 0
+            job.priority = named.value if named else 0
+            job.never_preempts = named is not None and named.preemption_policy == NEVER
+            return
         defaults = (each for each in self.priority_classes.values() if each.global_default)
-        return max((each.value for each in defaults), default=0)
+        job.priority = max((each.value for each in defaults), default=0)
 
     def _reprioritise(self) -> bool:
         for job in self.jobs.values():
-            job.priority = self._priority(job)
+            self._prioritise(job)
         return self._helps(True)
 
     def _widen(self) -> bool:

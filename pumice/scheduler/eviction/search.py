@@ -102,7 +102,7 @@ class Search:
             seen = self._survey(preemptor, rules)
             self._spared[key] = seen.spared(action, usable, rules)
         found = self._spared[key]
-        if preemptor.task.never_preempts:
+        if preemptor.job.never_preempts or preemptor.task.never_preempts:
             found = replace(found, never=True)
         if found.candidates:
             self._session.spared.setdefault(preemptor.job.key, {})[action] = found

@@ -167,6 +167,8 @@ def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
 
 
 def _asking(job: JobInfo) -> Iterator[TaskInfo]:
+    if job.never_preempts:
+        return
     for task in job.tasks.values():
         if task.status is SchedulingStatus.PENDING and not task.gates and not task.never_preempts:
             yield task
@@ -228,7 +230,7 @@ def explain(
     first = min(tasks, key=lambda task: (task.never_preempts, task.order))
     queue = session.state.queues[job.queue]
     refusal = session.why_not_preemptive(queue, first) if action == "reclaim" else None
-    if refusal is None or first.never_preempts:
+    if refusal is None or job.never_preempts or first.never_preempts:
         search.note_spared(action, Preemptor(first, job, queue), rules)
     elif outcome is None or outcome.refused != refusal:
         spared = EvictionFailure(action, refused=refusal.message)

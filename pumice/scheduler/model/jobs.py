@@ -64,6 +64,7 @@ class JobInfo:
         order_priority: The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is
             lower. Quotas of namespaces limit what pods of a priority may ask for; a PodGroup is not limited so, and must
             not take pods further up than they may go.
+        never_preempts: Whether its PriorityClass says that no pods are evicted for it.
         pod_priorities: Priorities that its pods have, each with the number of pods.
         min_member: Pods that must be schedulable together.
         min_task: The same for each role.
@@ -116,6 +117,7 @@ class JobInfo:
         "minimum",
         "name",
         "namespace",
+        "never_preempts",
         "order_priority",
         "pending",
         "pending_empty",
@@ -169,6 +171,7 @@ class JobInfo:
         self.asks: Ints | None = None
         self.asked_at = 0.0
         self.asking: Sequence[TaskInfo] | None = None
+        self.never_preempts = False
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None

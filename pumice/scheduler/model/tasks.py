@@ -11,6 +11,7 @@ from pumice.api.booleans import parse_bool
 from pumice.api.messages import listed
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
+from pumice.api.priority_classes import NEVER, SYSTEM_CLASSES
 from pumice.scheduler.model.order import Natural, natural, trailing_index
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.results import PodVerdict
@@ -95,7 +96,6 @@ _LONGEST_GATES = 256
 _DEFAULT_PRIORITY = 1
 _PRIORITIES = range(-(2**31), 2**31)
 """Priorities have 32 bits; an annotation with another number is ignored."""
-_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 class TaskInfo:
@@ -184,9 +184,9 @@ class TaskInfo:
         self.counts: list[int] = []
         self.row = -1
         self.is_preemptable = _is_preemptable(pod)
-        self.never_preempts = spec.preemption_policy == "Never"
+        self.never_preempts = spec.preemption_policy == NEVER
         self.is_critical = (
-            meta.namespace == "kube-system" or spec.priority_class_name in _CRITICAL_CLASSES
+            meta.namespace == "kube-system" or spec.priority_class_name in SYSTEM_CLASSES
         )
         self.nominated = pod.status.nominated_node_name
         self.verdict = _standing(pod)

@@ -268,9 +268,9 @@ class Scenario:
         for row in case.get("queues", []):
             self.state.set_queue(queue(row))
         for name, value in case.get("classes", {}).items():
-            self.state.set_priority_class(
-                msgspec.convert({"metadata": {"name": name}, "value": value}, PriorityClass)
-            )
+            fields = value if isinstance(value, dict) else {"value": value}
+            manifest = {"metadata": {"name": name}} | fields
+            self.state.set_priority_class(msgspec.convert(manifest, PriorityClass))
         for name, storage_class in case.get("storage_classes", {}).items():
             manifest = {"metadata": {"name": name}} | storage_class
             self.state.set_storage_class(msgspec.convert(manifest, StorageClass))

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.api.nodes import Node, PriorityClass
+from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -14,7 +14,6 @@ from pumice.scheduler.simulate import (
     ClusterObjects,
     Simulation,
     UnreadableObjectError,
-    with_priorities,
 )
 from tests.kit.builders import node, pod, pod_group
 from tests.unit.scheduler.volume_scenarios import claim, pod_volumes, storage_classes, volume
@@ -76,21 +75,6 @@ def test_the_newest_moment_of_objects() -> None:
     late["status"]["conditions"] = [{"type": "Ready", "lastTransitionTime": "not a time"}]
     assert objects([early], [], [late]).newest() == 1767225600.0
     assert ClusterObjects().newest() == 0.0
-
-
-def test_priorities_come_from_classes() -> None:
-    classes = msgspec.convert(
-        [
-            {"metadata": {"name": "high"}, "value": 10},
-            {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True},
-        ],
-        list[PriorityClass],
-    )
-    pods = msgspec.convert(
-        [pod("a", priorityClassName="high"), pod("b"), pod("c", priority=7)], list[Pod]
-    )
-    assert [each.spec.priority for each in with_priorities(pods, classes)] == [10, 5, 7]
-    assert [each.spec.priority for each in with_priorities(pods, [])] == [None, None, 7]
 
 
 def test_claims_that_wait_are_bound_as_it_was_decided() -> None:
