@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from pumice.cli.options import Output, config_option, scheduler_name_option, sta
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.api.podgroups import PodGroup
+    from pumice.api.podgroups import PodGroup, PodGroupStatus
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
 
@@ -175,18 +175,22 @@ class _SimulateRun:
         """One cycle, and its CPU seconds."""
         if self._cycles:
             self.simulation.advance()
+        self._control(self.simulation.pod_groups, now)
+        if not self._cycles and self._jobs is not None:
+            # So that one cycle shows where a Job runs. Gangs that enter later have pods in the cycle after that.
+            self._control(self.simulation.let_in(now), now)
         self._cycles += 1
-        self._control(now)
         begun = time.process_time()
         result = self.simulation.cycle(now)
         return result, time.process_time() - begun
 
-    def _control(self, now: float) -> None:
+    def _control(self, statuses: "Mapping[str, PodGroupStatus]", now: float) -> None:
+        """Run the controller, given the statuses of PodGroups."""
         from pumice.api.priority_classes import with_priorities
 
         if self._jobs is None:
             return
-        result = self._jobs.work(self.simulation.pods, self.simulation.pod_groups, now)
+        result = self._jobs.work(self.simulation.pods, statuses, now)
         self._name_jobs(result.groups)
         for group in result.groups:
             self.simulation.put_pod_group(group)

@@ -12,6 +12,8 @@ With a budget, a cycle ends between two gangs once its time is over (`budget`), 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from pumice.scheduler.budget import Budget
 from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import Measure, open_session, unmeasured
@@ -22,7 +24,10 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import CommittedDecisions
 
-__all__ = ["run_cycle"]
+__all__ = ["let_in", "run_cycle"]
+
+_BEFORE_PODS = ("elect", "enqueue")
+"""Actions that decide about gangs whose pods are not created yet."""
 
 
 def run_cycle(
@@ -48,6 +53,49 @@ def run_cycle(
         return _result(state, CommittedDecisions())
     with measure("cycle", ""):
         return _run(state, config, now, measure, budget)
+
+
+def let_in(state: ClusterState, config: Config, now: float) -> None:
+    """Let gangs into their queues as a cycle does, and decide nothing else.
+
+    In a cluster, pods of a Job are created between the cycle that lets its gang in and the cycle that places it.
+    Simulations call this function before they create the pods and run a cycle.
+
+    Args:
+        state: The cluster; gangs that enter get the phase `Inqueue`.
+        config: The configuration.
+        now: The moment, UNIX seconds.
+
+    Raises:
+        Exception: Whatever a plugin or action raised.
+    """
+    state.settle(now)
+    session = open_session(state, config, now)
+    try:
+        for spec, arguments in config.actions:
+            if spec.name in _BEFORE_PODS:
+                spec.run(session, arguments)
+        if "enqueue" not in session.view.actions:
+            _let_all_in(session)
+    finally:
+        session.close()
+        state.gains.any_gang = True  # the next cycle has to try every gang
+    for error in session.errors.values():
+        raise error
+    for job in session.entered.values():
+        state.assume_status(job, replace(job.status, phase="Inqueue"))
+
+
+def _let_all_in(session: Session) -> None:
+    """Let gangs in as a configuration without action `enqueue` does: nothing but their queue is asked."""
+    for job in session.view.waiting:
+        if job.group is None or not session.is_pending(job):
+            continue
+        try:
+            if session.queue_of(job) is not None:
+                session.enter(job)
+        except Exception as error:  # nothing is placed here, so that there is nothing to undo
+            session.fail(job.key, error)
 
 
 def _run(

@@ -33,6 +33,7 @@ from pumice.api.volumes import (
     StorageClass,
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
+from pumice.scheduler.cycle import let_in
 from pumice.scheduler.opening import open_session
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
@@ -163,6 +164,21 @@ class Simulation:
             if error is not None:
                 raise error
         return self._result
+
+    def let_in(self, now: float) -> dict[str, PodGroupStatus]:
+        """Let gangs into their queues, before their pods are created.
+
+        Args:
+            now: The moment, in UNIX seconds.
+
+        Returns:
+            Status of every PodGroup, by `namespace/name`.
+
+        Raises:
+            Exception: Whatever a plugin or action raised.
+        """
+        let_in(self._state, self._config, now)
+        return dict(self._state.statuses)
 
     def advance(self) -> None:
         """Update the cluster after a cycle: bound pods run, evicted and terminating ones are removed.

@@ -1,8 +1,7 @@
 """Jobs in a simulation: the controller's plans, applied in memory.
 
-`reconcile` is called as in a cluster, and its plan is applied to the objects of the simulation. There is one
-difference: the pods of a gang exist from its first cycle on, and not only after the scheduler has let the gang enqueue.
-So one cycle shows where a Job would run.
+`reconcile` is called as in a cluster, and its plan is applied to the objects of the simulation. As in a cluster, a Job has
+pods once the scheduler has let its gang into its queue.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +116,7 @@ class SimulatedJobs:
                 Observed(
                     job=file.job,
                     pods=tuple(own.values()),
-                    group=_enqueued(file.group),
+                    group=file.group,
                     objects=tuple(file.objects),
                     queue=self._queues.get(queue),
                     priorities=self._priorities,
@@ -204,13 +203,6 @@ class _File:
     @property
     def namespace(self) -> str:
         return str(self.job["metadata"]["namespace"])
-
-
-def _enqueued(group: Raw | None) -> Raw | None:
-    """The group as if the scheduler had let it enqueue."""
-    if group is None or (group.get("status") or {}).get("phase") not in (None, "", "Pending"):
-        return group
-    return group | {"status": (group.get("status") or {}) | {"phase": "Inqueue"}}
 
 
 def _created_pod(manifest: Raw, file: _File) -> Pod:

@@ -158,14 +158,45 @@ def test_a_task_that_depends_on_another_comes_later(pumice: Pumice) -> None:
     assert binds == [["default/train-server-0"], ["default/train-client-0"], []]
 
 
+def test_a_job_that_is_not_let_in_has_no_pods(pumice: Pumice) -> None:
+    """What it asks for is what its PodGroup says, and is not counted twice."""
+    jobs_ = [job(name, [task("w", 2, cpu="2")], queue="team") for name in ("a", "b", "c")]
+    objects = (node("n", "12"), queue(), queue("team", capability={"cpu": "6"}), *jobs_)
+    ran = simulate(pumice, *objects, options=("--timings", "--cycles", "2"))
+    assert ran.code == 1
+    assert [list(cycle["binds"]) for cycle in ran.json["cycles"]] == [
+        ["default/a-w-0", "default/a-w-1"],
+        [],
+    ]
+    phases = {each["job"]: each["phase"] for each in ran.json["podGroups"].values()}
+    assert phases == {"default/a": "Running", "default/b": "Pending", "default/c": "Pending"}
+    reasons = {each["summary"] for each in ran.json["pending"].values()}
+    assert reasons == {"queue team: 4 of 6 cpu used or reserved, 2 more allowed, needs 4"}
+    assert [json.loads(line)["pods"] for line in ran.err.splitlines()] == [2, 2]
+
+
+def test_without_action_enqueue_jobs_of_open_queues_have_pods(
+    pumice: Pumice, tmp_path: Path
+) -> None:
+    conf = tmp_path / "allocate.conf"
+    conf.write_text('actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]')
+    closed = queue("closed", state="Closed")
+    waits = job("waits", queue="closed", status={"state": {"phase": "Pending"}})
+    objects = (node("n", "4"), queue(), closed, job("runs"), waits)
+    ran = simulate(pumice, *objects, options=("--config", conf))
+    assert ran.json["cycles"][0]["binds"] == {"default/runs-worker-0": "n"}
+    phases = {each["job"]: each["phase"] for each in ran.json["podGroups"].values()}
+    assert phases == {"default/runs": "Inqueue", "default/waits": "Pending"}
+
+
 def test_a_job_that_does_not_settle_is_reported(
     pumice: Pumice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "PASSES", 1)
+    monkeypatch.setattr(jobs, "PASSES", 0)
     ran = simulate(pumice, node("n", "4"), job(tasks=[task("w")]))
-    assert (ran.code, ran.json["cycles"][0]["binds"]) == (1, {})
+    assert ran.json["cycles"][0]["binds"] == {}
     assert ran.err.startswith(
-        "Job/default/train: the controller still plans changes after 1 passes"
+        "Job/default/train: the controller still plans changes after 0 passes"
     )
 
 
