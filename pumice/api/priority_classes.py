@@ -9,16 +9,31 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
 
-__all__ = ["NEVER", "SYSTEM_CLASSES", "with_priorities"]
+__all__ = ["NEVER", "SYSTEM_CLASSES", "values_of", "with_priorities", "with_system_classes"]
 
 NEVER = "Never"
 """The preemption policy of pods for which no other pods are evicted."""
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Values of the classes that every API server has."""
+
+
+def with_system_classes(classes: Iterable[PriorityClass]) -> list[PriorityClass]:
+    """The classes, with those of the system that are not among them."""
+    known = {
+        name: PriorityClass(metadata=ObjectMeta(name=name), value=value)
+        for name, value in SYSTEM_CLASSES.items()
+    }
+    return [*(known | {each.metadata.name: each for each in classes}).values()]
+
+
+def values_of(classes: Iterable[PriorityClass]) -> dict[str, int]:
+    """Values of the classes and of those of the system, by name."""
+    return {each.metadata.name: each.value for each in with_system_classes(classes)}
 
 
 def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterator[Pod]:
@@ -30,8 +45,7 @@ def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> It
         pods: The pods.
         classes: The classes; those of the system need not be among them.
     """
-    known = {name: PriorityClass(value=value) for name, value in SYSTEM_CLASSES.items()}
-    known |= {each.metadata.name: each for each in classes}
+    known = {each.metadata.name: each for each in with_system_classes(classes)}
     defaults = [each for each in known.values() if each.global_default]
     default = min(defaults, key=lambda each: each.value, default=None)
     for pod in pods:

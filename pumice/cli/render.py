@@ -131,6 +131,7 @@ def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
 def _priorities(manifests: list[Manifest]) -> dict[str, int]:
     from pumice.api.kinds import PRIORITY_CLASS
     from pumice.api.nodes import PriorityClass
+    from pumice.api.priority_classes import values_of
     from pumice.cli.files.decoding import decode
 
     classes = [
@@ -138,7 +139,7 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
         for each in manifests
         if of_object(each.object) == PRIORITY_CLASS
     ]
-    return {each.metadata.name: each.value for each in classes}
+    return values_of(classes)
 
 
 def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":

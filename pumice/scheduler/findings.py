@@ -1,6 +1,7 @@
 """Why a gang waits after a session: one reason for the gang, and conditions of pods with a reason of their own."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pumice.api.messages import LONGEST, listed
@@ -9,7 +10,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.phases import is_releasing, next_phase
-from pumice.scheduler.results import Finding, PodVerdict, Reason
+from pumice.scheduler.results import OTHER_SCHEDULER, Finding, PodVerdict, Reason
 from pumice.scheduler.session import Session
 
 __all__ = ["find"]
@@ -29,6 +30,9 @@ def find(session: Session, job: JobInfo) -> Finding | None:
     if found is None:
         return None
     reason, is_unschedulable = found
+    strangers = session.state.strangers.get(job.key)
+    if strangers and job.group is not None and session.why_invalid(job) is not None:
+        reason, is_unschedulable = _with_strangers(session, job, reason, strangers), True
     return Finding(reason, is_unschedulable, dict(_pods(session, job, outcome, reason)))
 
 
@@ -51,6 +55,30 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
     if is_short:
         return _of_unready(session, job, outcome)
     return (_remainder(session, job, outcome), False) if waiting else None
+
+
+def _with_strangers(
+    session: Session, job: JobInfo, reason: Reason, strangers: Mapping[str, str]
+) -> Reason:
+    """The reason of a gang with too few pods, where others that name it are left to other schedulers.
+
+    Args:
+        session: The session.
+        job: The gang.
+        reason: The reason without them.
+        strangers: Schedulers of those pods, by pod.
+    """
+    names = sorted(set(strangers.values()))
+    pods = "1 pod names" if len(strangers) == 1 else f"{len(strangers)} pods name"
+    ours = listed(session.state.scheduler_names, " or ")
+    why = f"{pods} schedulerName {listed(names)}; this scheduler places pods of {ours}"
+    return Reason(
+        OTHER_SCHEDULER,
+        f"{reason.message}; {why}",
+        reason.details | {"otherSchedulers": dict(sorted(Counter(strangers.values()).items()))},
+        tuple(names),
+        plain=f"needs {job.min_member} pods and has {job.valid}; {why}",
+    )
 
 
 def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason, bool] | None:

@@ -18,7 +18,7 @@ from pumice.api.meta import ObjectMeta, parse_time
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodStatus
-from pumice.api.priority_classes import with_priorities
+from pumice.api.priority_classes import with_priorities, with_system_classes
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
@@ -127,7 +127,7 @@ class Simulation:
             self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
         for queue in objects.queues:
             _take_in(self._state.set_queue, queue)
-        for priority_class in objects.priority_classes:
+        for priority_class in with_system_classes(objects.priority_classes):
             self._state.set_priority_class(priority_class)
         for storage_class in objects.storage_classes:
             self._state.set_storage_class(storage_class)

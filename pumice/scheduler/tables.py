@@ -57,6 +57,7 @@ class ClusterTables:
         told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
         waiting: Gangs that a cycle may have something to do for.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
+        strangers: Pods that name a gang and another scheduler, and the scheduler, by gang.
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
@@ -103,6 +104,8 @@ class ClusterTables:
         self.told_queues: dict[str, list[str]] = {}
         self.waiting: dict[str, JobInfo] = {}
         self.nominees: dict[str, TaskInfo] = {}
+        self.strangers: dict[str, dict[str, str]] = {}
+        self._gang_of_stranger: dict[str, str] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
         self.spared: dict[str, tuple[str, float]] = {}
@@ -151,16 +154,19 @@ class ClusterTables:
             QuantityError: A request cannot be read; the state is as before.
         """
         task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
-        gang = self._gang_of(pod)
+        gang = named = _gang_named(pod)
+        if pod.spec.scheduler_name not in self.scheduler_names:
+            gang = ""
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
+        is_strange = self._set_stranger(task.key, "" if gang else named, pod.spec.scheduler_name)
         node = self.assumed.correct_pod(task, pod.spec.node_name)
         self.assumed.correct_nomination(task)
         if old is not None:
             if self._is_same(old, task, gang, node):
                 old.version, old.shown, old.labels = task.version, task.shown, task.labels
-                return False
+                return self._changed(is_strange)
             task.verdict = old.verdict
         self._widen()
         self.shapes.use(task.shape)
@@ -196,6 +202,7 @@ class ClusterTables:
         self.assumed.end_pod(task.key)
         self.assumed.end_nomination(task.key)
         self.spared.pop(task.key, None)
+        self._set_stranger(task.key, "", "")
         self.gains.about_to_change(task, None, "")
         if task.shape.claims:
             self.claims.undecide(task)
@@ -417,13 +424,23 @@ class ClusterTables:
         self.gains.any_gang |= changed
         return self._changed(changed)
 
-    def _gang_of(self, pod: Pod) -> str:
-        """Key of the PodGroup that a pod names; empty for pods that Pumice does not schedule."""
-        if pod.spec.scheduler_name not in self.scheduler_names:
-            return ""
-        meta = pod.metadata
-        name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
-        return f"{meta.namespace}/{name}" if name else ""
+    def _set_stranger(self, pod: str, gang: str, scheduler: str) -> bool:
+        """Note that a pod of another scheduler names a gang, or none any more; True if that is new."""
+        before = self._gang_of_stranger.get(pod, "")
+        if before == gang:
+            return False
+        if before:
+            del self._gang_of_stranger[pod]
+            del self.strangers[before][pod]
+            if not self.strangers[before]:
+                del self.strangers[before]
+        if gang:
+            self._gang_of_stranger[pod] = gang
+            self.strangers.setdefault(gang, {})[pod] = scheduler
+        for key in (before, gang):
+            if key in self.jobs:
+                self._touch(self.jobs[key])
+        return True
 
     def _index_nominee(self, task: TaskInfo) -> None:
         if task.nominated and task.job and task.status is SchedulingStatus.PENDING:
@@ -558,3 +575,10 @@ class ClusterTables:
 
 def _implied(name: str) -> Queue:
     return Queue(metadata=ObjectMeta(name=name))
+
+
+def _gang_named(pod: Pod) -> str:
+    """Key of the PodGroup that a pod names; empty for none."""
+    meta = pod.metadata
+    name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
+    return f"{meta.namespace}/{name}" if name else ""

@@ -112,7 +112,7 @@ async def dev_cluster(
     """
     plugins, security = registry(), _security()
     view = StoreView()
-    admission = Admission(Terms(), view, plugins)
+    admission = Admission(Terms(scheduler_names=_SCHEDULER_NAMES), view, plugins)
     cluster = EmbeddedCluster(
         all_crds(),
         admission=admission,

@@ -20,6 +20,7 @@ from pumice.cli.live.observed import ReadableCluster
 from pumice.plugins.native.places import number_in
 from pumice.scheduler import Config
 from pumice.scheduler.advice import advise
+from pumice.scheduler.results import OTHER_SCHEDULER
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
 __all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
@@ -178,7 +179,9 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Expla
         reason = pending.get(key)
         condition = current_condition(group)
         said = condition.message if condition and condition.type != "Scheduled" else ""
-        if reason is not None:
+        if condition is not None and condition.reason == OTHER_SCHEDULER:
+            reason, why = None, said  # the scheduler alone knows which pods it places
+        elif reason is not None:
             why = reason.summary
         else:
             why = _NEXT if simulation else said or "no scheduler has said why"
@@ -203,6 +206,9 @@ def _gang(
     waits = any(not pod.spec.node_name for pod in pods)
     if group is None or not (waits or group.status.phase in _NOT_STARTED) or not seen.sees_cluster:
         return _no_numbers()
+    condition = current_condition(group)
+    if condition is not None and condition.reason == OTHER_SCHEDULER:
+        return _no_numbers() | {"summary": condition.message, "fits": False}
     names = tuple(sorted({each.spec.scheduler_name for each in pods})) or _SCHEDULER
     try:
         advice = advise(

@@ -11,6 +11,7 @@ from pumice.api.kinds import Kind
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
+from pumice.api.priority_classes import values_of
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.runtime_classes import RuntimeClass
@@ -118,12 +119,11 @@ class SimulationInput:
         """The Jobs under a controller; None where there are no Jobs."""
         if not self.jobs:
             return None
-        priorities = {each.metadata.name: each.value for each in self.objects.priority_classes}
         return SimulatedJobs(
             self.jobs,
             self.groups,
             self.objects.queues,
-            priorities,
+            values_of(self.objects.priority_classes),
             registry(),
             self.runtime_classes,
         )

@@ -13,6 +13,7 @@ from pumice.webhook.rules.jobs import (
     partitions,
     plugins,
     policies,
+    schedulers,
     sizes,
     updates,
     volume_claims,
@@ -30,7 +31,7 @@ from pumice.webhook.rules.updates import judge_update, leaves_spec
 RULES: tuple[Rule, ...] = (
     *rules_in(min_available, names, annotation_sizes, sizes, defaults, updates, policies),
     *pod.RULES,
-    *rules_in(numa, partitions, plugins, volumes, volume_claims, depends_on),
+    *rules_in(numa, schedulers, partitions, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
 )
 """Every rule about Jobs; rules for both Jobs and PodGroups are with those of PodGroups."""
@@ -63,6 +64,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (policies.POL_NOTHING, policies.lifecycle_policies),
     (TPL_CONTAINERS, _pod_templates),
     (numa.JOB_NUMA_CPU, numa.numa),
+    (schedulers.JOB_SCHEDULER, schedulers.scheduler_names),
     (partitions.PART_PRODUCT, partitions.partitions),
     (references.JOB.two_tiers, references.job_topologies),
     (plugins.JOB_PLUGIN, plugins.job_plugins),
