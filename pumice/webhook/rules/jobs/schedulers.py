@@ -14,7 +14,7 @@ JOB_SCHEDULER = warned(
 
 def scheduler_names(case: Case, job: Job) -> None:
     """Check the scheduler of the Job and of every template that names one."""
-    named = {"spec.schedulerName": job.spec.scheduler_name}
+    named: dict[str, object] = {"spec.schedulerName": job.spec.scheduler_name}
     for index, task in enumerate(job.tasks):
         path = f"spec.tasks[{index}].template.spec.schedulerName"
         named[path] = task.pod_spec().get("schedulerName")
