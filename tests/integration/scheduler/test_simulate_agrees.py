@@ -107,6 +107,10 @@ class Played:
         self.pods = {
             each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in stage.all(POD)
         }
+        self.jobs = {
+            each["metadata"]["name"]: each["status"]["state"].get("message", "")
+            for each in stage.all(JOB)
+        }
         self.objects = [each for kind in RECORDED for each in stage.store.list(kind)]
 
 
@@ -158,6 +162,8 @@ async def test_a_state(
         assert told.keys() == expected.keys()
         assert all(part in told[name] for name, part in expected.items()), told
     assert reasons(simulated.groups) == reasons(played.groups)
+    for name in played.jobs.keys() & case.get("reasons", {}).keys():
+        assert case["reasons"][name] in played.jobs[name]
 
     recorded.write_bytes(
         msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": played.objects})
