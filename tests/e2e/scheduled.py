@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pumice.api.kinds import EVENT, POD, POD_GROUP
@@ -86,6 +88,15 @@ class Cluster(Namespace):
         ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
+
+    def simulate(self, state: Path) -> Raw:
+        """What `pumice simulate` prints about a state, with the scheduler's configuration."""
+        command = [sys.executable, "-m", "pumice", "simulate", f"--state={state}", "--output=json"]
+        command.append(f"--config={self.installation.scheduler_config}")
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.stdout, ran.stderr
+        found: Raw = json.loads(ran.stdout)
+        return found
 
     def group_of(self, name: str) -> str:
         """The name of the PodGroup of a Job."""

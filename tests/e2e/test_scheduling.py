@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pumice.api.kinds import EVENT, POD
+from pumice.api.kinds import EVENT, POD, POD_GROUP, PRIORITY_CLASS
 from tests.e2e.scheduled import Cluster, running
 from tests.kit.namespaces import Namespace
 from tests.kit.waiting import wait_until
@@ -34,6 +35,12 @@ actions: "enqueue, elect, allocate, reserve"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: reservation}]
 - plugins: [{name: predicates}, {name: nodeorder}]
+"""
+RECORDED = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: overcommit, arguments: {overcommit-factor: 2.0}}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
 """
 PLACING_NOTHING = """
 actions: "enqueue"
@@ -70,6 +77,16 @@ def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
     )
     yield
     controlplane.kubectl("delete", "priorityclass", *names)
+
+
+@pytest.fixture
+def polite_class(controlplane: ControlPlane) -> Iterator[str]:
+    """A PriorityClass whose pods preempt no others."""
+    head = {"apiVersion": PRIORITY_CLASS.api_version, "kind": PRIORITY_CLASS.kind}
+    fields = {"metadata": {"name": "polite"}, "value": 1000, "preemptionPolicy": "Never"}
+    controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(head | fields))
+    yield "polite"
+    controlplane.kubectl("delete", "priorityclass", "polite")
 
 
 def test_a_queue_takes_back_its_share_and_no_more(
@@ -140,6 +157,50 @@ def test_a_job_takes_the_place_of_one_of_a_lower_priority_class(
     cluster.some_cycles()
     left = running(cluster.pods()) & before
     assert len(left) == 2, "the gang of low priority keeps its minimum"
+
+
+def test_a_simulation_of_what_a_cluster_holds_decides_as_the_cluster_does(
+    cluster: Cluster,
+    add_node: Callable[..., str],
+    make_queue: Callable[..., str],
+    polite_class: str,
+    tmp_path: Path,
+) -> None:
+    cluster.configure(RECORDED)
+    add_node("recorded", "4")
+    make_queue("recording")
+    cluster.submit("runs", 4, 4, queue="recording")
+    before = running(cluster.await_running("runs", 4))
+    waiting = {"polite": "Insufficient cpu", "strange": "schedulerName other", "large": "overused"}
+    cluster.submit("polite", 1, 1, queue="recording", priorityClassName=polite_class)
+    cluster.await_condition("polite", "Unschedulable", waiting["polite"])
+    cluster.submit("strange", 1, 1, queue="recording", schedulerName="other")
+    cluster.await_condition("strange", "Unschedulable", waiting["strange"])
+    cluster.submit("large", 8, 8, queue="recording")
+    told = {
+        cluster.group_of(name): cluster.await_condition(name, "Unschedulable", text)["reason"]
+        for name, text in waiting.items()
+    }
+    cluster.some_cycles()
+    assert running(cluster.pods()) == before
+    assert waiting["strange"] in cluster.explain("job", "strange")
+
+    kinds = (
+        "nodes,priorityclasses,queues.scheduling,podgroups.scheduling,pods,jobs.batch.volcano.sh"
+    )
+    state = tmp_path / "state.json"
+    state.write_text(cluster.kubectl("get", kinds, "--output=json"))
+    simulated = cluster.simulate(state)
+    assert simulated["cycles"] == [{"binds": {}, "pipelined": {}, "evicted": []}]
+    pending = simulated["pending"]
+    assert {key: each["reason"] for key, each in pending.items()} == told
+    for name, text in waiting.items():
+        assert text in pending[cluster.group_of(name)]["message"]
+    phases = {
+        f"{cluster.name}/{each['metadata']['name']}": each["status"]["phase"]
+        for each in cluster.all(POD_GROUP)
+    }
+    assert {key: each["phase"] for key, each in simulated["podGroups"].items()} == phases
 
 
 def test_reserved_nodes_stay_so_when_the_scheduler_is_killed(
