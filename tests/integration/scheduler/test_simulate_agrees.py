@@ -21,6 +21,7 @@ from pumice.cluster.client import Client
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.plugins import builtin
+from pumice.scheduler import Config, load_config
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.terms import Terms
@@ -39,6 +40,11 @@ CYCLES = 6
 
 RECORDED = (
     kinds.NODE,
+    kinds.RESOURCE_QUOTA,
+    kinds.RUNTIME_CLASS,
+    kinds.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.POD_DISRUPTION_BUDGET,
     kinds.QUEUE,
     PRIORITY_CLASS,
     JOB,
@@ -74,9 +80,12 @@ def manifests(case: Raw) -> list[Raw]:
         found.append(pod(name, group=group, node=place, phase=phase, cpu=str(cpu), **options))
     for each in found:
         each["metadata"].pop("uid", None)
+    found += case.get("objects", [])
     for name, spec in case.get("jobs", {}).items():
         tasks = [
-            task(role, replicas, cpu=str(cpu), spec=options[0] if options else {})
+            task(
+                role, replicas, cpu=str(cpu), spec=(options or [{}])[0], **(options[1:] or [{}])[0]
+            )
             for role, replicas, cpu, *options in spec["tasks"]
         ]
         found.append(job(name, **(spec | {"tasks": tasks})))
@@ -133,11 +142,11 @@ class Simulated:
                 del self.places[key.partition("/")[2]]
 
 
-async def play(stage: SchedulerStage, client: Client, state: Path) -> Played:
+async def play(stage: SchedulerStage, client: Client, state: Path, config: Config) -> Played:
     """Play a state until nothing happens any more."""
     load(stage.cluster, named(read([str(state)])))
     controller = ControllerWorker(client, builtin(), ControllerSettings())
-    async with stage.alive(controller), stage.scheduler():
+    async with stage.alive(controller), stage.scheduler(config=config):
         await stage.until(lambda: all("phase" in (each.get("status") or {}) for each in stage.all(POD_GROUP)))  # fmt: skip
         await stage.calm(5.0)
         return Played(stage)
@@ -150,8 +159,13 @@ async def test_a_state(
     state, recorded = tmp_path / "state.json", tmp_path / "recorded.json"
     given = manifests(case)
     state.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": given}))
-    played = await play(stage, client, state)
-    ran = pumice("simulate", "--state", state, "--cycles", CYCLES, "-o", "json")
+    conf, options = tmp_path / "scheduler.conf", ["-o", "json"]
+    if "config" in case:
+        conf.write_text(case["config"])
+        options += ["--config", str(conf)]
+    config = load_config(case.get("config"))
+    played = await play(stage, client, state, config)
+    ran = pumice("simulate", "--state", state, "--cycles", CYCLES, *options)
     simulated = Simulated(ran.json, given)
 
     assert {name: place for name, place in played.pods.items() if place} == case["places"]
@@ -168,7 +182,7 @@ async def test_a_state(
     recorded.write_bytes(
         msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": played.objects})
     )
-    again = Simulated(pumice("simulate", "--state", recorded, "-o", "json").json, played.objects)
+    again = Simulated(pumice("simulate", "--state", recorded, *options).json, played.objects)
     assert again.cycles == [{"binds": {}, "pipelined": {}, "evicted": []}]
     assert reasons(again.groups) == reasons(played.groups)
     assert again.pending | reasons(played.groups) == again.pending
