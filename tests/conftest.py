@@ -43,6 +43,7 @@ SLOW = (
     "tests/integration/controller/test_workloads.py::test_the_end_is_the_same_if_the_controller_is_killed_at_a_write",
     "tests/integration/controller/test_workloads.py::test_many_pods_that_come_one_by_one_are_few_passes",
     "tests/integration/controller/test_writes.py::test_after_a_restart_nothing_is_written_about_pods_that_did_not_change",
+    "tests/integration/scheduler/test_simulate_agrees.py",
     "tests/integration/test_large_objects.py",
     "tests/integration/embedded/test_official_client.py",
     "tests/integration/embedded/test_server.py::test_a_thousand_pods_are_written_and_watched_in_a_second_or_two",

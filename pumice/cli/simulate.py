@@ -87,8 +87,8 @@ def simulate(
     """Run scheduling cycles over manifests.
 
     Shows the node of each placed pod, and why other gangs wait. Nodes and phases of given pods and phases of given
-    PodGroups are kept. Jobs are admitted first and become PodGroups and pods. Between two cycles bound pods start to
-    run, and evicted or terminating pods are gone. Queue `default` always exists, and a claim that is not given counts
+    PodGroups are kept. Jobs are admitted first and become PodGroups, and pods once they are in their queue. Between
+    two cycles bound pods start to run, and evicted or terminating pods are gone. Queue `default` always exists, and a claim that is not given counts
     as bound.
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.

@@ -160,7 +160,10 @@ class ClusterTables:
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
-        is_strange = self._set_stranger(task.key, "" if gang else named, pod.spec.scheduler_name)
+        is_strange = False
+        if gang != named or self._gang_of_stranger:
+            stranger_of = "" if gang else named
+            is_strange = self._set_stranger(task.key, stranger_of, pod.spec.scheduler_name)
         node = self.assumed.correct_pod(task, pod.spec.node_name)
         self.assumed.correct_nomination(task)
         if old is not None:
