@@ -4,7 +4,7 @@ Each namespace with waiting keys has its place in a circle. A key is taken from 
 turn goes on to the next one. Keys of one namespace are taken in the order of their arrival. So before a key of a namespace
 in which nothing else waits, at most one key of each other namespace is taken, however many keys these have.
 
-Requests that share an API server are as slow as what it has under way, whoever sent it; and where it has too much, its
+Requests that share an API server are as slow as what it has under way, whatever sent it; and where it has too much, its
 watches lag. So `Shares` gives a namespace an eighth of the places while others are active, and all of them when it is alone.
 `Slots` gives out a fixed number of places in this way.
 """
