@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from pumice.api import keys
 from pumice.api.jobs import Job
@@ -29,6 +30,7 @@ from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
+from pumice.controller.jobs.phases import SOFT
 from pumice.controller.jobs.podsets import PodNames
 from pumice.plugins.native.places import number_in
 
@@ -70,9 +72,14 @@ def _version(text: str) -> int:
     return number_in(text) or 0
 
 
-def has_ended(pod: Pod) -> bool:
-    """True if a pod succeeded or failed, and not because its removal was requested."""
-    return pod.status.phase in ("Succeeded", "Failed") and ended_by_itself(pod)
+def has_ended(pod: Pod, requested: float | None) -> bool:
+    """True if a pod succeeded or failed, and not because its removal was requested.
+
+    Args:
+        pod: The pod.
+        requested: When its removal was first requested, as `lifetimes.first_request` tells.
+    """
+    return pod.status.phase in SOFT and ended_by_itself(pod, requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class JobPods:
         notes: `controlledResources` as stored.
         present: Its pods that exist.
         elsewhere: Names of further ones that exist, although the watch does not show them.
+        requested: When the removal of pods was first requested, by uid (`lifetimes.first_request`).
         had: Pods that are recorded as seen.
         noted: Pods that are recorded as succeeded.
         done: These, and pods that succeeded and were removed since the record was written.
@@ -101,6 +109,7 @@ class JobPods:
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
     elsewhere: AbstractSet[str]
+    requested: Mapping[str, float]
     had: AbstractSet[str]
     noted: AbstractSet[str]
     done: AbstractSet[str]
@@ -206,7 +215,7 @@ class JobPods:
     def has_succeeded(self, pod: Pod) -> bool:
         """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.name in self.done or has_ended(pod)
+            pod.metadata.name in self.done or has_ended(pod, self.requested.get(pod.metadata.uid))
         )
 
     def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:
@@ -227,6 +236,7 @@ def read(
     now: float,
     found: Iterable[str] = (),
     ended: Iterable[Pod] = (),
+    requested: Mapping[str, float] = MappingProxyType({}),
 ) -> JobPods:
     """The pods of a Job.
 
@@ -236,6 +246,7 @@ def read(
         now: The current time in UNIX seconds; later times in notes are ignored.
         found: Names of further pods of it that exist.
         ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written.
+        requested: When the removal of pods was first requested, by uid.
     """
     names = PodNames(job)
     version = job.status.version
@@ -258,6 +269,7 @@ def read(
         notes=notes,
         present=present,
         elsewhere=elsewhere,
+        requested=requested,
         had=had,
         noted=noted,
         done=done,
