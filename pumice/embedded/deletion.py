@@ -9,7 +9,7 @@ from typing import Any
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
-from pumice.api.meta import format_time
+from pumice.api.meta import format_time, parse_time
 from pumice.embedded import statuses
 from pumice.embedded.calls import Call
 from pumice.embedded.objects import Objects, is_finished
@@ -150,9 +150,13 @@ class Deletion:
                 metadata["deletionGracePeriodSeconds"] = grace
             if metadata.get("generation"):
                 metadata["generation"] += 1
-        elif grace < metadata.get("deletionGracePeriodSeconds", 0):
-            moment = self._objects.identities.clock()
-            metadata["deletionTimestamp"] = format_time(moment + grace)
+        elif options.grace is not None and grace < (
+            before := metadata.get("deletionGracePeriodSeconds", 0)
+        ):
+            # A shorter grace period counts from the first request, but it does not end in the past.
+            requested = (parse_time(metadata["deletionTimestamp"]) or 0.0) - before
+            end = max(requested + grace, self._objects.identities.clock())
+            metadata["deletionTimestamp"] = format_time(end)
             metadata["deletionGracePeriodSeconds"] = grace
         finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
         if finalizers:

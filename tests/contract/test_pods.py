@@ -1,9 +1,11 @@
 """Pods: defaults, what may change, status, binding, eviction, grace."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from pumice.api.meta import parse_time
 from tests.contract.api import Api, Json
 from tests.contract.kinds import manifest, path, pod
 from tests.kit.tables import table
@@ -236,6 +238,24 @@ async def test_an_unbound_pod_goes_at_once_a_bound_one_gets_its_grace(
     assert marked["metadata"]["generation"] == 2
     assert forced["metadata"]["deletionGracePeriodSeconds"] == 0
     assert (await api.get(f"{collection}/bound")).code == 404
+
+
+async def test_a_shorter_grace_counts_from_the_first_request(api: Api, namespace: str) -> None:
+    one = path("pods", namespace, "p")
+    (await api.create(path("pods", namespace), pod(nodeName="somewhere"))).expect(201)
+
+    first = (await api.delete(one, {"gracePeriodSeconds": 300})).expect(200)["metadata"]
+    await asyncio.sleep(1.1)  # times have whole seconds
+    again = (await api.delete(one)).expect(200)["metadata"]
+    shorter = (await api.delete(one, {"gracePeriodSeconds": 100})).expect(200)["metadata"]
+    longer = (await api.delete(one, {"gracePeriodSeconds": 200})).expect(200)["metadata"]
+    now = (await api.delete(one, {"gracePeriodSeconds": 0})).expect(200)["metadata"]
+
+    assert [
+        each["deletionGracePeriodSeconds"] for each in (first, again, shorter, longer, now)
+    ] == [*(300, 300, 100, 100, 0)]
+    ends = [parse_time(each["deletionTimestamp"]) or 0.0 for each in (first, shorter, now)]
+    assert ends[0] - 300 == ends[1] - 100 < ends[2]
 
 
 async def test_an_ended_pod_goes_at_once(api: Api, namespace: str) -> None:

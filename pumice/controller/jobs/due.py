@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from pumice.api.meta import format_time
 from pumice.controller.jobs import retries
+from pumice.controller.jobs.escalation import after_failure, evictions_that_wait
 from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.orders import Order
 from pumice.controller.jobs.phases import PENDING, RUNNING, TARGETED, turning
@@ -52,6 +53,7 @@ class DueAction:
         why: Why it is taken.
         restart: What it restarts, if it restarts something.
         failed: Failed pods, each with whether it had run for ten minutes.
+        since: Since when failed pods do not run, by name. The time for which no controller acted does not count.
         gone: Names of pods that do not exist according to the caches.
         order: The Command that requested it.
     """
@@ -60,6 +62,7 @@ class DueAction:
     why: str
     restart: Restart | None = None
     failed: Mapping[Unit, bool] = field(default_factory=dict)
+    since: Mapping[str, float] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
     order: Order | None = None
 
@@ -86,6 +89,7 @@ class _Together:
     whys: list[str] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     failed: dict[Unit, bool] = field(default_factory=dict)
+    since: dict[str, float] = field(default_factory=dict)
     gone: dict[str, None] = field(default_factory=dict)
 
     def add(
@@ -119,6 +123,7 @@ class _Together:
             why=why,
             restart=restart_of(self.targets),
             failed=self.failed,
+            since=self.since,
             gone=tuple(self.gone),
         )
 
@@ -129,10 +134,11 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         return None, Delayed()
     wake: float | None = None
     waits: list[tuple[float, PolicyRequest]] = []
+    wider: list[tuple[PolicyRequest, PolicyChoice]] = []
     together = _Together()
     policies, names = Policies(case.job), case.job_pods.names
     tallies = {} if case.strict else retries.of(case.job, names)
-    actions = turning(case.phase)
+    actions, evictions = turning(case.phase), evictions_that_wait(case.job, policies)
     without = [event for event in (POD_PENDING, TASK_COMPLETED) if not concerns(case.job, event)]
     for request in job_events(
         case.job, case.wanted_pods, case.job_pods, case.observed.group, without=without
@@ -151,6 +157,8 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         failed = unit and not request.gone and request.ran is not None
         tally = tallies.get(unit) if tallies and unit and failed else None
         backoff = retries.delay(tally, request.ran) if tally else 0.0
+        if backoff and request.task in evictions:
+            wider += after_failure(request, choice, evictions[request.task], backoff)
         if delay := max(choice.delay, backoff):
             if request.since is None:
                 continue
@@ -163,6 +171,17 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         if target is None:
             return _alone(request, choice), Delayed()
         together.add(request, choice, target, unit)
+        if request.event == POD_FAILED:
+            together.since[request.pod] = case.now - backoff
+    for request, choice in wider:
+        left = (request.since or case.now) + choice.delay - case.now
+        target = target_for(choice.action, request.task, request.pod, request.partition)
+        if left > 0:
+            wake = left if wake is None else min(wake, left)
+        elif target is None:
+            return _alone(request, choice), Delayed()
+        else:
+            together.add(request, choice, target, None)
     if together.found:
         return together.decision(), Delayed()
     return None, Delayed(wake, _message(waits))

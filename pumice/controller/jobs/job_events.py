@@ -23,6 +23,7 @@ from pumice.controller.jobs.lifetimes import container_statuses, end_of, started
 from pumice.controller.jobs.phases import SYNC_JOB
 from pumice.controller.jobs.pods import partition_of
 from pumice.controller.jobs.policies import (
+    POD_EVICTED,
     POD_FAILED,
     POD_PENDING,
     TASK_COMPLETED,
@@ -62,10 +63,10 @@ def job_events(
             continue
         if request := _of_pod(pod, job_pods):
             yield request
-            since = waiting.get(meta.name) if waiting else None
-            if since is not None and phase in ("Pending", ""):
-                detail = "was removed and does not run again"
-                yield _awaited(_request("PodEvicted", pod, since, detail), policies)
+        since = waiting.get(meta.name) if waiting else None
+        if since is not None and (phase in ("Pending", "") or job_pods.waits(meta.name)):
+            detail = "was removed and does not run again"
+            yield _awaited(_request(POD_EVICTED, pod, since, detail), policies)
     yield from evicted(job, job_pods)
     by_task = _by_task(job, pods)
     lost = job_pods.lost_by_task
@@ -78,18 +79,18 @@ def job_events(
 
 
 def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
-    """An event for each evicted pod of a Job that no longer exists.
+    """An event for each evicted pod of a Job that no longer exists, and for each restarted one for which a policy waits.
 
     A pod may fail and be removed before a pass sees it, for example when its node is deleted. If no policy concerns its
     eviction, its failure counts.
     """
     tasks, policies = {task.name: task for task in job.tasks}, Policies(job)
-    for name in job_pods.missing:
+    for name in (*job_pods.missing, *job_pods.awaited):
         task, index = job_pods.names.key(name) or ("", 0)
         since = job_pods.waiting.get(name)
         does = "was removed" if since is None else "was removed and does not run again"
         eviction = PolicyRequest(
-            event="PodEvicted",
+            event=POD_EVICTED,
             task=task,
             pod=name,
             partition=partition_of(tasks[task], index),
@@ -139,7 +140,7 @@ def _of_pod(pod: Pod, job_pods: JobPods) -> PolicyRequest | None:
     if meta.deletion_timestamp is not None:
         if job_pods.has_succeeded(pod):
             return None  # its work is done, and it is not made again
-        return _request("PodEvicted", pod, parse_time(meta.deletion_timestamp), "was removed")
+        return _request(POD_EVICTED, pod, parse_time(meta.deletion_timestamp), "was removed")
     if pod.status.phase == "Failed":
         return _failure(pod)
     if pod.status.phase in ("Pending", ""):

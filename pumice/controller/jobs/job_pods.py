@@ -9,7 +9,8 @@ A deleted pod leaves no trace. So the status records them in `controlledResource
   no longer, and are not created again. A pod that exits 0 because it is being removed has not succeeded: its containers
   must have ended before the removal began.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
-  found missing, as `worker/3@2027-01-15T08:00:00Z`, or failed. An entry stays until a pod of that name runs.
+  found missing, as `worker/3@2027-01-15T08:00:00Z`, or failed. An entry stays until a pod of that name runs. Pods that a
+  restart replaces are among them if a wider action follows (`escalation`).
 * `pumice.dev/completed`: tasks that are complete and for which there is a policy that has not acted yet, each with the
   moment at which its last pod ended, as `ps@2027-01-15T08:00:00Z`. Its pods may be removed meanwhile.
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from pumice.api import keys
 from pumice.api.jobs import Job
@@ -29,6 +31,7 @@ from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
+from pumice.controller.jobs.phases import SOFT
 from pumice.controller.jobs.podsets import PodNames
 from pumice.plugins.native.places import number_in
 
@@ -70,9 +73,14 @@ def _version(text: str) -> int:
     return number_in(text) or 0
 
 
-def has_ended(pod: Pod) -> bool:
-    """True if a pod succeeded or failed, and not because its removal was requested."""
-    return pod.status.phase in ("Succeeded", "Failed") and ended_by_itself(pod)
+def has_ended(pod: Pod, requested: float | None) -> bool:
+    """True if a pod succeeded or failed, and not because its removal was requested.
+
+    Args:
+        pod: The pod.
+        requested: When its removal was first requested, as `lifetimes.first_request` tells.
+    """
+    return pod.status.phase in SOFT and ended_by_itself(pod, requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ class JobPods:
         notes: `controlledResources` as stored.
         present: Its pods that exist.
         elsewhere: Names of further ones that exist, although the watch does not show them.
+        requested: When the removal of pods was first requested, by uid (`lifetimes.first_request`).
         had: Pods that are recorded as seen.
         noted: Pods that are recorded as succeeded.
         done: These, and pods that succeeded and were removed since the record was written.
@@ -93,6 +102,7 @@ class JobPods:
         lost: Pods that succeeded and no longer exist.
         lost_by_task: Their numbers by task.
         waiting: Since when evicted pods do not run, if a policy has a timeout.
+        awaited: Those of them that a restart removed and that have not been created again.
         completed: Since when tasks are complete, if a policy has a timeout.
     """
 
@@ -101,6 +111,7 @@ class JobPods:
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
     elsewhere: AbstractSet[str]
+    requested: Mapping[str, float]
     had: AbstractSet[str]
     noted: AbstractSet[str]
     done: AbstractSet[str]
@@ -109,6 +120,7 @@ class JobPods:
     lost: frozenset[str]
     lost_by_task: Mapping[str, int]
     waiting: Mapping[str, float]
+    awaited: tuple[str, ...]
     completed: Mapping[str, float]
 
     def lost_after(self, notes: Mapping[str, str]) -> Mapping[str, int]:
@@ -131,14 +143,43 @@ class JobPods:
             evicted: Pods that were just found missing and for which a policy has a timeout.
             completed: Since when tasks are complete, if a policy has a timeout.
         """
-        waiting = {**self.waiting, **(evicted or {})}
+        waiting = {
+            name: moment
+            for name, moment in {**self.waiting, **(evicted or {})}.items()
+            if name not in leaving and self.waits(name)
+        }
         return self._noted(leaving.__contains__, waiting, completed or {})
 
     def without(
-        self, replaced: Callable[[str], bool], completed: Mapping[str, float] | None = None
+        self,
+        replaced: Callable[[str], bool],
+        completed: Mapping[str, float] | None = None,
+        since: Mapping[str, float] | None = None,
     ) -> dict[str, str]:
-        """The recorded pods of a running Job, without those that are replaced."""
-        return self._noted(replaced, self.waiting, completed or {})
+        """The recorded pods of a running Job, without those that are replaced.
+
+        Args:
+            replaced: Whether a pod is replaced.
+            completed: Since when tasks are complete, if a policy has a timeout.
+            since: Since when replaced pods do not run, if a policy has a timeout; as stored if None.
+        """
+        waiting = {
+            name: moment
+            for name, moment in self.waiting.items()
+            if (since is None if replaced(name) else self.waits(name))
+        }
+        return self._noted(replaced, {**waiting, **(since or {})}, completed or {})
+
+    def waits(self, name: str) -> bool:
+        """True if a pod does not run again yet after its removal: none of that name exists, or it is pending.
+
+        A pod that a restart removes may take its time to end.
+        """
+        pod = self.present.get(name)
+        if pod is None or pod.status.phase in ("Pending", ""):
+            return True
+        leaves = pod.metadata.deletion_timestamp is not None
+        return leaves and bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
 
     def ended(self) -> dict[str, str]:
         """The notes of a Job of which only finished pods remain."""
@@ -158,11 +199,6 @@ class JobPods:
             for name, pod in self.present.items()
             if self._is_current(pod) and not removed(name) and self.wants(name)
         }
-        still = {
-            name: moment
-            for name, moment in waiting.items()
-            if not removed(name) and _waits(self.present.get(name))
-        }
         succeeded = self._succeeded(removed)
         if completed:
             sizes = self.names.numbers(succeeded)
@@ -175,7 +211,7 @@ class JobPods:
             {
                 PODS: self._text(PODS, self.had, had),
                 SUCCEEDED: self._text(SUCCEEDED, self.noted, succeeded),
-                EVICTED: _write_moments(still, self.names),
+                EVICTED: _write_moments(waiting, self.names),
                 COMPLETED: " ".join(
                     f"{task}@{format_time(moment)}" for task, moment in sorted(completed.items())
                 ),
@@ -206,7 +242,7 @@ class JobPods:
     def has_succeeded(self, pod: Pod) -> bool:
         """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.name in self.done or has_ended(pod)
+            pod.metadata.name in self.done or has_ended(pod, self.requested.get(pod.metadata.uid))
         )
 
     def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:
@@ -227,6 +263,7 @@ def read(
     now: float,
     found: Iterable[str] = (),
     ended: Iterable[Pod] = (),
+    requested: Mapping[str, float] = MappingProxyType({}),
 ) -> JobPods:
     """The pods of a Job.
 
@@ -236,6 +273,7 @@ def read(
         now: The current time in UNIX seconds; later times in notes are ignored.
         found: Names of further pods of it that exist.
         ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written.
+        requested: When the removal of pods was first requested, by uid.
     """
     names = PodNames(job)
     version = job.status.version
@@ -251,6 +289,7 @@ def read(
     }
     had = podsets.read(notes.get(PODS, ""), names)
     missing = had.difference(present, elsewhere, done)
+    waiting = _read_moments(notes.get(EVICTED, ""), names, now)
     lost = frozenset(done.difference(present, elsewhere))
     return JobPods(
         names=names,
@@ -258,6 +297,7 @@ def read(
         notes=notes,
         present=present,
         elsewhere=elsewhere,
+        requested=requested,
         had=had,
         noted=noted,
         done=done,
@@ -265,13 +305,10 @@ def read(
         failed={name: removed[name] for name in missing if name in removed},
         lost=lost,
         lost_by_task=names.numbers(lost),
-        waiting=_read_moments(notes.get(EVICTED, ""), names, now),
+        waiting=waiting,
+        awaited=tuple(sorted(waiting.keys() - present.keys() - elsewhere - had - done)),
         completed=_read_completed(notes.get(COMPLETED, ""), names, now),
     )
-
-
-def _waits(pod: Pod | None) -> bool:
-    return pod is None or pod.status.phase in ("Pending", "")
 
 
 def _write_moments(waiting: Mapping[str, float], names: PodNames) -> str:

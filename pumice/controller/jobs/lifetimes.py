@@ -2,14 +2,22 @@
 
 The times of its containers are used. Kubelet may drop them, for example for a pod that it evicts. Then the pod's end is
 the last change of a condition, and its start is the time when kubelet accepted it.
+
+When the removal of a pod was requested does not follow from its last state. `deletionTimestamp` is the request plus the
+grace period, but each later request with a shorter grace period moves both, and kubelet's own request, with which it
+finishes a removal, sets the first to the present and the second to 0. A pod that exited 0 on SIGTERM then looks like one
+that had succeeded before. So the change that first showed a `deletionTimestamp` decides (`first_request`). If it was not
+seen, the pod counts as evicted.
 """
 
+import math
 from typing import NamedTuple
 
 from pumice.api.meta import parse_time
 from pumice.api.pods import ContainerStatus, Pod
+from pumice.controller.jobs.phases import SOFT
 
-__all__ = ["PodEnd", "container_statuses", "end_of", "ended_by_itself", "started"]
+__all__ = ["PodEnd", "container_statuses", "end_of", "ended_by_itself", "first_request", "started"]
 
 
 class PodEnd(NamedTuple):
@@ -63,17 +71,37 @@ def _last_change(pod: Pod) -> float | None:
     return max(filter(None, conditions), default=None)
 
 
-def ended_by_itself(pod: Pod) -> bool:
+def first_request(old: Pod, new: Pod, *, watched: bool) -> float | None:
+    """When the removal of a pod was first requested, from the change that shows a `deletionTimestamp`.
+
+    Args:
+        old: The last state that was seen before it.
+        new: The state after it.
+        watched: Whether a watch showed the change. If it was found in a list, earlier requests may have been missed.
+
+    Returns:
+        UNIX seconds; infinity for a pod that had ended already; None if it is not known.
+    """
+    if old.status.phase in SOFT:
+        return math.inf
+    removal = parse_time(new.metadata.deletion_timestamp)
+    grace = new.metadata.deletion_grace_period_seconds
+    return removal - grace if watched and removal is not None and grace is not None else None
+
+
+def ended_by_itself(pod: Pod, requested: float | None) -> bool:
     """True if the containers of a pod had ended before its removal was requested.
 
     Times have whole seconds; a container that ended within the same second may have been stopped.
+
+    Args:
+        pod: The pod.
+        requested: When its removal was first requested, as `first_request` tells.
     """
-    meta = pod.metadata
-    if meta.deletion_timestamp is None:
+    if pod.metadata.deletion_timestamp is None or requested == math.inf:
         return True
-    removal, grace = parse_time(meta.deletion_timestamp), meta.deletion_grace_period_seconds
     states = [each.state for each in pod.status.container_statuses or ()]
     times = [parse_time(each.terminated.finished_at) for each in states if each and each.terminated]
-    if removal is None or grace is None or not states or len(times) < len(states):
+    if requested is None or not states or len(times) < len(states):
         return False
-    return all(time is not None and time < removal - grace for time in times)
+    return all(time is not None and time < requested for time in times)

@@ -77,6 +77,7 @@ def of_restart(
     over: bool = False,
     command: str = "",
     tallies: Mapping[Unit, RestartCount] | None = None,
+    since: Mapping[str, float] | None = None,
 ) -> dict[str, str]:
     """Notes while pods are being replaced.
 
@@ -86,13 +87,14 @@ def of_restart(
         over: Whether all replaced pods are being removed, so that the note is written for the last time.
         command: Uid of the Command that is being carried out, if one is.
         tallies: Restart counts; the stored ones if None.
+        since: Since when replaced pods do not run, if a policy has a timeout; as stored if None.
     """
     marks = _beside(case, command)
     if not over:
         marks[restarts.NOTE] = restart.note(case.job_pods.names)
     if restart.targeted:
         covers = restart.covers(case.job, case.job_pods.names)
-        marks |= case.job_pods.without(covers, _completed(case))
+        marks |= case.job_pods.without(covers, _completed(case), since)
         stored = case.job.status.controlled_resources or {}
         text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
         if text:

@@ -40,6 +40,7 @@ class Observed:
         pods: Pods that carry the Job's name in a label.
         ended: Pods with that label that had succeeded or failed by themselves and were removed since the status was last
             written.
+        requested: When the removal of pods was first requested, by uid, as far as that was seen (`lifetimes.first_request`).
         group: The Job's PodGroup, when there is one.
         objects: Further objects: those with the Job's name in a label, and those whose names the Job
             needs, whatever their kind.
@@ -55,6 +56,7 @@ class Observed:
     job: Raw
     pods: tuple[Pod, ...] = ()
     ended: tuple[Pod, ...] = ()
+    requested: Mapping[str, float] = field(default_factory=dict)
     group: Raw | None = None
     objects: tuple[Raw, ...] = ()
     commands: tuple[Command, ...] = ()

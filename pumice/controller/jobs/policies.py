@@ -16,6 +16,7 @@ from pumice.controller.jobs.phases import SYNC_JOB
 __all__ = [
     "ANY_EVENT",
     "INTERNAL",
+    "POD_EVICTED",
     "POD_FAILED",
     "POD_PENDING",
     "TASK_COMPLETED",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 ANY_EVENT = "*"
+POD_EVICTED = "PodEvicted"
 POD_FAILED = "PodFailed"
 POD_PENDING = "PodPending"
 TASK_COMPLETED = "TaskCompleted"

@@ -15,6 +15,7 @@ from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.controller.jobs import marks, restarts, retries
 from pumice.controller.jobs.due import Delayed, DueAction, due
+from pumice.controller.jobs.escalation import replaced_since
 from pumice.controller.jobs.kill import judged, kill, restart
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.orders import Order, next_order
@@ -171,7 +172,8 @@ def _of_restart(
         tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
     verdict = judged(case, under_way, case.facts.retry_count + retry, again, tallies)
     if verdict.phase not in FINISHED:
-        controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies)
+        since = replaced_since(case, under_way, decision.since) if under_way.targeted else {}
+        controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies, since=since)
         if not under_way.targeted:
             controlled.pop(START, None)
         return controlled, [pod for pod in case.pods if under_way.replaces(pod)]

@@ -119,6 +119,12 @@ class Restart:
 
         return covered
 
+    def action(self, task: str, partition: str) -> str:
+        """The action that restarts a pod of a task and partition; of several the one that concerns most."""
+        if task in self.tasks:
+            return RESTART_TASK
+        return RESTART_PARTITION if (task, partition) in self.partitions else RESTART_POD
+
     def remaining(self, pods: Sequence[Pod]) -> list[Pod]:
         """Pods that must be removed and are not yet terminating, or not yet marked as removed by the restart."""
         return [pod for pod in pods if self.replaces(pod) and not self._dealt_with(pod)]

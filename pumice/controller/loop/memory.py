@@ -7,6 +7,8 @@ are very new.
 
 *Ends.* Pods that succeeded or failed by themselves and were removed before a pass recorded it in the status.
 
+*Requests.* When the removal of pods was first requested; later requests hide that (`lifetimes`).
+
 *Absences.* Pods of which the API server has said that they do not exist: it is asked about a window of them in a pass.
 
 *Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
@@ -22,6 +24,7 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.controller.jobs.job_pods import has_ended
+from pumice.controller.jobs.lifetimes import first_request
 from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.jobs.phases import RESTARTING
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
@@ -46,6 +49,7 @@ class JobMemory:
         claims: Claims that exist; they are not watched.
         ended: Pods that had succeeded or failed by themselves and were removed since the status was last composed and
             written.
+        requested: When the removal of pods was first requested, by uid.
         absent: Names of pods that the API server does not have, asked for since the status was last written.
         trouble: What the API server refused.
         refusals: How often in a row the API server refused something.
@@ -63,6 +67,7 @@ class JobMemory:
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
     ended: dict[str, Pod] = field(default_factory=dict)
+    requested: dict[str, float] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     trouble: PlanFailure | None = None
     refusals: int = 0
@@ -123,6 +128,24 @@ class Memory:
         found.uid = uid
         return found
 
+    def changed(self, key: JobKey, old: Pod, new: Pod, *, watched: bool) -> None:
+        """Record when the removal of a pod was first requested.
+
+        Args:
+            key: The Job whose name it carries.
+            old: Its state before the change.
+            new: Its state after the change.
+            watched: Whether a watch showed the change; a list may leave out states in between.
+        """
+        if old.metadata.deletion_timestamp is not None or new.metadata.deletion_timestamp is None:
+            return
+        found = self._with_pod(key, new)
+        if found is None:
+            return
+        found.requested.pop(new.metadata.uid, None)  # from before the API server was restored
+        if (moment := first_request(old, new, watched=watched)) is not None:
+            found.requested[new.metadata.uid] = moment
+
     def removed(self, key: JobKey, pod: Pod) -> None:
         """Record that a pod was removed.
 
@@ -133,12 +156,20 @@ class Memory:
         found = self._jobs.get(key)
         if found is not None:
             found.overdue |= found.held is not None
-        owner = controller_of(pod.metadata)
-        if owner is None or pod.metadata.annotation(keys.OUT_OF_SYNC) or not has_ended(pod):
+        found = self._with_pod(key, pod)
+        if found is None:
             return
-        found = found or self.of(key, owner.uid)
-        if found.uid == owner.uid:
+        requested = found.requested.pop(pod.metadata.uid, None)
+        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and has_ended(pod, requested):
             found.ended[pod.metadata.name] = pod
+
+    def _with_pod(self, key: JobKey, pod: Pod) -> JobMemory | None:
+        """State of the Job of a pod; None if the pod has another owner."""
+        owner = controller_of(pod.metadata)
+        if owner is None:
+            return None
+        found = self._jobs.get(key) or self.of(key, owner.uid)
+        return found if found.uid == owner.uid else None
 
     def cost(self, key: JobKey) -> float:
         """Seconds that the last plan took; 0 for a Job without one."""

@@ -119,7 +119,7 @@ class JobTerm:
     async def _work(self) -> None:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
-            stack.callback(await self._caches.pods.replay(self._note_removal))
+            stack.callback(await self._caches.pods.replay(self._note_change))
             stack.callback(await self._caches.queues.replay(self._note_queue))
             stack.callback(await self._caches.jobs.replay(self._note_restore))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
@@ -127,12 +127,15 @@ class JobTerm:
                 group.create_task(resync(self._caches.job_keys, self._jobs.add, self._clock))
                 group.create_task(self._jobs.work(self._job, self._settings.passes))
 
-    def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
+    def _note_change(self, change: Change, old: Pod | None, new: Pod | None) -> None:
         del change
-        if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
+        if old is None or (key := job_of_pod(old)) is None:
             return
-        if (key := job_of_pod(old)) is not None:
+        if new is None or new.metadata.uid != old.metadata.uid:
             self._memory.removed(key, old)
+        else:
+            watched = self._caches.pods.settled.is_set()
+            self._memory.changed(key, old, new, watched=watched)
 
     def _note_restore(self, change: Change, old: Raw | None, new: Raw | None) -> None:
         """Forget what was written for a Job if the API server was restored to a state from before that."""
@@ -321,6 +324,7 @@ class JobTerm:
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
             ended=tuple(memory.ended.values()),
+            requested=dict(memory.requested),
             absent=frozenset(memory.absent),
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),

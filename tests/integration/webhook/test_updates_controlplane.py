@@ -286,7 +286,10 @@ async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: JudgedName
     assert (spec["tasks"][1]["replicas"], spec["minAvailable"]) == (4, 2)
     low = patch.replace("4", "0")
     text = await judged.refused("patch", "vcjob", "scaled", "--type=json", "-p", low)
-    assert "spec.tasks[1].minAvailable: 'minAvailable' must be <= 'replicas' (0), found 1" in text
+    assert (
+        "spec.tasks[1].minAvailable: 'minAvailable' must be <= 'replicas' in task (0), found 1"
+        in text
+    )
     await judged.kubectl(
         "patch", "vcjob", "scaled", "--type=merge", "-p", '{"spec":{"minAvailable":1}}'
     )

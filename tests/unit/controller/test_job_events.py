@@ -1,10 +1,12 @@
 """Which events follow from what exists."""
 
+import math
 from typing import Any
 
 import pytest
 
 from pumice.api import keys
+from pumice.api.meta import parse_time
 from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.situation import situation
@@ -29,7 +31,14 @@ def test_events(case: Raw) -> None:
     if "noted" in case:
         job["status"] = (job.get("status") or {}) | {"controlledResources": case["noted"]}
     observed = Observed(
-        job=job, pods=pods(case), group=_group(case["group"]) if "group" in case else None
+        job=job,
+        pods=pods(case),
+        requested={
+            f"uid-{name}": parse_time(given["requested"]) or math.inf
+            for name, given in case.get("pods", {}).items()
+            if "requested" in given
+        },
+        group=_group(case["group"]) if "group" in case else None,
     )
     known = situation(observed, builtin(), 0.0, DEFAULT)
     found = list(job_events(known.job, known.pods, known.job_pods, observed.group))

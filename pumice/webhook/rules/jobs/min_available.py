@@ -138,7 +138,7 @@ def _negative(case: Case, path: str) -> str:
     """The problem of a negative count. Volcano's words for updates and for counts of tasks differ."""
     parent, _, field = path.rpartition(".")
     if field in ("replicas", "minAvailable") and not case.creating:
-        return f"'{field}' must be >= 0"
+        return f"'{field}' must be >= 0" + ("" if parent == "spec" else " in task")
     if field in ("replicas", "minAvailable") and parent != "spec":
         return f"'{field}' < 0 in task"
     return f"'{field}' cannot be less than zero"
@@ -151,9 +151,8 @@ def _doubtful(case: Case, task: Task, path: str) -> None:
     bounds(case, f"{path}.maxRetry", task.max_retry)
     minimum, most = task.min_available or 0, max(task.size, 0)
     if minimum > most:
-        message = f"'minAvailable' is greater than 'replicas' ({task.size}), found {minimum}"
-        if not case.creating:
-            message = f"'minAvailable' must be <= 'replicas' ({task.size}), found {minimum}"
+        phrase = "is greater than" if case.creating else "must be <="
+        message = f"'minAvailable' {phrase} 'replicas' in task ({task.size}), found {minimum}"
         case.report(JOB_TASK_MINAVAIL, f"{path}.minAvailable", message, excess=minimum - most)
     if task.replicas is None:
         case.report(JOB_REPLICAS, f"{path}.replicas", "is not set, so the task has no pods")
