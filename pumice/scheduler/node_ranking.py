@@ -260,7 +260,8 @@ class NodeRanking:
         if group is not None:
             for filtering in self._domain_filters:
                 for topology in filtering.starting():
-                    values = self._roomy(values, topology, group(task))
+                    if (values > _WORST).any():
+                        values = self._roomy(values, topology, group(task))
         return self._choose(task, values)
 
     def best_later(self, task: TaskInfo) -> int:
