@@ -9,17 +9,16 @@ Unlike Volcano's, this action places pods without requests too: each is part of 
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import islice
 
 import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, leave
+from pumice.scheduler.actions.pod_queue import PodQueue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.room import Shortage, least
+from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.node_ranking import NOWHERE, GroupPart
@@ -31,9 +30,6 @@ from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
 __all__ = ["SPEC", "admitted", "goes_on", "place_gangs", "run"]
-
-_SHAPES = 8
-"""Shapes of one group of which places are counted one by one."""
 
 
 def run(session: Session, _arguments: Arguments) -> None:
@@ -51,7 +47,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     """
     queues = session.ordered_queues()
     jobs: dict[str, PriorityQueue[JobInfo]] = {}
-    tasks: dict[str, _Tasks] = {}
+    tasks: dict[str, PodQueue] = {}
     for job in waiting:
         try:
             queue = admitted(session, job)
@@ -89,7 +85,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             left = tasks.get(job.key)
             if left is None and not _is_not_worth_it(session, queue, job):
                 candidates = _candidates(job, only_empty=only_empty)
-                left = tasks[job.key] = _Tasks(session, job, candidates)
+                left = tasks[job.key] = PodQueue(session, job, candidates)
             if left:
                 with session.nominations.lifted(job):
                     has_more = _turn(session, queue, job, left) and left
@@ -161,114 +157,7 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
             outcome.refusal = session.why_not_allocatable(queue, first) or generic
 
 
-class _Tasks:
-    """The pods of a job that are still to be tried, in order.
-
-    If an order changes while pods are placed, its plugins are called again for each pod. If placements of other pods
-    may help a pod, by pod affinity or topology spread, it is tried again after them, and pods like it not before.
-    """
-
-    __slots__ = (
-        "_alike",
-        "_all",
-        "_deferred",
-        "_is_last_round",
-        "_is_moving",
-        "_job",
-        "_key",
-        "_placed",
-        "_suiting",
-        "_tasks",
-        "_without_node",
-    )
-
-    def __init__(
-        self,
-        session: Session,
-        job: JobInfo,
-        tasks: Iterable[TaskInfo],
-        first: Callable[[TaskInfo], float] | None = None,
-    ) -> None:
-        """Put pods in the order of plugins, or by a key of their own before that."""
-        self._job = job
-        self._alike = session.alike
-        self._suiting = partial(session.suiting, queue=job.queue)
-        own = session.task_key
-        self._key = own if first is None else lambda task: (first(task), *own(task))
-        self._is_moving = session.extensions.moving_task_order and first is None
-        self._tasks = sorted(tasks, key=self._key, reverse=True)
-        self._all = tuple(self._tasks)
-        self._deferred: list[TaskInfo] = []
-        self._without_node: set[Hashable] = set()
-        self._is_last_round = False
-        self._placed = False
-
-    def __len__(self) -> int:
-        return len(self._tasks) + len(self._deferred)
-
-    def waiting(self) -> Iterator[TaskInfo]:
-        """The pods that have no place, also those that were tried."""
-        return (task for task in self._all if task.status is SchedulingStatus.PENDING)
-
-    def pop(self) -> TaskInfo:
-        if not self._tasks:
-            self._tasks = self._deferred[::-1]
-            self._deferred = []
-            self._without_node.clear()
-            self._is_last_round = not self._placed
-            self._placed = False
-        if self._is_moving:
-            self._tasks.sort(key=self._key, reverse=True)
-        return self._tasks.pop()
-
-    def defer(self, task: TaskInfo) -> bool:
-        """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
-        rules = task.shape.peers
-        if rules is None or not rules.may_gain or self._is_last_round:
-            return False
-        self._deferred.append(task)
-        self._without_node.add(self._alike(task))
-        return True
-
-    def defer_with_others(self, task: TaskInfo) -> bool:
-        """Queue a pod too if one like it was queued and nothing has been placed since; False otherwise."""
-        if not self._without_node or self._alike(task) not in self._without_node:
-            return False
-        self._deferred.append(task)
-        return True
-
-    def group(self, task: TaskInfo) -> list[GroupPart]:
-        """Pods that the job still needs and that have the same required pod affinity as this one, including it, by shape."""
-        alike = {task.shape: [task]}
-        for other in (*self._tasks, *self._deferred):
-            rules = other.shape.peers
-            if (
-                rules is not None
-                and task.shape.peers is not None
-                and rules.affinity == task.shape.peers.affinity
-            ):
-                alike.setdefault(other.shape, []).append(other)
-        count = sum(map(len, alike.values()))
-        needed = max(min(count, self._job.min_member - self._job.ready), 1)
-        if len(alike) == 1:
-            return [GroupPart(task.shape, least((task.shape,)), self._suiting(task), needed)]
-        shapes = tuple(alike)
-        nodes = [self._suiting(each[0]) for each in islice(alike.values(), _SHAPES)]
-        suiting = np.logical_or.reduce(nodes) if len(shapes) <= _SHAPES else np.ones_like(nodes[0])
-        parts = [
-            GroupPart(shape, least((shape,)), mask, needed - count + len(alike[shape]))
-            for shape, mask in zip(shapes, nodes, strict=False)
-        ]
-        return [*parts, GroupPart(None, least(shapes), suiting, needed)]
-
-    def placed(self) -> None:
-        """Note that a pod was placed."""
-        self._placed = True
-        self._is_last_round = False
-        self._without_node.clear()
-
-
-def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
+def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
@@ -295,7 +184,7 @@ def _fits_largest_first(
     session: Session,
     queue: Queue,
     job: JobInfo,
-    tried: _Tasks,
+    tried: PodQueue,
     statement: Statement,
     outcome: JobOutcome,
 ) -> bool:
@@ -312,7 +201,7 @@ def _fits_largest_first(
     if outcome.shortage is None or outcome.shortage.required:
         return False
     share = DominantShare(session.view.total())
-    largest = _Tasks(session, job, tasks, lambda task: -share.of(task.shape.vector))
+    largest = PodQueue(session, job, tasks, lambda task: -share.of(task.shape.vector))
     again = JobOutcome()
     if not _fill(session, queue, job, largest, statement, again):
         statement.discard()
@@ -326,7 +215,7 @@ def _fill(
     session: Session,
     queue: Queue,
     job: JobInfo,
-    tasks: _Tasks,
+    tasks: PodQueue,
     statement: Statement,
     outcome: JobOutcome,
 ) -> bool:
@@ -377,7 +266,7 @@ def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
         session.opened.update(task.key for task in held)
 
 
-def _shortage(session: Session, job: JobInfo, tried: _Tasks, failed: PodShape) -> Shortage:
+def _shortage(session: Session, job: JobInfo, tried: PodQueue, failed: PodShape) -> Shortage:
     """What the nodes lacked for a gang that was tried and undone."""
     counts = Counter(task.shape for task in tried.waiting())
     return session.retry_filter.shortage(job, failed, counts, job.min_member - job.ready)
