@@ -55,11 +55,11 @@ FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "job_pipelined": (
         "whether a gang that cannot start yet may hold the places found for it",
-        ("allocate", "preempt", "reclaim"),
+        _PLACING,
     ),
     "job_starving": ("whether pods may be evicted for a gang", ("preempt", "reclaim")),
     "overused": ("whether a queue has all that it may have", ("allocate", "reclaim")),
-    "allocatable": ("whether a queue may take a pod", ("allocate", "preempt", "reclaim")),
+    "allocatable": ("whether a queue may take a pod", _PLACING),
     "preemptive": ("whether pods of other queues may be evicted for a pod", ("reclaim",)),
     "preemptable": ("which pods may go for a pod of their own queue", ("preempt",)),
     "reclaimable": ("which pods may go for a pod of another queue", ("reclaim",)),

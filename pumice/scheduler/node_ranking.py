@@ -13,14 +13,15 @@ The file is long because all code that reads or updates the columns depends on t
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.free_columns import FreeColumns
-from pumice.scheduler.model.axis import Bools, Floats
+from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Topology
-from pumice.scheduler.model.room import least, places
+from pumice.scheduler.model.room import Needs, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
@@ -38,7 +39,7 @@ from pumice.scheduler.points import (
 )
 from pumice.scheduler.touched_rows import TouchedRows
 
-__all__ = ["NOWHERE", "FixedPart", "NodeRanking"]
+__all__ = ["NOWHERE", "FixedPart", "GroupPart", "NodeRanking"]
 
 NOWHERE = -1
 """Row of a pod that fits nowhere."""
@@ -53,6 +54,22 @@ _KEPT = 1024
 """Values of rows that are kept by the amounts on them."""
 
 _WORST = -np.inf
+
+
+class GroupPart(NamedTuple):
+    """Pods of a group that must be in one domain.
+
+    Attributes:
+        shape: Their shape; None for all pods of a group of several shapes.
+        needs: What each of them takes at least.
+        nodes: Which nodes suit them, by row.
+        required: How many of them the group needs at least; 0 or less for none.
+    """
+
+    shape: PodShape | None
+    needs: Needs
+    nodes: Bools
+    required: int
 
 
 class FixedPart:
@@ -226,12 +243,14 @@ class NodeRanking:
 
     # -- choosing ----------------------------------------------------------------------------
 
-    def best(self, task: TaskInfo, group: Callable[[TaskInfo], int] | None = None) -> int:
+    def best(
+        self, task: TaskInfo, group: Callable[[TaskInfo], Sequence[GroupPart]] | None = None
+    ) -> int:
         """Row of the best node that has room now; of equal ones the first by name.
 
         Args:
             task: The pod.
-            group: Counts the pods, this one included, that must be in the same domain; where the first of them is placed,
+            group: The pods, this one included, that must be in the same domain; where the first of them is placed,
                 domains with room for all of them are preferred.
         """
         self._sync()
@@ -241,7 +260,8 @@ class NodeRanking:
         if group is not None:
             for filtering in self._domain_filters:
                 for topology in filtering.starting():
-                    values = self._roomy(values, topology, group(task))
+                    if (values > _WORST).any():
+                        values = self._roomy(values, topology, group(task))
         return self._choose(task, values)
 
     def best_later(self, task: TaskInfo) -> int:
@@ -286,10 +306,22 @@ class NodeRanking:
         """Record that the last entry of the log is a pod of this class on this row."""
         self._own = row
 
-    def _roomy(self, values: Floats, topology: Topology, group: int) -> Floats:
+    def _roomy(self, values: Floats, topology: Topology, group: Sequence[GroupPart]) -> Floats:
         """The values of nodes in domains with room for a whole group, by arithmetic; all of them if there is none."""
         free = self._rows.allocatable - self._rows.used
-        counts = np.where(values > _WORST, places([least((self._shape,))], free)[0], 0)
+        has_room: Bools = np.ones(topology.size + 1, dtype=np.bool_)
+        for part, counted in zip(group, places([part.needs for part in group], free), strict=True):
+            counts = np.where(part.nodes, counted, 0)
+            if part.shape is self._shape:
+                counts[values == _WORST] = 0
+                self._leave_one_each(counts)
+            sums = np.bincount(topology.codes, weights=counts, minlength=topology.size + 1)
+            has_room &= sums >= part.required
+        roomy = np.where(has_room.take(topology.codes), values, _WORST)
+        return roomy if (roomy > _WORST).any() else values
+
+    def _leave_one_each(self, counts: Ints) -> None:
+        """Of the places for pods of the class, leave those that their anti-affinity to each other leaves."""
         for filtering in self._domain_filters:
             for other in filtering.alone():
                 # One row of each of its domains, with one place.
@@ -297,9 +329,6 @@ class NodeRanking:
                 _, firsts = np.unique(other.codes[rows], return_index=True)
                 counts[rows] = 0
                 counts[rows[firsts]] = 1
-        sums = np.bincount(topology.codes, weights=counts, minlength=topology.size + 1)
-        roomy = np.where((sums >= group).take(topology.codes), values, _WORST)
-        return roomy if (roomy > _WORST).any() else values
 
     def _with_domain_scores(self, values: Floats) -> Floats:
         for each in self._domain_scores:

@@ -56,7 +56,6 @@ class SessionView:
         unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
         entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
-        backfills: Whether an action of this session is still to place pods without requests.
         seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
@@ -73,7 +72,6 @@ class SessionView:
         "_warned",
         "_yielding",
         "actions",
-        "backfills",
         "budgets",
         "claims",
         "entitled",
@@ -130,7 +128,6 @@ class SessionView:
         self.waiting: list[JobInfo] = list(waiting)
         self.touched: Sequence[int] = touched
         self.actions = actions
-        self.backfills = "backfill" in actions
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()

@@ -115,11 +115,11 @@ CLUSTER = {
         ["ns", "new", "default", 1, "Pending", {"minRes": {"cpu": "1"}}],
         ["ns", "large", "default", 2, "Inqueue"],
         ["ns", "small", "default", 1, "Inqueue"],
-        ["ns", "slots", "default", 3, "Pending"],
-        ["ns", "slots-too", "default", 3, "Pending"],
+        ["ns", "slots", "default", 1, "Pending"],
+        ["ns", "slots-too", "default", 1, "Pending"],
         ["ns", "other-new", "other", 1, "Pending", {"minRes": {"cpu": "1"}}],
         ["ns", "other-large", "other", 2, "Inqueue"],
-        ["ns", "other-slots", "other", 3, "Pending"],
+        ["ns", "other-slots", "other", 2, "Pending"],
     ],
     "pods": [
         ["ns", "mine-0", "n1", "Running", 1, "1Gi", "mine"],
@@ -134,6 +134,7 @@ CLUSTER = {
         ["ns", "other-large-0", "", "Pending", 1, "1Gi", "other-large"],
         ["ns", "other-large-1", "", "Pending", 2, "1Gi", "other-large"],
         ["ns", "other-slots-0", "", "Pending", 0, 0, "other-slots"],
+        ["ns", "other-slots-1", "", "Pending", 0, 0, "other-slots", {"gates": ["hold"]}],
     ],
 }
 """A node with room for one pod, and in two queues gangs that enter, fit, do not fit, and have pods without requests."""
@@ -181,7 +182,7 @@ class Everything:
             "preemptable": lambda _, candidates: np.ones(len(candidates), dtype=np.bool_),
             "reclaimable": lambda _, candidates: np.ones(len(candidates), dtype=np.bool_),
             "job_ready": gang.is_ready,
-            "job_pipelined": lambda job: Vote.PERMIT if gang.is_pipelined(job) else Vote.REJECT,
+            "job_pipelined": gang.vote,
             "job_starving": gang.is_starving,
             "overused": lambda _: False,
             "victim_tasks": lambda: [

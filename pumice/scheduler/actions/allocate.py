@@ -3,24 +3,25 @@
 The turn of a gang lasts until its minimum is placed, which is then committed. Further pods wait for another turn. If
 the minimum cannot be placed, all placements are undone, and the reason is kept.
 
-Unlike Volcano's, this action places pods without requests too, as long as no `backfill` action is
-configured that would do it. They are then part of the gang like any other pod.
+Unlike Volcano's, this action places pods without requests too: each is part of its gang like any other pod. Action
+`backfill` has the same code look again at what is left.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, leave
+from pumice.scheduler.actions.pod_queue import PodQueue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.node_ranking import NOWHERE
+from pumice.scheduler.node_ranking import NOWHERE, GroupPart
 from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
@@ -28,22 +29,33 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
-__all__ = ["SPEC", "admitted", "goes_on", "run"]
+__all__ = ["SPEC", "admitted", "goes_on", "place_gangs", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until no queue has pods left to try."""
+    place_gangs(session, session.view.waiting)
+
+
+def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: bool = False) -> None:
+    """Place pods of gangs, in the order of queues, gangs and pods.
+
+    Args:
+        session: The session.
+        waiting: The gangs.
+        only_empty: Whether only pods without requests are placed, also those of overused queues.
+    """
     queues = session.ordered_queues()
     jobs: dict[str, PriorityQueue[JobInfo]] = {}
-    tasks: dict[str, _Tasks] = {}
-    for job in session.view.waiting:
+    tasks: dict[str, PodQueue] = {}
+    for job in waiting:
         try:
             queue = admitted(session, job)
             if queue is None:
                 continue
             if not queue.is_fifo and _is_known_to_exceed(session, queue, job):
                 continue
-            if not _has_candidates(session, job):
+            if next(_candidates(job, only_empty=only_empty), None) is None:
                 continue
             if job.queue not in jobs:
                 jobs[job.queue] = session.ordered_jobs()
@@ -58,7 +70,7 @@ def run(session: Session, _arguments: Arguments) -> None:
         line = jobs[queue.metadata.name]
         if not line:
             continue
-        if session.is_overused(queue):
+        if not only_empty and session.is_overused(queue):
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
@@ -70,12 +82,13 @@ def run(session: Session, _arguments: Arguments) -> None:
             queues.push(queue)
             continue
         with session.turn(job):
-            waiting = tasks.get(job.key)
-            if waiting is None and not _is_not_worth_it(session, queue, job):
-                waiting = tasks[job.key] = _Tasks(session, job, _candidates(session, job))
-            if waiting:
+            left = tasks.get(job.key)
+            if left is None and not _is_not_worth_it(session, queue, job):
+                candidates = _candidates(job, only_empty=only_empty)
+                left = tasks[job.key] = PodQueue(session, job, candidates)
+            if left:
                 with session.nominations.lifted(job):
-                    has_more = _turn(session, queue, job, waiting) and waiting
+                    has_more = _turn(session, queue, job, left) and left
                 if has_more:
                     line.push(job)
             if is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
@@ -102,17 +115,12 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
     return queue
 
 
-def _has_candidates(session: Session, job: JobInfo) -> bool:
-    return next(_candidates(session, job), None) is not None
-
-
-def _candidates(session: Session, job: JobInfo) -> Iterator[TaskInfo]:
-    backfills = session.view.backfills
+def _candidates(job: JobInfo, *, only_empty: bool = False) -> Iterator[TaskInfo]:
     for task in job.tasks.values():
         if (
             task.status is SchedulingStatus.PENDING
             and not task.gates
-            and not (backfills and task.shape.is_empty)
+            and (not only_empty or task.shape.is_empty)
         ):
             yield task
 
@@ -145,98 +153,11 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
         with session.turn(job):
             outcome = session.outcome(job)
             outcome.may_change = outcome.is_over_share = True
-            first = min(_candidates(session, job), key=session.task_key)
+            first = min(_candidates(job), key=session.task_key)
             outcome.refusal = session.why_not_allocatable(queue, first) or generic
 
 
-class _Tasks:
-    """The pods of a job that are still to be tried, in order.
-
-    If an order changes while pods are placed, its plugins are called again for each pod. If placements of other pods
-    may help a pod, by pod affinity or topology spread, it is tried again after them, and pods like it not before.
-    """
-
-    __slots__ = (
-        "_alike",
-        "_deferred",
-        "_is_last_round",
-        "_is_moving",
-        "_job",
-        "_key",
-        "_placed",
-        "_tasks",
-        "_without_node",
-    )
-
-    def __init__(
-        self,
-        session: Session,
-        job: JobInfo,
-        tasks: Iterable[TaskInfo],
-        first: Callable[[TaskInfo], float] | None = None,
-    ) -> None:
-        """Put pods in the order of plugins, or by a key of their own before that."""
-        self._job = job
-        self._alike = session.alike
-        own = session.task_key
-        self._key = own if first is None else lambda task: (first(task), *own(task))
-        self._is_moving = session.extensions.moving_task_order and first is None
-        self._tasks = sorted(tasks, key=self._key, reverse=True)
-        self._deferred: list[TaskInfo] = []
-        self._without_node: set[Hashable] = set()
-        self._is_last_round = False
-        self._placed = False
-
-    def __len__(self) -> int:
-        return len(self._tasks) + len(self._deferred)
-
-    def pop(self) -> TaskInfo:
-        if not self._tasks:
-            self._tasks = self._deferred[::-1]
-            self._deferred = []
-            self._without_node.clear()
-            self._is_last_round = not self._placed
-            self._placed = False
-        if self._is_moving:
-            self._tasks.sort(key=self._key, reverse=True)
-        return self._tasks.pop()
-
-    def defer(self, task: TaskInfo) -> bool:
-        """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
-        rules = task.shape.peers
-        if rules is None or not rules.may_gain or self._is_last_round:
-            return False
-        self._deferred.append(task)
-        self._without_node.add(self._alike(task))
-        return True
-
-    def defer_with_others(self, task: TaskInfo) -> bool:
-        """Queue a pod too if one like it was queued and nothing has been placed since; False otherwise."""
-        if not self._without_node or self._alike(task) not in self._without_node:
-            return False
-        self._deferred.append(task)
-        return True
-
-    def group(self, task: TaskInfo) -> int:
-        """Pods that the job still needs and that have the same required pod affinity as this one, including it."""
-        alike = 1
-        for other in (*self._tasks, *self._deferred):
-            rules = other.shape.peers
-            alike += (
-                rules is not None
-                and task.shape.peers is not None
-                and rules.affinity == task.shape.peers.affinity
-            )
-        return max(min(alike, self._job.min_member - self._job.ready), 1)
-
-    def placed(self) -> None:
-        """Note that a pod was placed."""
-        self._placed = True
-        self._is_last_round = False
-        self._without_node.clear()
-
-
-def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
+def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
@@ -252,31 +173,35 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
         outcome.schedulable = len(statement.placements)
         statement.discard()
         if outcome.failed is not None:
-            outcome.shortage = _shortage(session, job, outcome.failed[0].shape)
-            if _fits_largest_first(session, queue, job, statement, outcome):
+            outcome.shortage = _shortage(session, job, tasks, outcome.failed[0].shape)
+            if _fits_largest_first(session, queue, job, tasks, statement, outcome):
                 return False
         _open_gates(session, queue, job)
     return False
 
 
 def _fits_largest_first(
-    session: Session, queue: Queue, job: JobInfo, statement: Statement, outcome: JobOutcome
+    session: Session,
+    queue: Queue,
+    job: JobInfo,
+    tried: PodQueue,
+    statement: Statement,
+    outcome: JobOutcome,
 ) -> bool:
     """Place a gang that has just failed with its largest pods first, which leaves less room that is too small for them.
 
     Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
     nodes have room enough for each of its shapes alone.
     """
-    tasks = list(_candidates(session, job))
+    tasks = list(tried.waiting())
     shapes = {task.shape.number for task in tasks}
-    backfilled = job.pending_empty if session.view.backfills else 0
-    is_whole = job.min_member - job.ready - backfilled == len(tasks)
+    is_whole = job.min_member - job.ready == len(tasks)
     if len(shapes) < 2 or not is_whole or outcome.refused is not None:
         return False
     if outcome.shortage is None or outcome.shortage.required:
         return False
     share = DominantShare(session.view.total())
-    largest = _Tasks(session, job, tasks, lambda task: -share.of(task.shape.vector))
+    largest = PodQueue(session, job, tasks, lambda task: -share.of(task.shape.vector))
     again = JobOutcome()
     if not _fill(session, queue, job, largest, statement, again):
         statement.discard()
@@ -290,7 +215,7 @@ def _fill(
     session: Session,
     queue: Queue,
     job: JobInfo,
-    tasks: _Tasks,
+    tasks: PodQueue,
     statement: Statement,
     outcome: JobOutcome,
 ) -> bool:
@@ -334,19 +259,17 @@ def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
     outcome = session.outcome(job)
     if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
         return
-    held = [task for task in _candidates(session, job) if task.is_held]
+    held = [task for task in _candidates(job) if task.is_held]
     if any(session.why_not_allocatable(queue, task) for task in held):
         return
     if held and session.has_room(queue, np.sum([task.shape.vector for task in held], axis=0)):
         session.opened.update(task.key for task in held)
 
 
-def _shortage(session: Session, job: JobInfo, failed: PodShape) -> Shortage:
+def _shortage(session: Session, job: JobInfo, tried: PodQueue, failed: PodShape) -> Shortage:
     """What the nodes lacked for a gang that was tried and undone."""
-    counts = Counter(task.shape for task in _candidates(session, job))
-    backfilled = job.pending_empty if "backfill" in session.view.actions else 0
-    needed = job.min_member - job.ready - backfilled
-    return session.retry_filter.shortage(job, failed, counts, needed)
+    counts = Counter(task.shape for task in tried.waiting())
+    return session.retry_filter.shortage(job, failed, counts, job.min_member - job.ready)
 
 
 def _place(
@@ -354,7 +277,7 @@ def _place(
     queue: Queue,
     statement: Statement,
     task: TaskInfo,
-    group: Callable[[TaskInfo], int],
+    group: Callable[[TaskInfo], Sequence[GroupPart]],
 ) -> bool:
     ranking = session.ranking(task, queue.metadata.name)
     nodes = session.state.nodes.order

@@ -1,100 +1,57 @@
-"""backfill: place pods without resource requests.
+"""backfill: look again for places for pods without requests, with the code of action allocate.
 
-If this action is configured, allocate leaves such pods to it, and counts them as placed when it checks whether a gang
-is ready. If a gang is not ready because some of them found no node, none of them is placed.
+Action allocate places these pods with their gangs. Left are those of overused queues, which get no pods with requests any
+more, and those that a pod placed later in the cycle may help, by pod affinity. A gang that needs pods with requests, too,
+is not tried again.
 """
 
-from collections.abc import Hashable
-
-from pumice.scheduler.actions.allocate import admitted
+from pumice.scheduler.actions.allocate import place_gangs
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.node_ranking import NOWHERE
-from pumice.scheduler.priority_queue import PriorityQueue
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.statement import Statement
 
 __all__ = ["SPEC", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Place pods without requests, in the order of queues, gangs and pods."""
-    session.view.backfills = False
-    queues = session.ordered_queues()
-    lines: dict[str, PriorityQueue[JobInfo]] = {}
-    for job in session.view.waiting:
-        if not job.pending_empty:
-            continue
-        with session.turn(job):
-            if _candidates(job) and admitted(session, job) is not None:
-                lines.setdefault(job.queue, session.ordered_jobs()).push(job)
-    for name in lines:
-        queues.push(session.state.queues[name])
-    while queues:
-        line = lines[queues.pop().metadata.name]
-        while line:
-            job = line.pop()
-            if not session.reaches(job):
-                continue
-            with session.turn(job):
-                _turn(session, job)
+    """Place pods without requests of gangs that need no others."""
+    jobs = {
+        job.key: job
+        for job in session.view.waiting
+        if job.pending_empty and _may_be_ready(session, job) and _may_gain(session, job)
+    }
+    pending = {key: job.counts[SchedulingStatus.PENDING] for key, job in jobs.items()}
+    before = {key: session.outcomes.pop(key, None) for key in jobs}
+    place_gangs(session, jobs.values(), only_empty=True)
+    for key, outcome in before.items():
+        if outcome is not None and jobs[key].counts[SchedulingStatus.PENDING] == pending[key]:
+            session.outcomes[key] = outcome  # which is about all pods of the gang
 
 
-def _candidates(job: JobInfo) -> list[TaskInfo]:
-    return [
-        task
-        for task in job.tasks.values()
-        if task.is_best_effort and task.status is SchedulingStatus.PENDING and not task.gates
-    ]
+def _may_be_ready(session: Session, job: JobInfo) -> bool:
+    """Whether pods without requests alone may be enough for a gang."""
+    return job.ready + job.pending_empty >= job.min_member or session.is_ready(job)
 
 
-def _turn(session: Session, job: JobInfo) -> None:
-    statement = session.statement()
-    failed: set[Hashable] = set()
-    for task in sorted(_candidates(job), key=session.task_key):
-        session.time.check()
-        if failed and session.alike(task) in failed:
-            continue
-        session.decided += 1
-        if not _place(session, job, statement, task) and not _may_gain(task):
-            failed.add(session.alike(task))
-    if session.is_ready(job):
-        session.commit(statement)
-    else:
-        outcome = session.outcome(job)
-        outcome.schedulable = max(outcome.schedulable, len(statement.placements))
-        statement.discard()
-
-
-def _may_gain(task: TaskInfo) -> bool:
-    """Whether placements of other pods can give a pod like this one a node."""
-    rules = task.shape.peers
-    return rules is not None and rules.may_gain
-
-
-def _place(session: Session, job: JobInfo, statement: Statement, task: TaskInfo) -> bool:
-    """Place a pod; whether there was a node for it."""
-    outcome = session.outcome(job)
-    impossible = session.why_impossible(task.shape)
-    if impossible is not None:
-        outcome.refused = impossible
-        return False
-    ranking = session.ranking(task, job.queue)
-    row = ranking.best(task)
-    if row != NOWHERE:
-        statement.allocate(task, session.state.nodes.order[row])
-        ranking.taken(row)
+def _may_gain(session: Session, job: JobInfo) -> bool:
+    """Whether a gang may find more than when it was last tried in this session, if it was."""
+    outcome = session.outcomes.get(job.key)
+    if outcome is None:
         return True
-    if outcome.failed is None:
-        outcome.failed = (task, ranking.why_not())
-    return False
+    if outcome.refusal is not None:
+        queue = session.state.queues.get(job.queue)
+        return queue is not None and not queue.is_fifo  # others of a fifo queue may be ahead of it
+    if outcome.failed is None and outcome.refused is None:
+        return True
+    peers = [task.shape.peers for task in job.tasks.values() if task.shape.is_empty]
+    return any(rules is not None and rules.may_gain for rules in peers)
 
 
 SPEC = ActionSpec(
     name="backfill",
-    summary="Places the pods that ask for nothing but a slot on a node.",
+    summary="Looks again for places for pods without requests, also of queues that are overused.",
     run=run,
     arguments=(
         SchedulerArgument(

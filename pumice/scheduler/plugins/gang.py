@@ -14,9 +14,17 @@ from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "may_lose", "why_invalid"]
+__all__ = [
+    "SPEC",
+    "Gang",
+    "is_pipelined",
+    "is_ready",
+    "is_starving",
+    "may_lose",
+    "vote",
+    "why_invalid",
+]
 
-_PROMISED = (SchedulingStatus.PIPELINED,)
 _VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
 
 
@@ -24,25 +32,17 @@ class Gang:
     """All-or-nothing placement of gangs."""
 
     def __init__(self, _arguments: Arguments) -> None:
-        self._backfilled = False
+        """There are no arguments."""
 
-    def open(self, session: SessionView, register: Registrar) -> None:
+    def open(self, _session: SessionView, register: Registrar) -> None:
         """Register the checks."""
-        self._session = session
-        self._backfilled = "backfill" in session.actions
         register.job_valid(why_invalid)
-        register.job_order(self._is_ready)
-        register.job_ready(self._is_ready)
-        register.job_pipelined(self._vote)
+        register.job_order(is_ready)
+        register.job_ready(is_ready)
+        register.job_pipelined(vote)
         register.job_starving(is_starving)
         register.preemptable(may_lose, by=any_preemptor)
         register.reclaimable(may_lose, by=any_preemptor)
-
-    def _is_ready(self, job: JobInfo) -> bool:
-        return is_ready(job, backfilled=self._session.backfills)
-
-    def _vote(self, job: JobInfo) -> Vote:
-        return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT
 
 
 def why_invalid(job: JobInfo) -> Reason | None:
@@ -71,25 +71,21 @@ def why_invalid(job: JobInfo) -> Reason | None:
     return None
 
 
-def is_ready(job: JobInfo, *, backfilled: bool = False) -> bool:
-    """Whether a job has its minimum.
-
-    Args:
-        job: The job.
-        backfilled: Whether waiting pods without requests count already, because a later action finds them a place.
-    """
-    waiting = job.pending_empty if backfilled else 0
-    if job.ready + waiting < job.min_member:
-        return False
-    return not job.min_task or _has_roles(job, backfilled=backfilled)
+def is_ready(job: JobInfo) -> bool:
+    """Whether a job has its minimum."""
+    return job.ready >= job.min_member and (not job.min_task or _has_roles(job))
 
 
-def is_pipelined(job: JobInfo, *, backfilled: bool = False) -> bool:
+def is_pipelined(job: JobInfo) -> bool:
     """True if a job has its minimum, including pipelined pods."""
-    waiting = job.pending_empty if backfilled else 0
-    if job.counts[SchedulingStatus.PIPELINED] + job.ready + waiting < job.min_member:
+    if job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member:
         return False
-    return not job.min_task or _has_roles(job, *_PROMISED, backfilled=backfilled)
+    return not job.min_task or _has_roles(job, SchedulingStatus.PIPELINED)
+
+
+def vote(job: JobInfo) -> Vote:
+    """Whether a job may keep its pipelined pods."""
+    return Vote.PERMIT if is_pipelined(job) else Vote.REJECT
 
 
 def is_starving(job: JobInfo) -> bool:
@@ -126,21 +122,10 @@ def _counts_roles(job: JobInfo) -> bool:
     return bool(job.min_task) and job.min_member >= job.min_task_total
 
 
-def _has_roles(job: JobInfo, *others: SchedulingStatus, backfilled: bool) -> bool:
+def _has_roles(job: JobInfo, *others: SchedulingStatus) -> bool:
     if not _counts_roles(job):
         return True
-    for role, minimum in job.min_task.items():
-        count = job.role_ready(role, *others)
-        if backfilled and count < minimum:
-            count += sum(
-                task.role == role
-                and task.is_best_effort
-                and task.status is SchedulingStatus.PENDING
-                for task in job.tasks.values()
-            )
-        if count < minimum:
-            return False
-    return True
+    return all(job.role_ready(role, *others) >= least for role, least in job.min_task.items())
 
 
 SPEC = PluginSpec(

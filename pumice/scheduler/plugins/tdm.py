@@ -21,8 +21,8 @@ from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.plugins.gang import is_pipelined
-from pumice.scheduler.points import FilterResult, PodClass, Vote
+from pumice.scheduler.plugins.gang import vote
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -61,7 +61,6 @@ class Tdm:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the functions, and have the scheduler wake up when the next window opens or closes."""
         self._session = session
-        self._backfilled = "backfill" in session.actions
         now = session.now
         self._is_open = {
             name: window.is_open(now, self._zone) for name, window in self._windows.items()
@@ -76,7 +75,7 @@ class Tdm:
         register.victim_tasks(self._leaving, every=self._every)
         register.job_order(_is_preemptable)
         register.job_starving(_is_starving)
-        register.job_pipelined(self._vote)
+        register.job_pipelined(vote)
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -152,11 +151,6 @@ class Tdm:
                     f"{_AT_ONCE} pod at a time is evicted when a revocable zone closes"
                 )
                 self._session.warn(job, "InvalidDisruptionBudget", message)
-
-    # -- gangs -------------------------------------------------------------------------------
-
-    def _vote(self, job: JobInfo) -> Vote:
-        return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT
 
 
 def _may_use_zones(preemptor: Preemptor) -> bool:

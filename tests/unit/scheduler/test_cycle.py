@@ -139,7 +139,7 @@ def test_pods_without_requests_for_which_no_node_was_found_are_tried_once() -> N
     text = config_text([["gang", "predicates"]], ["enqueue", "allocate", "backfill"])
     result = Scenario(cluster, text).cycle()
     assert sorted(result.binds) == ["ns/g-0", "ns/g-1"]
-    assert result.decided == 3
+    assert result.decided == 11
 
 
 def test_new_room_wakes_up_who_waits() -> None:

@@ -12,11 +12,10 @@ from tests.unit.scheduler.scenarios import case_id, load_cases
 @pytest.mark.parametrize("case", load_cases("gangs.yaml", "counters"), ids=case_id)
 def test_counters(case: dict[str, Any]) -> None:
     job = gang(case["min"], case["tasks"])
-    backfilled = case["backfilled"]
     assert {
         "pending_empty": job.pending_empty,
-        "ready": is_ready(job, backfilled=backfilled),
-        "pipelined": is_pipelined(job, backfilled=backfilled),
+        "ready": is_ready(job),
+        "pipelined": is_pipelined(job),
         "starving": is_starving(job),
     } == case["expect"]
 
@@ -35,8 +34,9 @@ def test_a_job_is_not_ready_before_each_task_has_its_minimum() -> None:
     assert is_ready(gang(2, ["Running@a", "Running@a"], min_task={"": 2}))
 
 
-def test_backfilled_pods_count_for_their_task() -> None:
-    job = gang(2, ["BE Pending", "Running@a"], min_task={"": 2})
-    assert is_ready(job, backfilled=True)
-    assert is_pipelined(job, backfilled=True)
-    assert not is_ready(job)
+def test_pods_without_requests_count_for_their_task_when_they_have_a_place() -> None:
+    waits = gang(2, ["BE Pending", "Running@a"], min_task={"": 2})
+    assert not is_ready(waits)
+    assert not is_pipelined(waits)
+    assert is_pipelined(gang(2, ["BE Pipelined@a", "Running@a"], min_task={"": 2}))
+    assert is_ready(gang(2, ["BE Running@a", "Running@a"], min_task={"": 2}))

@@ -191,7 +191,7 @@ def test_nobody_is_evicted_for_a_gang_with_a_pod_that_is_refused(
 
 
 def test_a_pod_without_requests_is_refused_too() -> None:
-    """Action backfill places it, not allocate."""
+    """Also by action backfill."""
     case = {
         "nodes": NODES,
         "podgroups": [["ns", "pg", "default", 1, "Inqueue"]],

@@ -1,0 +1,129 @@
+"""The pods of one gang in the order in which action allocate tries them, and what they need of one domain together."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
+
+import numpy as np
+
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.room import least
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.node_ranking import GroupPart
+from pumice.scheduler.session import Session
+
+__all__ = ["PodQueue"]
+
+_SHAPES = 8
+"""Shapes of one group of which places are counted one by one."""
+
+
+class PodQueue:
+    """The pods of a job that are still to be tried, in order.
+
+    If an order changes while pods are placed, its plugins are called again for each pod. If placements of other pods
+    may help a pod, by pod affinity or topology spread, it is tried again after them, and pods like it not before.
+    """
+
+    __slots__ = (
+        "_alike",
+        "_all",
+        "_deferred",
+        "_is_last_round",
+        "_is_moving",
+        "_job",
+        "_key",
+        "_placed",
+        "_suiting",
+        "_tasks",
+        "_without_node",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        job: JobInfo,
+        tasks: Iterable[TaskInfo],
+        first: Callable[[TaskInfo], float] | None = None,
+    ) -> None:
+        """Put pods in the order of plugins, or by a key of their own before that."""
+        self._job = job
+        self._alike = session.alike
+        self._suiting = partial(session.suiting, queue=job.queue)
+        own = session.task_key
+        self._key = own if first is None else lambda task: (first(task), *own(task))
+        self._is_moving = session.extensions.moving_task_order and first is None
+        self._tasks = sorted(tasks, key=self._key, reverse=True)
+        self._all = tuple(self._tasks)
+        self._deferred: list[TaskInfo] = []
+        self._without_node: set[Hashable] = set()
+        self._is_last_round = False
+        self._placed = False
+
+    def __len__(self) -> int:
+        return len(self._tasks) + len(self._deferred)
+
+    def waiting(self) -> Iterator[TaskInfo]:
+        """The pods that have no place, also those that were tried."""
+        return (task for task in self._all if task.status is SchedulingStatus.PENDING)
+
+    def pop(self) -> TaskInfo:
+        """The next pod to try."""
+        if not self._tasks:
+            self._tasks = self._deferred[::-1]
+            self._deferred = []
+            self._without_node.clear()
+            self._is_last_round = not self._placed
+            self._placed = False
+        if self._is_moving:
+            self._tasks.sort(key=self._key, reverse=True)
+        return self._tasks.pop()
+
+    def defer(self, task: TaskInfo) -> bool:
+        """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
+        rules = task.shape.peers
+        if rules is None or not rules.may_gain or self._is_last_round:
+            return False
+        self._deferred.append(task)
+        self._without_node.add(self._alike(task))
+        return True
+
+    def defer_with_others(self, task: TaskInfo) -> bool:
+        """Queue a pod too if one like it was queued and nothing has been placed since; False otherwise."""
+        if not self._without_node or self._alike(task) not in self._without_node:
+            return False
+        self._deferred.append(task)
+        return True
+
+    def group(self, task: TaskInfo) -> list[GroupPart]:
+        """Pods that the job still needs and that have the same required pod affinity as this one, including it, by shape."""
+        own, near = task.shape, task.shape.peers
+        alike = 1
+        others: dict[PodShape, list[TaskInfo]] = {}
+        for other in (*self._tasks, *self._deferred):
+            if other.shape is own:
+                alike += 1
+                continue
+            rules = other.shape.peers
+            if rules is not None and near is not None and rules.affinity == near.affinity:
+                others.setdefault(other.shape, []).append(other)
+        count = alike + sum(map(len, others.values()))
+        needed = max(min(count, self._job.min_member - self._job.ready), 1)
+        if not others:
+            return [GroupPart(own, least((own,)), self._suiting(task), needed)]
+        shapes = (own, *others)
+        counts = [alike, *map(len, others.values())]
+        first = (task, *(each[0] for each in others.values()))
+        nodes = [self._suiting(each) for each in first[:_SHAPES]]
+        suiting = np.logical_or.reduce(nodes) if len(shapes) <= _SHAPES else np.ones_like(nodes[0])
+        parts = [
+            GroupPart(shape, least((shape,)), mask, needed - count + number)
+            for shape, mask, number in zip(shapes, nodes, counts, strict=False)
+        ]
+        return [*parts, GroupPart(None, least(shapes), suiting, needed)]
+
+    def placed(self) -> None:
+        """Note that a pod was placed."""
+        self._placed = True
+        self._is_last_round = False
+        self._without_node.clear()
