@@ -61,4 +61,4 @@ async def test_statuses_of_pod_groups_take_turns(crowded: SchedulerStage) -> Non
     for number in range(SMALL):
         _gang(crowded, "small", f"small-{number:02}", 1)
     served = await _served(crowded, "podgroups", concurrent_writes=CONCURRENT)
-    assert served[: CONCURRENT + 2 * SMALL].count("small") == SMALL
+    assert served[: CONCURRENT + 2 * SMALL].count("small") >= SMALL
