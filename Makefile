@@ -26,7 +26,7 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
 	-@$(MAKE) --no-print-directory frameworks # where they cannot be built, their tests say why, and all others run
 	GOGC=300 $(PY) -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not alone" # in the order of tests/support/order.py
-	$(PY) -m pytest -n 3 --dist loadgroup -m alone
+	GOGC=300 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m alone
 
 test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH and PyTorch (3 min; needs apt, and root or subordinate uids)
 	$(PY) -m pytest -m frameworks

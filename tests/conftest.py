@@ -77,11 +77,13 @@ SLOW = (
 
 ALONE = (
     "tests/e2e/test_footprint.py",
-    "tests/integration/test_large_objects.py",
     "tests/integration/certs/test_replicas_controlplane.py",
     "tests/e2e/test_hostile_tenant.py",
 )
-"""Tests that measure a process, and tests on the control plane whose certificates last for seconds."""
+"""Tests that measure processor time or how long something takes, and tests whose certificates last for seconds.
+
+The most memory of a process does not depend on what else runs, so a test of that runs beside others.
+"""
 
 
 REAL = ("tests/e2e/", "tests/frameworks/")

@@ -18,9 +18,6 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.hostile import Sizes
 from tests.support.installation import COMPONENTS, Installation
 
-pytestmark = pytest.mark.xdist_group("hostile")
-"""All tests look at one run, so they are for one process."""
-
 LATER = 2.0
 """Seconds by which nine of ten gangs may be bound later than alone; measured: 1.0, and 1.2 for the slowest."""
 

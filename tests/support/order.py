@@ -17,15 +17,26 @@ from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 __all__ = ["COMPUTING", "WAITING", "FromBothEnds"]
 
 COMPUTING = (
-    "tests/fuzz/test_over_http.py",
     "tests/docs/test_commands.py",
-    "tests/integration/controller/test_stopped.py",
+    "tests/fuzz/test_over_http.py",
+    "tests/integration/test_large_objects.py",
+    "tests/unit/scheduler/test_queue_tournament.py",
     "tests/unit/controller/test_histories.py",
+    "tests/integration/controller/test_stopped.py",
     "tests/integration/cli/test_dev.py",
-    "tests/unit/scheduler/test_properties.py",
-    "tests/unit/testing/test_job_plugins.py",
-    "tests/fuzz/test_http.py",
+    "tests/unit/scheduler/test_rules_over_time.py",
+    "tests/integration/controller/test_job_flows_stopped.py",
     "tests/integration/cli/test_components.py",
+    "tests/unit/scheduler/test_kept_out.py",
+    "tests/unit/scheduler/test_retry_properties.py",
+    "tests/unit/scheduler/test_properties.py",
+    "tests/unit/scheduler/test_proportion_properties.py",
+    "tests/unit/scheduler/test_left_out.py",
+    "tests/unit/testing/test_job_plugins.py",
+    "tests/integration/controller/test_cronjobs_stopped.py",
+    "tests/integration/cli/test_blocked_cycle.py",
+    "tests/unit/scheduler/test_unknown_resources.py",
+    "tests/fuzz/test_http.py",
     "tests/chart/test_schema.py",
 )
 """Files off the control plane that take longest, the longest first."""

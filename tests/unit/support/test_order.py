@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from pathlib import Path
 
 from tests.support.order import COMPUTING, WAITING, FromBothEnds, place
 
@@ -38,3 +39,26 @@ def test_two_processes_of_five_begin_with_what_computes() -> None:
     for process in (*processes, processes[4], processes[0]):
         queue._assign_work_unit(process)
     assert [each.indexes for each in processes] == [[6, 3], [5], [4], [0], [1, 2]]
+
+
+def test_all_tests_of_a_file_run_in_one_process() -> None:
+    """Each process has fixtures of its own: a file on three of them would do three times what its tests share."""
+    makefile = (Path(__file__).parents[3] / "Makefile").read_text()
+    recipe = makefile.partition("\ntest:")[2].partition("\n\n")[0]
+    runs = [line for line in recipe.splitlines() if "-m pytest" in line]
+    assert len(runs) == 2
+    assert [line for line in runs if "--dist loadfile " not in line] == []
+
+
+def test_three_processes_take_a_file_each() -> None:
+    tests = [f"{file}.py::test_{number}" for file in "abc" for number in range(3)]
+    queue = FromBothEnds.__new__(FromBothEnds)
+    processes = [Process() for _ in range(3)]
+    queue.assigned_work = OrderedDict((each, {}) for each in processes)
+    queue.registered_collections = dict.fromkeys(processes, tests)
+    queue.workqueue = OrderedDict(
+        (f"{file}.py", {each: False for each in tests if each.startswith(file)}) for file in "abc"
+    )
+    for process in processes:
+        queue._assign_work_unit(process)
+    assert [each.indexes for each in processes] == [[6, 7, 8], [3, 4, 5], [0, 1, 2]]
