@@ -31,7 +31,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         if queue is None:
             continue
         try:
-            if not queue.is_fifo and session.is_still_refused(job, partial(may_enter, job)):
+            if not (queue.is_fifo or job.holding) and session.is_still_refused(
+                job, partial(may_enter, job)
+            ):
                 continue
             if job.queue not in lines:
                 lines[job.queue] = session.ordered_jobs()
@@ -82,8 +84,8 @@ def _let_target_in(session: Session) -> None:
 
 
 def _why_not(session: Session, job: JobInfo) -> Reason | None:
-    """Why a gang may not enter; one without `minResources` always may."""
-    if not job.min_resources:
+    """Why a gang may not enter; one without `minResources` always may, and one that holds places has entered before."""
+    if not job.min_resources or job.holding:
         return None
     if session.is_target(job.key):
         return session.why_barred(job)

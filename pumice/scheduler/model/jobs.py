@@ -53,6 +53,9 @@ class Sums(Protocol):
     def wait(self, job: "JobInfo", vector: Ints, step: int) -> None:
         """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
 
+    def outdate(self, job: "JobInfo") -> None:
+        """Note that pods of a job have changed."""
+
 
 class JobInfo:
     """A PodGroup and its pods; one that pods name but that does not exist has no `group`.
@@ -236,6 +239,8 @@ class JobInfo:
             if task.shape.is_empty:
                 self.pending_empty += waits
             self._account(task.shape.vector, holds, waits)
+        else:
+            self._table.outdate(self)
 
     def _count(self, task: TaskInfo, status: SchedulingStatus, step: int) -> None:
         self._failed_at_start = None
@@ -246,6 +251,7 @@ class JobInfo:
         if task.shape.is_empty:
             self.pending_empty += waits
         self._account(task.shape.vector, step * _HOLDS[status], waits)
+        self._table.outdate(self)
 
     def account(self, task: TaskInfo, step: int) -> None:
         """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted again."""
@@ -302,6 +308,11 @@ class JobInfo:
     def holding(self) -> int:
         """Pods that hold a place."""
         return self.counted - self.counts[_PIPELINED]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it has entered its queue and holds places, but fewer than its minimum, for example because it lost a pod."""
+        return self.holding > 0 and self.ready < self.min_member
 
     @property
     def is_waiting(self) -> bool:

@@ -253,7 +253,7 @@ class Capacity:
         return bool(asks.any() and not np.any(asks & (holds > self._rights.deserved[row])))
 
     def _enter(self, job: JobInfo) -> None:
-        if job.row >= 0 and job.min_resources:
+        if job.row >= 0 and job.min_resources and not job.is_broken:
             self._claimed()[self._rights.paths[job.row]] += remainder(job)
 
     def _claimed(self) -> Ints:

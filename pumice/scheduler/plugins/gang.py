@@ -18,6 +18,8 @@ __all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "may_lose"
 
 _PROMISED = (SchedulingStatus.PIPELINED,)
 _VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
+_BROKEN, _WITHOUT_PLACES, _READY = range(3)
+"""Order of gangs that wait."""
 
 
 class Gang:
@@ -31,7 +33,7 @@ class Gang:
         self._session = session
         self._backfilled = "backfill" in session.actions
         register.job_valid(why_invalid)
-        register.job_order(self._is_ready)
+        register.job_order(self._place)
         register.job_ready(self._is_ready)
         register.job_pipelined(self._vote)
         register.job_starving(is_starving)
@@ -40,6 +42,12 @@ class Gang:
 
     def _is_ready(self, job: JobInfo) -> bool:
         return is_ready(job, backfilled=self._session.backfills)
+
+    def _place(self, job: JobInfo) -> int:
+        """Gangs that hold places and lack their minimum come first, since what they hold is of no use; ready ones come last."""
+        if self._is_ready(job):
+            return _READY
+        return _BROKEN if job.holding else _WITHOUT_PLACES
 
     def _vote(self, job: JobInfo) -> Vote:
         return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT

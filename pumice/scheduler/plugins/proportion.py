@@ -224,7 +224,7 @@ class Proportion:
         return not shortages(self._session, job, self._held(row), self._rights[row])
 
     def _enter(self, job: JobInfo) -> None:
-        if job.min_resources:
+        if job.min_resources and not job.is_broken:
             self._votes.pop(job.row, None)
             self._entered[job.row] += remainder(job)
 
