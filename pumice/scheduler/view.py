@@ -9,6 +9,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
+from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
@@ -61,6 +62,7 @@ class SessionView:
     """
 
     __slots__ = (
+        "_away",
         "_axis",
         "_changes",
         "_events",
@@ -135,6 +137,7 @@ class SessionView:
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None
+        self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
     def column(self, resource: str) -> int | None:
@@ -155,6 +158,13 @@ class SessionView:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
         used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
         return used
+
+    @property
+    def away(self) -> Away:
+        """What pods of queues hold on nodes that are not ready, as they were when it was first asked for."""
+        if self._away is None:
+            self._away = Away.of(self.running, self.facts.unready, self.shares)
+        return self._away
 
     def yielding(self, job: JobInfo) -> Ints:
         """What pods take that `preempt` may evict for a gang, by column: pods of less important gangs of its queue.
