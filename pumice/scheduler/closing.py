@@ -102,6 +102,8 @@ class Closing:
             moment = now if len(job.tasks) > count else moment
             job.arrived = (moment, len(job.tasks))
         job.finding = find(self._session, job)
+        if job.is_too_large:
+            self._session.why_too_large(job)  # it may be no more
         if job.finding is not None:
             return
         said = moment + self._state.delays.arrival

@@ -9,7 +9,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.phases import is_releasing, next_phase
-from pumice.scheduler.results import Finding, PodVerdict, Reason
+from pumice.scheduler.results import Finding, PodVerdict, Reason, with_text
 from pumice.scheduler.session import Session
 
 __all__ = ["find"]
@@ -121,7 +121,14 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     why = group_message(job, ready=False, pending=pending, origin=origin)
     short = max(job.min_member - schedulable, 0)
     message = gang_message(short, total, why)
-    return Reason(reason, message, details, causes, *_for_people(session, job, outcome, gated))
+    plain, numbers = _for_people(session, job, outcome, gated)
+    too_large = session.why_too_large(job) if outcome.failed is not None else ""
+    if too_large:
+        message = with_text(message, too_large)
+        near = outcome.failed[1].nearest if outcome.failed is not None else None
+        if near is None or near.too_small < near.candidates or not near.candidates:
+            plain = with_text(plain, too_large)
+    return Reason(reason, message, details, causes, plain, numbers)
 
 
 def _for_people(

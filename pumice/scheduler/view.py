@@ -56,6 +56,7 @@ class SessionView:
             quarantine.
         unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
+        entered: Gangs that this session has let into their queue, by key.
         entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
         backfills: Whether an action of this session is still to place pods without requests.
         seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
@@ -78,6 +79,7 @@ class SessionView:
         "backfills",
         "budgets",
         "claims",
+        "entered",
         "entitled",
         "entitled_room",
         "facts",
@@ -134,6 +136,7 @@ class SessionView:
         self.actions = actions
         self.backfills = "backfill" in actions
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
+        self.entered: Mapping[str, JobInfo] = {}
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None

@@ -55,12 +55,13 @@ def run(session: Session, _arguments: Arguments) -> None:
             continue
         session.time.begin_turn()
         try:
+            too_large = session.why_too_large(job)
             refusal = _why_not(session, job)
             if refusal is None:
                 session.enter(job)
             else:
                 outcome = session.outcome(job)
-                outcome.refusal = refusal
+                outcome.refusal = refusal.after(too_large)
                 outcome.may_change = outcome.is_over_share = True
                 if queue.is_fifo:
                     hold_back(session, queue, job, line)

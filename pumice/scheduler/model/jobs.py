@@ -84,6 +84,7 @@ class JobInfo:
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
+        is_too_large: Whether the nodes could not hold it even if they were empty, as far as the last session found out.
         shortage: What it lacked when it was last tried; None when it is to be tried in any case.
         asks: What it needs of its queue at least, in columns, where the queue had no room for it, or did not let it in, when
             it was last tried; else None.
@@ -111,6 +112,7 @@ class JobInfo:
         "elastic",
         "finding",
         "group",
+        "is_too_large",
         "key",
         "min_member",
         "min_resources",
@@ -172,6 +174,7 @@ class JobInfo:
         self.asks: Ints | None = None
         self.asked_at = 0.0
         self.asking: Sequence[TaskInfo] | None = None
+        self.is_too_large = False
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None

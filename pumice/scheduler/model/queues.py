@@ -5,7 +5,7 @@ queue. They are updated with each pod that is placed, pipelined or evicted, also
 elastic amounts of jobs are computed when they are needed, for the jobs that changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class QueueTable:
         "_late",
         "_limits",
         "_reserved",
+        "_reserving",
         "allocated",
         "amounts",
         "jobs",
@@ -69,6 +70,7 @@ class QueueTable:
         self._is_settled = False
         self._late: dict[str, JobInfo] = {}
         self._broken: dict[str, JobInfo] = {}
+        self._reserving: dict[str, JobInfo] = {}
         self.amounts: dict[str, QueueAmounts] = {}
         self._clear({})
 
@@ -215,6 +217,7 @@ class QueueTable:
             job.row = -1
         self._late.pop(job.key, None)
         self._broken.pop(job.key, None)
+        self._reserving.pop(job.key, None)
 
     def widen(self) -> None:
         """Open the columns that the axis has gained."""
@@ -239,6 +242,12 @@ class QueueTable:
         """
         self._catch_up()
         return self._reserved
+
+    @property
+    def reserving(self) -> Iterable[JobInfo]:
+        """Jobs that reserve anything in any queue."""
+        self._catch_up()
+        return self._reserving.values()
 
     @property
     def lacking(self) -> Ints:
@@ -280,10 +289,14 @@ class QueueTable:
                 self._reserved[job.row] += _less(reserved, job.reserved)
                 self._elastic[job.row] += _less(elastic, job.elastic)
             job.reserved, job.elastic = reserved, elastic
-            if job.is_broken:
-                self._broken[job.key] = job
-            else:
-                self._broken.pop(job.key, None)
+            for jobs, is_among in (
+                (self._broken, job.is_broken),
+                (self._reserving, bool(reserved.any())),
+            ):
+                if is_among:
+                    jobs[job.key] = job
+                else:
+                    jobs.pop(job.key, None)
 
 
 def _reserved(job: JobInfo) -> Ints:
@@ -298,7 +311,12 @@ def _reserved(job: JobInfo) -> Ints:
 
 
 def remainder(job: JobInfo) -> Ints:
-    """What a job may still take up to its `minResources`, without its pods that have scheduling gates or have succeeded."""
+    """What a job may still take up to its `minResources`, without its pods that have scheduling gates or have succeeded.
+
+    Nothing if no nodes could hold it.
+    """
+    if job.is_too_large:
+        return np.zeros_like(job.minimum)
     rest = job.minimum - job.allocated
     for task in job.tasks.values():
         is_gated = task.gates and task.status is SchedulingStatus.PENDING

@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
+from pumice.scheduler.deficits import Deficit, deficit_text, insufficient, reserved_by
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.limits import PathLimits
 from pumice.scheduler.fairness.reclaim import ReclaimRequest, asked_by, over_deserved
@@ -243,7 +243,9 @@ class Capacity:
             for column in np.flatnonzero(exceeds[place]).tolist()
         ]
         start = f"queue resource quota insufficient: {insufficient(shortages)}; "
-        return self._limits.reason(row, path[place], shortages, "used or reserved", start)
+        rows = [each for each, above in enumerate(self._rights.paths) if path[place] in above]
+        kept = reserved_by(self._session, shortages, frozenset(rows))
+        return self._limits.reason(row, path[place], shortages, "used or reserved", start, kept)
 
     def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than it deserves of what it names."""

@@ -12,7 +12,7 @@ these nodes, and keep it out.
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import deficit_text, insufficient, refusal, shortages
+from pumice.scheduler.deficits import deficit_text, insufficient, refusal, reserved_by, shortages
 from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import UNLIMITED
@@ -94,6 +94,8 @@ class Overcommit:
             return None
         names = insufficient(found).replace("insufficient", "overused")
         numbers = deficit_text(found, "used or reserved")
+        kept = reserved_by(self._session, found)
+        numbers += f"; {kept}" if kept else ""
         plain = f"the cluster, counted {self._factor:g} times: {numbers}"
         return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
 

@@ -17,6 +17,7 @@ from pumice.scheduler.deficits import (
     demand,
     insufficient,
     refusal,
+    reserved_by,
     shortages,
 )
 from pumice.scheduler.fair_shares import fair_shares
@@ -228,6 +229,8 @@ class Proportion:
         )
         name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
         plain = f"{name}: {deficit_text(found, 'used or reserved')}"
+        kept = reserved_by(self._session, found, (row,))
+        plain += f"; {kept}" if kept else ""
         message = f"queue resource quota insufficient: {insufficient(found)}; {plain}"
         return refusal(message, found, plain, queue=job.queue)
 
