@@ -218,6 +218,9 @@ def _pods(
     session: Session, job: JobInfo, outcome: JobOutcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
     """Conditions of waiting pods with a reason of their own, or with a condition whose reason has ended."""
+    refused = outcome.refused if outcome.failed is None else None
+    if refused is None and outcome.is_over_share and not session.is_pending(job):
+        refused = outcome.refusal
     for task in _in_order(job):
         if task.status is not SchedulingStatus.PENDING:
             continue
@@ -232,6 +235,9 @@ def _pods(
             yield task.key, PodVerdict(_UNSCHEDULABLE, impossible.message)
         elif outcome.failed is not None and outcome.failed[0] is task:
             yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].refusals.message)
+        elif refused is not None:
+            yield task.key, PodVerdict(_UNSCHEDULABLE, refused.message)
+            refused = None  # the others wait with it
         elif task.verdict is not None:
             yield task.key, _WITH_ITS_GANG
 

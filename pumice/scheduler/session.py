@@ -399,6 +399,7 @@ class Session(PluginAnswers):
     def enter(self, job: JobInfo) -> None:
         """Let a job into its queue."""
         self.entered[job.key] = job
+        job.asks = None  # that was asked of the gate, and its pods may ask for less
         for each in self.extensions.job_enqueued:
             each.call(job)
 

@@ -151,3 +151,39 @@ def test_what_is_kept_for_others_counts_as_used() -> None:
     assert scenario.cycle().decided == 0
     scenario.state.remove_pod("ns", "runs-0")
     assert sorted(scenario.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
+
+
+def test_a_gang_whose_minimum_is_more_than_its_pods_ask_for_is_placed_once_there_is_room() -> None:
+    """KubeRay counts the submitter of a RayJob, of which there is no pod yet."""
+    scenario = Scenario(
+        {
+            "nodes": [["n", 4, "64Gi"]],
+            "queues": [["q"]],
+            "podgroups": [
+                ["ns", "runs", "q", 1, "Running", {"minRes": {"cpu": 4}}],
+                ["ns", "ray", "q", 3, "Pending", {"minRes": {"cpu": "3500m"}}],
+            ],
+            "pods": [["ns", "runs-0", "n", "Running", 4, 0, "runs"]],
+            "pod_sets": [{"pg": "ray", "count": 3, "memory": 0}],
+        },
+        config_text([["gang"], ["overcommit", "predicates", "proportion"]]),
+        delays=ReportDelays(numbers=EVERY),
+    )
+    assert "overused" in scenario.cycle().pending["ns/ray"].message
+    scenario.state.remove_pod("ns", "runs-0")
+    assert len(scenario.cycle(NOW + 1).binds) == 3
+
+
+@SHARING
+def test_a_pod_that_its_queue_refuses_says_so(plugin: str) -> None:
+    case = {
+        "nodes": [["n", 8, "64Gi"]],
+        "queues": [["team", {"capability": {"cpu": 4}}]],
+        "podgroups": [["ns", "g", "team", 5, "Inqueue"]],
+        "pod_sets": [{"pg": "g", "count": 5, "memory": 0}],
+    }
+    result = Scenario(case, config_text([["gang", "predicates", plugin]])).cycle()
+    assert {key: verdict.reason for key, verdict in result.pods.items()} == {
+        "ns/g-0": "Unschedulable"
+    }
+    assert "of 4 cpu used" in result.pods["ns/g-0"].message
