@@ -231,11 +231,12 @@ class Closing:
         """
         now, delays = self._session.now, self._state.delays
         reason = finding.reason
+        cause = (*reason.cause, *_asked(job))
         kind, standing = standing_message(job.status.conditions or ())
         if job.report is None:
             told = standing is not None and kind == reason.reason
-            job.report = Report(reason.cause, now, told=told)
-        job.report.stand(reason.cause, now)
+            job.report = Report(cause, now, told=told)
+        job.report.stand(cause, now)
         due = job.report.due(reason.message, standing, delays.cause, delays.numbers)
         if due > now:
             self._wake(job, due)
@@ -269,6 +270,13 @@ class Closing:
             verdict = finding.pods[task.key]
             task.verdict = verdict
             self.pods[task.key] = PodVerdict(verdict.reason, verdict.message, is_new)
+
+
+def _asked(job: JobInfo) -> Iterator[str]:
+    """What a gang says that it needs: another need is a new cause, for example after it was scaled."""
+    yield str(job.min_member)
+    for name, milli in sorted(job.min_resources.items()):
+        yield f"{name}={milli}"
 
 
 def _event(job: JobInfo, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Event:

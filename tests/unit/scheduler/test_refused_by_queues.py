@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, queue
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, pod_group, queue
 
 EVERY = 30.0
 SHARING = pytest.mark.parametrize("plugin", ["proportion", "capacity"])
@@ -187,3 +188,25 @@ def test_a_pod_that_its_queue_refuses_says_so(plugin: str) -> None:
         "ns/g-0": "Unschedulable"
     }
     assert "of 4 cpu used" in result.pods["ns/g-0"].message
+
+
+def test_after_a_gang_was_scaled_its_condition_tells_the_new_need_at_once() -> None:
+    def group(members: int) -> list[Any]:
+        return ["ns", "ray", "q", members, "Inqueue", {"minRes": {"cpu": members}}]
+
+    scenario = Scenario(
+        {
+            "nodes": [["n", 64, "64Gi"]],
+            "queues": [["q", {"capability": {"cpu": 2}}]],
+            "podgroups": [group(3)],
+            "pod_sets": [{"pg": "ray", "count": 5, "memory": 0}],
+        },
+        config_text([["gang"], ["predicates", "proportion"]]),
+        delays=ReportDelays(numbers=EVERY),
+    )
+    scenario.cycle()
+    status = scenario.state.statuses["ns/ray"]
+    assert "needs 3" in (status.conditions or [])[0].message
+    scenario.state.set_pod_group(msgspec.structs.replace(pod_group(group(5)), status=status))
+    scenario.cycle(NOW + 1)
+    assert "needs 5" in (scenario.state.statuses["ns/ray"].conditions or [])[0].message
