@@ -31,6 +31,9 @@ from pumice.scheduler.state import ClusterState
 
 __all__ = ["Closing", "unenforced"]
 
+_LEFT = 300.0
+"""Seconds after which no room is kept for a gang that has entered its queue and has no pods."""
+
 
 class Closing:
     """Collects the results of a session.
@@ -88,12 +91,31 @@ class Closing:
                 self._wake(job, self._session.now)
 
     def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
+        is_fresh |= self._look_for_pods(job)
         if is_fresh:
             self._look(job)
         self._close(job)
         if is_fresh:
             job.shortage = self._shortage(job)
             job.asks = self._asks(job)
+
+    def _look_for_pods(self, job: JobInfo) -> bool:
+        """Note since when a gang is in its queue without pods; True if the room that is kept for it has changed."""
+        now = self._session.now
+        has_entered = job.status.phase == "Inqueue" or job.key in self._session.entered
+        is_empty = has_entered and not job.tasks and job.group is not None and job.min_resources
+        job.empty_since = (
+            (now if job.empty_since is None else job.empty_since) if is_empty else None
+        )
+        is_left = job.empty_since is not None and now >= job.empty_since + _LEFT
+        if job.empty_since is not None and not is_left:
+            self._wake(job, job.empty_since + _LEFT)
+        if is_left == job.is_left:
+            return False
+        job.is_left = is_left
+        self._state.shares.outdate(job)
+        self._session.view.wake_at(now)  # for gangs that wait for this room
+        return True
 
     def _look(self, job: JobInfo) -> None:
         """Find the reason why a gang waits."""

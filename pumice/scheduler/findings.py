@@ -39,6 +39,12 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
         message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
         details = {"podGroup": job.key, "pods": waiting}
         return (Reason("PodGroupNotFound", message, details), False) if waiting else None
+    if job.is_left:
+        message = (
+            f"it has been in queue {job.queue} for five minutes without pods; "
+            "no room is kept for it until they are created"
+        )
+        return Reason("NoPods", message, {"queue": job.queue}, (job.queue,)), True
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.is_ready(job)
     waits_outside = session.is_pending(job) and not job.counts[SchedulingStatus.RUNNING]

@@ -84,6 +84,7 @@ class JobInfo:
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
+        is_left: Whether it has been in its queue without pods for so long that no room is kept for it.
         is_too_large: Whether the nodes could not hold it even if they were empty, as far as the last session found out.
         shortage: What it lacked when it was last tried; None when it is to be tried in any case.
         asks: What it needs of its queue at least, in columns, where the queue had no room for it, or did not let it in, when
@@ -92,6 +93,7 @@ class JobInfo:
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
+        empty_since: Since when it is in its queue without pods, UNIX seconds; None if it is not.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
         asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked again.
     """
@@ -110,8 +112,10 @@ class JobInfo:
         "counts",
         "created",
         "elastic",
+        "empty_since",
         "finding",
         "group",
+        "is_left",
         "is_too_large",
         "key",
         "min_member",
@@ -174,7 +178,8 @@ class JobInfo:
         self.asks: Ints | None = None
         self.asked_at = 0.0
         self.asking: Sequence[TaskInfo] | None = None
-        self.is_too_large = False
+        self.is_left = self.is_too_large = False
+        self.empty_since: float | None = None
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None

@@ -313,9 +313,9 @@ def _reserved(job: JobInfo) -> Ints:
 def remainder(job: JobInfo) -> Ints:
     """What a job may still take up to its `minResources`, without its pods that have scheduling gates or have succeeded.
 
-    Nothing if no nodes could hold it.
+    Nothing if no nodes could hold it, or while it is left without pods.
     """
-    if job.is_too_large:
+    if job.is_too_large or (job.is_left and not job.tasks):
         return np.zeros_like(job.minimum)
     rest = job.minimum - job.allocated
     for task in job.tasks.values():

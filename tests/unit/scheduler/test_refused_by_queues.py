@@ -210,3 +210,32 @@ def test_after_a_gang_was_scaled_its_condition_tells_the_new_need_at_once() -> N
     scenario.state.set_pod_group(msgspec.structs.replace(pod_group(group(5)), status=status))
     scenario.cycle(NOW + 1)
     assert "needs 5" in (scenario.state.statuses["ns/ray"].conditions or [])[0].message
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity", "overcommit"])
+def test_a_gang_in_its_queue_without_pods_takes_no_room_after_five_minutes(plugin: str) -> None:
+    """KubeRay leaves a PodGroup behind each RayJob that has ended."""
+    scenario = Scenario(
+        {
+            "nodes": [["n", 5, "64Gi"]],
+            "queues": [["q", {"capability": {"cpu": 6}}]],
+            "podgroups": [
+                ["ns", "left", "q", 1, "Inqueue", {"minRes": {"cpu": 4}}],
+                ["ns", "next", "q", 1, "Pending", {"minRes": {"cpu": 3}}],
+            ],
+        },
+        config_text([["gang", "predicates", plugin]], ["enqueue", "allocate"]),
+        delays=ReportDelays(numbers=EVERY),
+    )
+    for seconds in (0, 299):
+        scenario.cycle(NOW + seconds)
+        assert scenario.phase("ns/next") == "Pending"
+    result = scenario.cycle(NOW + 300)
+    assert result.pending["ns/left"].reason == "NoPods"
+    assert scenario.conditions("ns/left") == {"Unschedulable": "True"}
+    scenario.cycle(NOW + 301)
+    assert scenario.phase("ns/next") == "Inqueue"
+    scenario.add_pod(["ns", "left-0", "", "Pending", 4, 0, "left"])
+    scenario.cycle(NOW + 302)
+    assert scenario.state.shares.reserved[:, 0].sum() == 3000
+    assert "ns/left" not in scenario.cycle(NOW + 303).pending
