@@ -31,6 +31,9 @@ from pumice.scheduler.state import ClusterState
 
 __all__ = ["Closing", "unenforced"]
 
+_LEFT = 300.0
+"""Seconds after which no room is kept for a gang that has entered its queue and has no pods."""
+
 
 class Closing:
     """Collects the results of a session.
@@ -88,12 +91,31 @@ class Closing:
                 self._wake(job, self._session.now)
 
     def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
+        is_fresh |= self._look_for_pods(job)
         if is_fresh:
             self._look(job)
         self._close(job)
         if is_fresh:
             job.shortage = self._shortage(job)
             job.asks = self._asks(job)
+
+    def _look_for_pods(self, job: JobInfo) -> bool:
+        """Note since when a gang is in its queue without pods; True if the room that is kept for it has changed."""
+        now = self._session.now
+        has_entered = job.status.phase == "Inqueue" or job.key in self._session.entered
+        is_empty = has_entered and not job.tasks and job.group is not None and job.min_resources
+        job.empty_since = (
+            (now if job.empty_since is None else job.empty_since) if is_empty else None
+        )
+        is_left = job.empty_since is not None and now >= job.empty_since + _LEFT
+        if job.empty_since is not None and not is_left:
+            self._wake(job, job.empty_since + _LEFT)
+        if is_left == job.is_left:
+            return False
+        job.is_left = is_left
+        self._state.shares.outdate(job)
+        self._session.view.wake_at(now)  # for gangs that wait for this room
+        return True
 
     def _look(self, job: JobInfo) -> None:
         """Find the reason why a gang waits."""
@@ -102,6 +124,8 @@ class Closing:
             moment = now if len(job.tasks) > count else moment
             job.arrived = (moment, len(job.tasks))
         job.finding = find(self._session, job)
+        if job.is_too_large:
+            self._session.why_too_large(job)  # it may be no more
         if job.finding is not None:
             return
         said = moment + self._state.delays.arrival
@@ -229,11 +253,12 @@ class Closing:
         """
         now, delays = self._session.now, self._state.delays
         reason = finding.reason
+        cause = (*reason.cause, *_asked(job))
         kind, standing = standing_message(job.status.conditions or ())
         if job.report is None:
             told = standing is not None and kind == reason.reason
-            job.report = Report(reason.cause, now, told=told)
-        job.report.stand(reason.cause, now)
+            job.report = Report(cause, now, told=told)
+        job.report.stand(cause, now)
         due = job.report.due(reason.message, standing, delays.cause, delays.numbers)
         if due > now:
             self._wake(job, due)
@@ -267,6 +292,13 @@ class Closing:
             verdict = finding.pods[task.key]
             task.verdict = verdict
             self.pods[task.key] = PodVerdict(verdict.reason, verdict.message, is_new)
+
+
+def _asked(job: JobInfo) -> Iterator[str]:
+    """What a gang says that it needs: another need is a new cause, for example after it was scaled."""
+    yield str(job.min_member)
+    for name, milli in sorted(job.min_resources.items()):
+        yield f"{name}={milli}"
 
 
 def _event(job: JobInfo, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Event:

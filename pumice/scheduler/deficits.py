@@ -1,6 +1,7 @@
 """Missing amounts below a limit, as a sentence and as data: "6 of 8 cpu used, 2 more allowed, needs 12"."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from heapq import nsmallest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import PODS, Ints
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.view import SessionView
@@ -20,8 +22,12 @@ __all__ = [
     "demand",
     "insufficient",
     "refusal",
+    "reserved_by",
     "shortages",
 ]
+
+_HOLDERS = 3
+"""Gangs that a reason names at most."""
 
 _BYTES = ("memory", "ephemeral-storage", "requests.memory", "limits.memory")
 _BINARY = (("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
@@ -114,6 +120,37 @@ def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> l
         and (held := int(used[column])) + (needs := int(job.minimum[column]))
         > (limit := int(limits[column]))
     ]
+
+
+def reserved_by(
+    session: SessionView,
+    shortages: Sequence[Deficit],
+    rows: Container[int] | None = None,
+) -> str:
+    """For whom room is kept that is not used yet: `reserved for ns/a: 16 cpu, ns/b: 2 cpu`; empty if for none.
+
+    Args:
+        session: The session.
+        shortages: What is missing; only the first resource is looked at.
+        rows: Rows of the queues whose gangs count. If None, gangs of all queues do, except for what broken ones lack.
+    """
+    column = session.column(shortages[0].resource)
+    if column is None:
+        return ""
+    amounts: dict[str, int] = {}
+    for job in session.shares.reserving:
+        counts = job.row in rows if rows is not None else job.row >= 0 and not job.is_broken
+        if counts and job.reserved is not None:
+            amounts[job.key] = job.reserved.item(column)
+    for job in session.entered.values():
+        if job.key not in amounts and (rows is None or job.row in rows) and not job.is_broken:
+            amounts[job.key] = remainder(job).item(column)
+    most = nsmallest(_HOLDERS + 1, ((-has, key) for key, has in amounts.items() if has > 0))
+    resource = shortages[0].resource
+    named = [f"{key}: {amount_text(resource, -has)} {resource}" for has, key in most[:_HOLDERS]]
+    if len(most) > _HOLDERS:
+        named.append("…")
+    return f"reserved for {', '.join(named)}" if named else ""
 
 
 def insufficient(shortages: Sequence[Deficit]) -> str:

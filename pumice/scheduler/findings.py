@@ -10,7 +10,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.phases import is_releasing, next_phase
-from pumice.scheduler.results import OTHER_SCHEDULER, Finding, PodVerdict, Reason
+from pumice.scheduler.results import OTHER_SCHEDULER, Finding, PodVerdict, Reason, with_text
 from pumice.scheduler.session import Session
 
 __all__ = ["find"]
@@ -43,6 +43,12 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
         message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
         details = {"podGroup": job.key, "pods": waiting}
         return (Reason("PodGroupNotFound", message, details), False) if waiting else None
+    if job.is_left:
+        message = (
+            f"it has been in queue {job.queue} for five minutes without pods; "
+            "no room is kept for it until they are created"
+        )
+        return Reason("NoPods", message, {"queue": job.queue}, (job.queue,)), True
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.is_ready(job)
     waits_outside = session.is_pending(job) and not job.counts[SchedulingStatus.RUNNING]
@@ -149,7 +155,14 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     why = group_message(job, ready=False, pending=pending, origin=origin)
     short = max(job.min_member - schedulable, 0)
     message = gang_message(short, total, why)
-    return Reason(reason, message, details, causes, *_for_people(session, job, outcome, gated))
+    plain, numbers = _for_people(session, job, outcome, gated)
+    too_large = session.why_too_large(job) if outcome.failed is not None else ""
+    if too_large:
+        message = with_text(message, too_large)
+        near = outcome.failed[1].nearest if outcome.failed is not None else None
+        if near is None or near.too_small < near.candidates or not near.candidates:
+            plain = with_text(plain, too_large)
+    return Reason(reason, message, details, causes, plain, numbers)
 
 
 def _for_people(
@@ -239,6 +252,9 @@ def _pods(
     session: Session, job: JobInfo, outcome: JobOutcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
     """Conditions of waiting pods with a reason of their own, or with a condition whose reason has ended."""
+    refused = outcome.refused if outcome.failed is None else None
+    if refused is None and outcome.is_over_share and not session.is_pending(job):
+        refused = outcome.refusal
     for task in _in_order(job):
         if task.status is not SchedulingStatus.PENDING:
             continue
@@ -253,6 +269,9 @@ def _pods(
             yield task.key, PodVerdict(_UNSCHEDULABLE, impossible.message)
         elif outcome.failed is not None and outcome.failed[0] is task:
             yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].refusals.message)
+        elif refused is not None:
+            yield task.key, PodVerdict(_UNSCHEDULABLE, refused.message)
+            refused = None  # the others wait with it
         elif task.verdict is not None:
             yield task.key, _WITH_ITS_GANG
 

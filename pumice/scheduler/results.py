@@ -1,7 +1,7 @@
 """Results of a scheduling cycle: bindings, the outcome of each gang, and why pods are pending."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pumice.api.messages import shortened
@@ -43,10 +43,21 @@ class Reason:
         """One sentence for people; the message if it needs no other form."""
         return self.plain or self.message
 
+    def after(self, text: str) -> "Reason":
+        """The same reason with a text that comes first for people, and last in the message; the same if there is none."""
+        if not text:
+            return self
+        return replace(self, message=with_text(self.message, text), plain=f"{text}; {self.summary}")
+
     @property
     def cause(self) -> tuple[str, ...]:
         """The kind of reason and what it names, without numbers."""
         return (self.reason, *self.causes)
+
+
+def with_text(sentence: str, text: str) -> str:
+    """A sentence that goes on with a text."""
+    return f"{sentence.removesuffix('.')}; {text}"
 
 
 @dataclass(frozen=True, slots=True)

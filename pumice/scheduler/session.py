@@ -9,6 +9,7 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.answers import PluginAnswers
 from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShares
+from pumice.scheduler.empty_nodes import EmptyNodes
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
@@ -112,10 +113,14 @@ class Session(PluginAnswers):
         self.nominated: set[str] = set()
         waiting = self._select(budget)
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
+        self.view.entered = self.entered
         self.view.entitled = self.extensions.job_entitled
         self.view.entitled_room = self.extensions.entitled_room
         self.view.seems_to_fit = self._seems_to_fit
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
+        self._empty_nodes = EmptyNodes(
+            state.axis, self.view.rows.allocatable, ~state.facts.unready, self.suiting
+        )
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
@@ -299,6 +304,15 @@ class Session(PluginAnswers):
             usable &= self.view.rows.allocatable[:, need.column] >= need.amount
         return usable
 
+    def why_too_large(self, job: JobInfo) -> str:
+        """Why the nodes could not hold a gang even if they were empty; empty if they may. The gate keeps no room for such a gang."""
+        why = self._empty_nodes.why_too_large(job)
+        if job.is_too_large != bool(why):
+            job.is_too_large = bool(why)
+            self.state.shares.outdate(job)
+            self.view.wake_at(self.now)  # for gangs that wait for the room that is kept for it
+        return why
+
     def could_hold(self, job: JobInfo) -> bool:
         """Whether the nodes could hold a gang if nothing else were there."""
         if not self.state.axis.has_all(job.min_resources):
@@ -385,6 +399,7 @@ class Session(PluginAnswers):
     def enter(self, job: JobInfo) -> None:
         """Let a job into its queue."""
         self.entered[job.key] = job
+        job.asks = None  # that was asked of the gate, and its pods may ask for less
         for each in self.extensions.job_enqueued:
             each.call(job)
 

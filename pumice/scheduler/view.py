@@ -9,6 +9,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
+from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
@@ -55,11 +56,13 @@ class SessionView:
             quarantine.
         unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
+        entered: Gangs that this session has let into their queue, by key.
         entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
         seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
     __slots__ = (
+        "_away",
         "_axis",
         "_changes",
         "_events",
@@ -74,6 +77,7 @@ class SessionView:
         "actions",
         "budgets",
         "claims",
+        "entered",
         "entitled",
         "entitled_room",
         "facts",
@@ -129,9 +133,11 @@ class SessionView:
         self.touched: Sequence[int] = touched
         self.actions = actions
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
+        self.entered: Mapping[str, JobInfo] = {}
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None
+        self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
     def column(self, resource: str) -> int | None:
@@ -152,6 +158,13 @@ class SessionView:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
         used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
         return used
+
+    @property
+    def away(self) -> Away:
+        """What pods of queues hold on nodes that are not ready, as they were when it was first asked for."""
+        if self._away is None:
+            self._away = Away.of(self.running, self.facts.unready, self.shares)
+        return self._away
 
     def yielding(self, job: JobInfo) -> Ints:
         """What pods take that `preempt` may evict for a gang, by column: pods of less important gangs of its queue.

@@ -97,21 +97,28 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
 
 
 def admitted(session: Session, job: JobInfo) -> Queue | None:
-    """The queue of a job that may be tried; otherwise None, and the reason is recorded."""
-    if job.group is None or not job.has_pending:
+    """The queue of a job that may be tried; otherwise None, and the reason is recorded.
+
+    Without action `enqueue`, a job enters its queue here, also before it has pods: they are created once it has entered.
+    """
+    if job.group is None:
         return None
     is_pending = session.is_pending(job)
     if is_pending and "enqueue" in session.view.actions:
         return None
+    if not (is_pending or job.has_pending):
+        return None
     queue = session.queue_of(job)
     if queue is None:
+        return None
+    if is_pending:
+        session.enter(job)
+    if not job.has_pending:
         return None
     invalid = session.why_invalid(job)
     if invalid is not None:
         session.outcome(job).refusal = invalid
         return None
-    if is_pending:
-        session.enter(job)
     return queue
 
 

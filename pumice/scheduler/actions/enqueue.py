@@ -31,7 +31,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         if queue is None:
             continue
         try:
-            if not queue.is_fifo and session.is_still_refused(job, partial(may_enter, job)):
+            if not (queue.is_fifo or job.holding) and session.is_still_refused(
+                job, partial(may_enter, job)
+            ):
                 continue
             if job.queue not in lines:
                 lines[job.queue] = session.ordered_jobs()
@@ -53,12 +55,13 @@ def run(session: Session, _arguments: Arguments) -> None:
             continue
         session.time.begin_turn()
         try:
+            too_large = session.why_too_large(job)
             refusal = _why_not(session, job)
             if refusal is None:
                 session.enter(job)
             else:
                 outcome = session.outcome(job)
-                outcome.refusal = refusal
+                outcome.refusal = refusal.after(too_large)
                 outcome.may_change = outcome.is_over_share = True
                 if queue.is_fifo:
                     hold_back(session, queue, job, line)
@@ -82,8 +85,8 @@ def _let_target_in(session: Session) -> None:
 
 
 def _why_not(session: Session, job: JobInfo) -> Reason | None:
-    """Why a gang may not enter; one without `minResources` always may."""
-    if not job.min_resources:
+    """Why a gang may not enter; one without `minResources` always may, and one that holds places has entered before."""
+    if not job.min_resources or job.holding:
         return None
     if session.is_target(job.key):
         return session.why_barred(job)

@@ -6,12 +6,16 @@ have. Of a queue:
 * its guarantee is what it states, or what the queues below it are guaranteed together if that is more;
 * its real capability is what is above it without the guarantees of its siblings, and at most its `capability`;
 * what it deserves is its `deserved`, at most its real capability and at least its guarantee.
+
+Parts of the cluster are meant for pods on ready nodes, and `capability` is a limit for all pods. All amounts here are compared with
+what all pods of a queue hold, so those of the first kind are larger by what its pods hold on other nodes.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import CPU, MEMORY, Bools, Ints
 from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import QueueTable
@@ -27,6 +31,8 @@ class Entitlements:
         capability: What a queue states as its limit; `UNLIMITED` where it states none.
         guarantee: What is kept for it and those below it.
         real: What it may have at most as the cluster is.
+        entry: The same, to be compared with what its gangs have without what they hold beyond their minimum.
+        away: What its pods, and those of queues below it, hold on nodes that are not ready.
         deserved: What it deserves.
         named: Resources of which it deserves something.
         parents: Row of the queue above it by row, -1 for one that stands at the top.
@@ -36,18 +42,21 @@ class Entitlements:
     capability: Ints
     guarantee: Ints
     real: Ints
+    entry: Ints
+    away: Ints
     deserved: Ints
     named: Bools
     parents: list[int]
     paths: list[list[int]]
 
     @classmethod
-    def of(cls, table: QueueTable, total: Ints, *, in_tree: bool) -> "Entitlements":
+    def of(cls, table: QueueTable, total: Ints, away: Away, *, in_tree: bool) -> "Entitlements":
         """Entitlements in a cluster.
 
         Args:
             table: The queues.
-            total: What the cluster has, by column.
+            total: What ready nodes have, by column.
+            away: What pods hold on other nodes.
             in_tree: Whether queues share what the queue above them may have.
         """
         count = len(table.names)
@@ -58,13 +67,29 @@ class Entitlements:
         capability = _capability(table.limits.capability)
         guarantee = table.limits.guarantee.copy()
         kept = _below(guarantee, levels, above)
+        held, needed = away.held, away.needed
+        if in_tree and held.any():
+            held, needed = table.below(held), table.below(needed)
+        within = np.maximum(capability - held, 0)
+        parts = np.zeros_like(capability)
         real = np.zeros_like(capability)
         for level in levels:
             have = np.where((above[level] >= 0)[:, None], real[above[level]], total)
-            free = np.maximum(have - kept[above[level]], 0) + guarantee[level]
-            real[level] = np.minimum(free, capability[level])
+            parts[level] = np.maximum(have - kept[above[level]], 0) + guarantee[level]
+            real[level] = np.minimum(parts[level], within[level])
         deserved = np.maximum(np.minimum(table.limits.deserved, real), guarantee)
-        return cls(capability, guarantee, real, deserved, deserved > 0, parents, paths)
+        named = deserved > 0
+        return cls(
+            capability,
+            np.where(guarantee > 0, guarantee + held, 0),
+            np.minimum(parts + held, capability),
+            np.minimum(parts + needed, capability),
+            held,
+            np.where(named, deserved + held, 0),
+            named,
+            parents,
+            paths,
+        )
 
 
 def _capability(stated: Ints) -> Ints:

@@ -40,7 +40,7 @@ class Guarantees:
         Args:
             rights: What the queues are guaranteed and may have.
             held: What each queue holds, with those below it where queues are in a tree; follows every decision.
-            total: What the cluster has, by column.
+            total: What ready nodes have, by column.
         """
         self._rights = rights
         self._held = held
@@ -49,7 +49,7 @@ class Guarantees:
         above = np.array(rights.parents, dtype=np.int64)
         self._kept: Ints = np.zeros((len(held) + 1, held.shape[1]), dtype=np.int64)
         np.add.at(self._kept, above, self._unused)  # the last row is for queues at the top
-        self._at_top: Ints = held[above < 0].sum(axis=0)
+        self._at_top: Ints = (held - rights.away)[above < 0].sum(axis=0)
         self._seen: Ints = held.copy()
         named: dict[int, Ints] = {}
         for row in np.flatnonzero(rights.guarantee.any(axis=1)).tolist():

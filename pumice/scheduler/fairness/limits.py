@@ -143,7 +143,13 @@ class PathLimits:
         return found
 
     def reason(
-        self, row: int, at: int, shortages: Sequence[Deficit], used: str = "used", start: str = ""
+        self,
+        row: int,
+        at: int,
+        shortages: Sequence[Deficit],
+        used: str = "used",
+        start: str = "",
+        end: str = "",
     ) -> Reason:
         """The reason why a queue cannot have what it needs, because of itself or the queue `at` above it.
 
@@ -153,6 +159,7 @@ class PathLimits:
             shortages: What is missing.
             used: How what counts against the limit is called.
             start: What the message begins with, in Volcano's wording.
+            end: What more there is to say.
         """
         queue = self._names[row]
         limiting = self._names[at] if at >= 0 else ""
@@ -161,5 +168,5 @@ class PathLimits:
             where += " the cluster has"
         elif at != row:
             where += f" queue {limiting} above it has"
-        plain = f"{where} {deficit_text(shortages, used)}"
+        plain = f"{where} {deficit_text(shortages, used)}" + (f"; {end}" if end else "")
         return refusal(f"{start}{plain}", shortages, plain, queue=queue, limitedBy=limiting)

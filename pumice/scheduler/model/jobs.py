@@ -53,6 +53,9 @@ class Sums(Protocol):
     def wait(self, job: "JobInfo", vector: Ints, step: int) -> None:
         """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
 
+    def outdate(self, job: "JobInfo") -> None:
+        """Note that pods of a job have changed."""
+
 
 class JobInfo:
     """A PodGroup and its pods; one that pods name but that does not exist has no `group`.
@@ -82,6 +85,8 @@ class JobInfo:
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
+        is_left: Whether it has been in its queue without pods for so long that no room is kept for it.
+        is_too_large: Whether the nodes could not hold it even if they were empty, as far as the last session found out.
         shortage: What it lacked when it was last tried; None when it is to be tried in any case.
         asks: What it needs of its queue at least, in columns, where the queue had no room for it, or did not let it in, when
             it was last tried; else None.
@@ -89,6 +94,7 @@ class JobInfo:
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
+        empty_since: Since when it is in its queue without pods, UNIX seconds; None if it is not.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
         asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked again.
     """
@@ -107,8 +113,11 @@ class JobInfo:
         "counts",
         "created",
         "elastic",
+        "empty_since",
         "finding",
         "group",
+        "is_left",
+        "is_too_large",
         "key",
         "min_member",
         "min_resources",
@@ -172,6 +181,8 @@ class JobInfo:
         self.asked_at = 0.0
         self.asking: Sequence[TaskInfo] | None = None
         self.never_preempts = False
+        self.is_left = self.is_too_large = False
+        self.empty_since: float | None = None
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None
@@ -239,6 +250,8 @@ class JobInfo:
             if task.shape.is_empty:
                 self.pending_empty += waits
             self._account(task.shape.vector, holds, waits)
+        else:
+            self._table.outdate(self)
 
     def _count(self, task: TaskInfo, status: SchedulingStatus, step: int) -> None:
         self._failed_at_start = None
@@ -249,6 +262,7 @@ class JobInfo:
         if task.shape.is_empty:
             self.pending_empty += waits
         self._account(task.shape.vector, step * _HOLDS[status], waits)
+        self._table.outdate(self)
 
     def account(self, task: TaskInfo, step: int) -> None:
         """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted again."""
@@ -305,6 +319,11 @@ class JobInfo:
     def holding(self) -> int:
         """Pods that hold a place."""
         return self.counted - self.counts[_PIPELINED]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it has entered its queue and holds places, but fewer than its minimum, for example because it lost a pod."""
+        return self.holding > 0 and self.ready < self.min_member
 
     @property
     def is_waiting(self) -> bool:

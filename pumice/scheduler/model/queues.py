@@ -5,7 +5,7 @@ queue. They are updated with each pod that is placed, pipelined or evicted, also
 elastic amounts of jobs are computed when they are needed, for the jobs that changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -45,11 +45,13 @@ class QueueTable:
     __slots__ = (
         "_above_rows",
         "_axis",
+        "_broken",
         "_elastic",
         "_is_settled",
         "_late",
         "_limits",
         "_reserved",
+        "_reserving",
         "allocated",
         "amounts",
         "jobs",
@@ -67,6 +69,8 @@ class QueueTable:
         self._axis = axis
         self._is_settled = False
         self._late: dict[str, JobInfo] = {}
+        self._broken: dict[str, JobInfo] = {}
+        self._reserving: dict[str, JobInfo] = {}
         self.amounts: dict[str, QueueAmounts] = {}
         self._clear({})
 
@@ -212,6 +216,8 @@ class QueueTable:
             self._count(job, -1)
             job.row = -1
         self._late.pop(job.key, None)
+        self._broken.pop(job.key, None)
+        self._reserving.pop(job.key, None)
 
     def widen(self) -> None:
         """Open the columns that the axis has gained."""
@@ -232,10 +238,26 @@ class QueueTable:
     def reserved(self) -> Ints:
         """What jobs that were let into a queue may still take up to their `minResources`, by row and column.
 
-        Jobs that are Inqueue, and those that run with their minimum of pods placed; see `remainder`.
+        Jobs that are Inqueue, that run with their minimum of pods placed, and that are broken; see `remainder`.
         """
         self._catch_up()
         return self._reserved
+
+    @property
+    def reserving(self) -> Iterable[JobInfo]:
+        """Jobs that reserve anything in any queue."""
+        self._catch_up()
+        return self._reserving.values()
+
+    @property
+    def lacking(self) -> Ints:
+        """The part of `reserved` that broken jobs reserve, of all queues together, by column."""
+        self._catch_up()
+        found: Ints = np.zeros(self.width, dtype=np.int64)
+        for job in self._broken.values():
+            if job.row >= 0 and job.reserved is not None:
+                found += job.reserved
+        return found
 
     @property
     def elastic(self) -> Ints:
@@ -267,12 +289,21 @@ class QueueTable:
                 self._reserved[job.row] += _less(reserved, job.reserved)
                 self._elastic[job.row] += _less(elastic, job.elastic)
             job.reserved, job.elastic = reserved, elastic
+            for jobs, is_among in (
+                (self._broken, job.is_broken),
+                (self._reserving, bool(reserved.any())),
+            ):
+                if is_among:
+                    jobs[job.key] = job
+                else:
+                    jobs.pop(job.key, None)
 
 
 def _reserved(job: JobInfo) -> Ints:
     holds = job.min_resources and (
         job.status.phase == _INQUEUE
         or (job.status.phase == _RUNNING and job.holding >= job.min_member)
+        or job.is_broken
     )
     if not holds:
         return np.zeros_like(job.minimum)
@@ -280,10 +311,16 @@ def _reserved(job: JobInfo) -> Ints:
 
 
 def remainder(job: JobInfo) -> Ints:
-    """What a job may still take up to its `minResources`, without its pods that have scheduling gates."""
+    """What a job may still take up to its `minResources`, without its pods that have scheduling gates or have succeeded.
+
+    Nothing if no nodes could hold it, or while it is left without pods.
+    """
+    if job.is_too_large or (job.is_left and not job.tasks):
+        return np.zeros_like(job.minimum)
     rest = job.minimum - job.allocated
     for task in job.tasks.values():
-        if task.gates and task.status is SchedulingStatus.PENDING:
+        is_gated = task.gates and task.status is SchedulingStatus.PENDING
+        if is_gated or task.status is SchedulingStatus.SUCCEEDED:
             rest -= task.shape.vector
     found: Ints = np.maximum(rest, 0)
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
+from pumice.scheduler.deficits import Deficit, deficit_text, insufficient, reserved_by
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.limits import PathLimits
 from pumice.scheduler.fairness.reclaim import ReclaimRequest, asked_by, over_deserved
@@ -45,13 +45,13 @@ class Capacity:
         self._table = table = session.shares
         self._in_tree = in_tree
         total = session.total()
-        self._rights = Entitlements.of(table, total, in_tree=in_tree)
+        self._rights = Entitlements.of(table, total, session.away, in_tree=in_tree)
         self._held = table.tree if in_tree else table.allocated
         self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
         self._above = frozenset(self._rights.parents)
         self._votes: dict[tuple[int, bytes, bytes], Vote | Reason] = {}
         self._paths = [path[::-1] for path in self._rights.paths]
-        self._deserved: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._deserved: dict[int, tuple[tuple[int, int, int], ...]] = {}
         self._known: dict[int, float] = {}
         self._claims: Ints | None = None
         groups = QueueGroups(self._groups, table.names) if in_tree else QueueGroups()
@@ -66,7 +66,7 @@ class Capacity:
             register.victim_queue_order(self._distance)
         register.on_allocate(self._note)
         register.on_deallocate(self._note)
-        session.publish("deserved", self._rights.deserved)
+        session.publish("deserved", self._rights.deserved - self._rights.away * self._rights.named)
         session.publish("real_capacity", self._rights.real)
         session.publish("capacity", self._rights.capability)
         session.publish("share", self._shares())
@@ -94,17 +94,19 @@ class Capacity:
         deserved = self._deserved.get(row)
         if deserved is None:
             columns = self._rights.named[row].nonzero()[0].tolist()
-            amounts = self._rights.deserved[row, columns].tolist()
-            deserved = self._deserved[row] = tuple(zip(columns, amounts, strict=True))
+            away = self._rights.away[row, columns]
+            amounts = (self._rights.deserved[row, columns] - away).tolist()
+            found = zip(columns, amounts, away.tolist(), strict=True)
+            deserved = self._deserved[row] = tuple(found)
         held = self._held
-        parts = [held.item(row, column) / amount for column, amount in deserved]
+        parts = [(held.item(row, column) - away) / amount for column, amount, away in deserved]
         return max(parts, default=_NOT_DESERVING)
 
     def _shares(self) -> Floats:
         """The share of each queue."""
-        named, deserved = self._rights.named, self._rights.deserved
+        named, away = self._rights.named, self._rights.away
         parts = np.zeros(self._held.shape)
-        np.divide(self._held, deserved, out=parts, where=named)
+        np.divide(self._held - away, self._rights.deserved - away, out=parts, where=named)
         return np.where(named.any(axis=1), parts.max(axis=1), _NOT_DESERVING)
 
     def _distance(self, queue: Queue, preemptor: Queue) -> int:
@@ -206,7 +208,7 @@ class Capacity:
         if row < 0 or row in self._above:
             return np.full_like(job.minimum, UNLIMITED)
         path = self._rights.paths[row]
-        room: Ints = (self._rights.real[path] - self._claimed()[path]).min(axis=0)
+        room: Ints = (self._rights.entry[path] - self._claimed()[path]).min(axis=0)
         room += self._session.yielding(job)
         room[[SCORED_CPU, SCORED_MEMORY]] = UNLIMITED
         return room
@@ -221,7 +223,7 @@ class Capacity:
 
     def _judge(self, job: JobInfo, row: int, claims: Ints) -> Vote | Reason:
         path = self._rights.paths[row]
-        limits = self._rights.real[path]
+        limits = self._rights.entry[path]
         exceeds = (claims + job.minimum > limits) & (job.minimum > 0)
         exceeds[:, [SCORED_CPU, SCORED_MEMORY]] = False
         if not exceeds.any():
@@ -241,7 +243,9 @@ class Capacity:
             for column in np.flatnonzero(exceeds[place]).tolist()
         ]
         start = f"queue resource quota insufficient: {insufficient(shortages)}; "
-        return self._limits.reason(row, path[place], shortages, "used or reserved", start)
+        rows = [each for each, above in enumerate(self._rights.paths) if path[place] in above]
+        kept = reserved_by(self._session, shortages, frozenset(rows))
+        return self._limits.reason(row, path[place], shortages, "used or reserved", start, kept)
 
     def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than it deserves of what it names."""
@@ -253,7 +257,7 @@ class Capacity:
         return bool(asks.any() and not np.any(asks & (holds > self._rights.deserved[row])))
 
     def _enter(self, job: JobInfo) -> None:
-        if job.row >= 0 and job.min_resources:
+        if job.row >= 0 and job.min_resources and not job.is_broken:
             self._claimed()[self._rights.paths[job.row]] += remainder(job)
 
     def _claimed(self) -> Ints:

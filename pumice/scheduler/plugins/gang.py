@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 _VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
+_BROKEN, _WITHOUT_PLACES, _READY = range(3)
+"""Order of gangs that wait."""
 
 
 class Gang:
@@ -37,12 +39,19 @@ class Gang:
     def open(self, _session: SessionView, register: Registrar) -> None:
         """Register the checks."""
         register.job_valid(why_invalid)
-        register.job_order(is_ready)
+        register.job_order(_place)
         register.job_ready(is_ready)
         register.job_pipelined(vote)
         register.job_starving(is_starving)
         register.preemptable(may_lose, by=any_preemptor)
         register.reclaimable(may_lose, by=any_preemptor)
+
+
+def _place(job: JobInfo) -> int:
+    """Gangs that hold places and lack their minimum come first, since what they hold is of no use; ready ones come last."""
+    if is_ready(job):
+        return _READY
+    return _BROKEN if job.holding else _WITHOUT_PLACES
 
 
 def why_invalid(job: JobInfo) -> Reason | None:

@@ -3,6 +3,8 @@
 Without it every gang would enter at once, and the pods of all of them would be created and wait. What `preempt` and
 `reclaim` may evict for a gang counts as room, because they look for victims only for gangs that have entered.
 
+What a gang lacks that has lost pods is counted in its queue alone: a tenant could hold room of others by deleting pods.
+
 What the gang needs for which nodes are reserved counts as taken for all others. Otherwise gangs would enter that may not use
 these nodes, and keep it out.
 """
@@ -10,7 +12,7 @@ these nodes, and keep it out.
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import deficit_text, insufficient, refusal, shortages
+from pumice.scheduler.deficits import deficit_text, insufficient, refusal, reserved_by, shortages
 from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import UNLIMITED
@@ -50,7 +52,8 @@ class Overcommit:
         if self._limit is None:
             limit: Floats = np.floor(self._session.total() * self._factor + _TOLERANCE)
             self._limit = limit.astype(np.int64)
-            self._used: Ints = self._session.used() + self._session.shares.reserved.sum(axis=0)
+            shares = self._session.shares
+            self._used: Ints = self._session.used() + shares.reserved.sum(axis=0) - shares.lacking
         return self._limit
 
     def _vote(self, job: JobInfo) -> Vote | Reason:
@@ -91,12 +94,14 @@ class Overcommit:
             return None
         names = insufficient(found).replace("insufficient", "overused")
         numbers = deficit_text(found, "used or reserved")
+        kept = reserved_by(self._session, found)
+        numbers += f"; {kept}" if kept else ""
         plain = f"the cluster, counted {self._factor:g} times: {numbers}"
         return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
 
     def _enter(self, job: JobInfo) -> None:
         self._has_target |= job is self._session.target
-        if job.min_resources:
+        if job.min_resources and not job.is_broken:
             self._refusals.clear()
             self._entered += remainder(job)
 

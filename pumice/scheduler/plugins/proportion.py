@@ -17,6 +17,7 @@ from pumice.scheduler.deficits import (
     demand,
     insufficient,
     refusal,
+    reserved_by,
     shortages,
 )
 from pumice.scheduler.fair_shares import fair_shares
@@ -25,6 +26,7 @@ from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preempt
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
+from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups, SortKey, Vote
 from pumice.scheduler.registrar import Registrar
@@ -63,33 +65,37 @@ class Proportion:
         shares = self._session.shares
         limits = shares.limits
         total = self._session.total()
+        away = self._session.away
+        self._away: Ints = away.held
+        self._capability: Ints = limits.capability
         guarantee = np.minimum(limits.guarantee, limits.capability)
         rest = np.maximum(total - guarantee.sum(axis=0), 0)
-        self._ceilings: Ints = np.minimum(limits.capability, rest + guarantee)
+        ceilings = np.minimum(np.maximum(limits.capability - away.held, 0), rest + guarantee)
+        self._ceilings: Ints = np.minimum(limits.capability, rest + guarantee + away.needed)
         takes_part = np.flatnonzero(shares.jobs > 0)
         self.deserved: Floats = np.zeros(shares.allocated.shape)
         self.deserved[takes_part] = fair_shares(
             total.astype(np.float64),
             limits.weights[takes_part].astype(np.float64),
-            (shares.allocated + shares.pending)[takes_part].astype(np.float64),
-            self._ceilings[takes_part].astype(np.float64),
+            (shares.allocated - away.held + shares.pending)[takes_part].astype(np.float64),
+            ceilings[takes_part].astype(np.float64),
             guarantee[takes_part].astype(np.float64),
         )
         whole = np.floor(self.deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
-        self._whole: Ints = np.minimum(whole, self._ceilings)
-        self._whole[self._whole >= total] = (
-            UNLIMITED  # a queue that deserves everything is limited only by the nodes
-        )
+        self._whole: Ints = np.minimum(whole, ceilings)
+        is_unlimited = self._whole >= total  # it deserves everything: only the nodes limit it
+        self._whole += away.held
+        self._whole[is_unlimited] = UNLIMITED
         self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
         self._entered: Ints = np.zeros_like(self._ceilings)
         weights = limits.weights.astype(np.float64)[:, np.newaxis]
         parts = rest * weights / max(float(limits.weights[takes_part].sum()), 1.0) + guarantee
-        parts = np.floor(np.minimum(parts, self._ceilings)).astype(np.int64)
-        self._rights: Ints = np.minimum(np.maximum(parts, whole), self._ceilings)
+        parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
+        self._rights: Ints = np.minimum(np.maximum(parts, whole), ceilings) + away.held
         self._limits: list[list[int]] = self._whole.tolist()
         self._parts = [_parts(row.tolist()) for row in self.deserved]
         self._session.publish("deserved", self.deserved)
-        self._session.publish("real_capacity", self._ceilings)
+        self._session.publish("real_capacity", ceilings)
         self._session.publish("capacity", limits.capability)
         held = [self.share(queue) for queue in shares.queues]
         self._session.publish("share", np.array(held, dtype=np.float64))
@@ -99,7 +105,7 @@ class Proportion:
     def share(self, queue: Queue) -> float:
         """How much of what it deserves a queue has, of the resource of which it has most; 1 when it has all."""
         row = self._session.shares.rows[queue.metadata.name]
-        held = self._session.shares.allocated[row].tolist()
+        held = (self._session.shares.allocated[row] - self._away[row]).tolist()
         return max((held[column] / share for column, share in self._parts[row]), default=0.0)
 
     def _key(self, queue: Queue) -> SortKey:
@@ -107,7 +113,7 @@ class Proportion:
 
     def _is_overused(self, queue: Queue) -> bool:
         row = self._session.shares.rows[queue.metadata.name]
-        held = self._session.shares.allocated[row].tolist()
+        held = (self._session.shares.allocated[row] - self._away[row]).tolist()
         parts = self._parts[row]
         if not parts and not self._session.total().any():
             return False  # the cluster has nothing to share; the filters of nodes report it
@@ -144,7 +150,7 @@ class Proportion:
         held, needs = demand(job, task)
         used = (self._session.shares.allocated[row] - held).tolist()
         shortages = [
-            Deficit(need.name, used[need.column], self._limits[row][need.column], amount)
+            self._deficit(row, need, used[need.column], amount)
             for need in task.shape.needs
             if need.column != PODS
             and used[need.column] + (amount := int(needs[need.column]))
@@ -155,6 +161,14 @@ class Proportion:
         if is_short:
             self._refusals[job.key] = reason
         return reason
+
+    def _deficit(self, row: int, need: Need, used: int, amount: int) -> Deficit:
+        """What a queue lacks; pods on nodes that are not ready count only where its `capability` is the limit."""
+        limit = self._limits[row][need.column]
+        away = 0
+        if limit < self._capability.item(row, need.column):
+            away = self._away.item(row, need.column)
+        return Deficit(need.name, used - away, limit - away, amount)
 
     def _exceeding(self, _preemptor: Preemptor, candidates: Candidates) -> Bools:
         """Pods of queues that hold more than they deserve, until they hold no more than that."""
@@ -215,6 +229,8 @@ class Proportion:
         )
         name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
         plain = f"{name}: {deficit_text(found, 'used or reserved')}"
+        kept = reserved_by(self._session, found, (row,))
+        plain += f"; {kept}" if kept else ""
         message = f"queue resource quota insufficient: {insufficient(found)}; {plain}"
         return refusal(message, found, plain, queue=job.queue)
 
@@ -224,7 +240,7 @@ class Proportion:
         return not shortages(self._session, job, self._held(row), self._rights[row])
 
     def _enter(self, job: JobInfo) -> None:
-        if job.min_resources:
+        if job.min_resources and not job.is_broken:
             self._votes.pop(job.row, None)
             self._entered[job.row] += remainder(job)
 

@@ -101,13 +101,15 @@ def check_sums(state: ClusterState) -> None:
     shares = state.shares
     nothing = np.zeros(len(state.axis), dtype=np.int64)
     sums = {name: {row: nothing.copy() for row in range(len(shares.names))} for name in _KINDS}
+    lacking = nothing.copy()
     for job in state.jobs.values():
-        held, asked, gated = nothing.copy(), nothing.copy(), nothing.copy()
+        held, asked, spared = nothing.copy(), nothing.copy(), nothing.copy()
         for task in job.tasks.values():
             held += task.shape.vector * (task.status in HOLDS)
             asked += task.shape.vector * (task.status is SchedulingStatus.PENDING)
-            gated += task.shape.vector * (
-                task.status is SchedulingStatus.PENDING and task.gates != ""
+            spared += task.shape.vector * (
+                (task.status is SchedulingStatus.PENDING and task.gates != "")
+                or task.status is SchedulingStatus.SUCCEEDED
             )
         assert (job.allocated == held).all()
         assert (job.pending == asked).all()
@@ -121,13 +123,18 @@ def check_sums(state: ClusterState) -> None:
         is_in = job.status.phase == "Inqueue" or (
             job.status.phase == "Running" and job.holding >= job.min_member
         )
+        is_broken = job.holding > 0 and job.ready < job.min_member
+        is_in |= is_broken
         if is_in and job.min_resources:
-            sums["reserved"][job.row] += np.maximum(job.minimum - held - gated, 0)
+            reserved = np.maximum(job.minimum - held - spared, 0)
+            sums["reserved"][job.row] += reserved
+            lacking += reserved * is_broken
         for row in shares.paths[job.row]:
             sums["tree"][row] += held
     for name, rows in sums.items():
         for row, vector in rows.items():
             assert (getattr(shares, name)[row] == vector).all(), name
+    assert (shares.lacking == lacking).all()
     assert (shares.below(shares.allocated) == shares.tree).all()
     _check_running(state)
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from pumice.scheduler.reports import ReportDelays
-from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, queue
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, pod_group, queue
 
 EVERY = 30.0
 SHARING = pytest.mark.parametrize("plugin", ["proportion", "capacity"])
@@ -151,3 +152,90 @@ def test_what_is_kept_for_others_counts_as_used() -> None:
     assert scenario.cycle().decided == 0
     scenario.state.remove_pod("ns", "runs-0")
     assert sorted(scenario.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
+
+
+def test_a_gang_whose_minimum_is_more_than_its_pods_ask_for_is_placed_once_there_is_room() -> None:
+    """KubeRay counts the submitter of a RayJob, of which there is no pod yet."""
+    scenario = Scenario(
+        {
+            "nodes": [["n", 4, "64Gi"]],
+            "queues": [["q"]],
+            "podgroups": [
+                ["ns", "runs", "q", 1, "Running", {"minRes": {"cpu": 4}}],
+                ["ns", "ray", "q", 3, "Pending", {"minRes": {"cpu": "3500m"}}],
+            ],
+            "pods": [["ns", "runs-0", "n", "Running", 4, 0, "runs"]],
+            "pod_sets": [{"pg": "ray", "count": 3, "memory": 0}],
+        },
+        config_text([["gang"], ["overcommit", "predicates", "proportion"]]),
+        delays=ReportDelays(numbers=EVERY),
+    )
+    assert "overused" in scenario.cycle().pending["ns/ray"].message
+    scenario.state.remove_pod("ns", "runs-0")
+    assert len(scenario.cycle(NOW + 1).binds) == 3
+
+
+@SHARING
+def test_a_pod_that_its_queue_refuses_says_so(plugin: str) -> None:
+    case = {
+        "nodes": [["n", 8, "64Gi"]],
+        "queues": [["team", {"capability": {"cpu": 4}}]],
+        "podgroups": [["ns", "g", "team", 5, "Inqueue"]],
+        "pod_sets": [{"pg": "g", "count": 5, "memory": 0}],
+    }
+    result = Scenario(case, config_text([["gang", "predicates", plugin]])).cycle()
+    assert {key: verdict.reason for key, verdict in result.pods.items()} == {
+        "ns/g-0": "Unschedulable"
+    }
+    assert "of 4 cpu used" in result.pods["ns/g-0"].message
+
+
+def test_after_a_gang_was_scaled_its_condition_tells_the_new_need_at_once() -> None:
+    def group(members: int) -> list[Any]:
+        return ["ns", "ray", "q", members, "Inqueue", {"minRes": {"cpu": members}}]
+
+    scenario = Scenario(
+        {
+            "nodes": [["n", 64, "64Gi"]],
+            "queues": [["q", {"capability": {"cpu": 2}}]],
+            "podgroups": [group(3)],
+            "pod_sets": [{"pg": "ray", "count": 5, "memory": 0}],
+        },
+        config_text([["gang"], ["predicates", "proportion"]]),
+        delays=ReportDelays(numbers=EVERY),
+    )
+    scenario.cycle()
+    status = scenario.state.statuses["ns/ray"]
+    assert "needs 3" in (status.conditions or [])[0].message
+    scenario.state.set_pod_group(msgspec.structs.replace(pod_group(group(5)), status=status))
+    scenario.cycle(NOW + 1)
+    assert "needs 5" in (scenario.state.statuses["ns/ray"].conditions or [])[0].message
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity", "overcommit"])
+def test_a_gang_in_its_queue_without_pods_takes_no_room_after_five_minutes(plugin: str) -> None:
+    """KubeRay leaves a PodGroup behind each RayJob that has ended."""
+    scenario = Scenario(
+        {
+            "nodes": [["n", 5, "64Gi"]],
+            "queues": [["q", {"capability": {"cpu": 6}}]],
+            "podgroups": [
+                ["ns", "left", "q", 1, "Inqueue", {"minRes": {"cpu": 4}}],
+                ["ns", "next", "q", 1, "Pending", {"minRes": {"cpu": 3}}],
+            ],
+        },
+        config_text([["gang", "predicates", plugin]], ["enqueue", "allocate"]),
+        delays=ReportDelays(numbers=EVERY),
+    )
+    for seconds in (0, 299):
+        scenario.cycle(NOW + seconds)
+        assert scenario.phase("ns/next") == "Pending"
+    result = scenario.cycle(NOW + 300)
+    assert result.pending["ns/left"].reason == "NoPods"
+    assert scenario.conditions("ns/left") == {"Unschedulable": "True"}
+    scenario.cycle(NOW + 301)
+    assert scenario.phase("ns/next") == "Inqueue"
+    scenario.add_pod(["ns", "left-0", "", "Pending", 4, 0, "left"])
+    scenario.cycle(NOW + 302)
+    assert scenario.state.shares.reserved[:, 0].sum() == 3000
+    assert "ns/left" not in scenario.cycle(NOW + 303).pending

@@ -3,12 +3,14 @@
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api import keys
 from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
+from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
 from pumice.scheduler.victims import allowed
 from tests.kit.examples import examples
@@ -146,7 +148,8 @@ def _slow_refuses(
     """Whether a queue cannot take the CPU and memory of a pod, counted from the pods and the specs of the queues."""
     queues, shares = scenario.state.queues, scenario.state.shares
     used, total = _used(scenario, paths), scenario.state.nodes.rows().allocatable.sum(axis=0)
-    rights = Entitlements.of(shares, total, in_tree=len(paths["a"]) > 1)
+    nothing = np.zeros_like(shares.allocated)
+    rights = Entitlements.of(shares, total, Away(nothing, nothing), in_tree=len(paths["a"]) > 1)
     above = {name: path[1] if len(path) > 1 else "" for name, path in paths.items()}
     for name in paths[queue]:
         for column, resource in enumerate(RESOURCES):
@@ -262,7 +265,9 @@ NODES: list[list[Any]] = [["n0", 5, 8], ["n1", 7, 8]]
 def test_what_queues_may_have_and_deserve_follows_from_the_formulae(rows: list[list[Any]]) -> None:
     scenario = Scenario({"nodes": NODES, "queues": rows}, config_text(CAPACITY))
     session = open_session(scenario)
-    rights = Entitlements.of(session.view.shares, session.view.total(), in_tree=True)
+    rights = Entitlements.of(
+        session.view.shares, session.view.total(), session.view.away, in_tree=True
+    )
     for name, (real, deserved) in _slow_entitlements(scenario).items():
         row = session.view.shares.rows[name]
         assert rights.real[row, 0] == real

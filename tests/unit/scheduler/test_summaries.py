@@ -31,10 +31,15 @@ def test_without_a_sentence_of_its_own_the_message_is_the_summary() -> None:
 
 def test_a_change_of_the_sentence_alone_writes_nothing() -> None:
     """Its numbers are not in the PodGroup's condition, so a larger free place is no reason for a write."""
-    case = {"nodes": [["a", 1, "8Gi"]], "min": 1, "pod_sets": [{"pg": "g", "count": 1, "cpu": 3}]}
-    scenario = scenario_of(case)
+    scenario = scenario_of(
+        {
+            "nodes": [["a", 4, "8Gi"]],
+            "pods": [["ns", "other", "a", "Running", 3, 0, ""]],
+            "pod_sets": [{"pg": "g", "count": 1, "cpu": 3}],
+        }
+    )
     assert "1 cpu (a)" in scenario.cycle().pending["ns/g"].summary
-    scenario.state.set_node(node(["a", 2, "8Gi"]))
+    scenario.state.set_node(node(["a", 5, "8Gi"]))
     result = scenario.cycle(NOW + 60)
     assert "2 cpu (a)" in result.pending["ns/g"].summary
     assert (result.pod_groups, result.pods, result.events) == ({}, {}, [])

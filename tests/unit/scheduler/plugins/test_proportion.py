@@ -116,5 +116,5 @@ def test_a_queue_that_deserves_the_whole_cluster_leaves_it_to_the_nodes_to_refus
     )
     assert scenario.cycle().pending["ns/g"].summary == (
         "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n1); "
-        "1 node is too small even when empty"
+        "1 node is too small even when empty; nodes have room for 1 of 2 such pods, even when empty"
     )

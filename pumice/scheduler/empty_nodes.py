@@ -1,0 +1,140 @@
+"""Gangs that the nodes could not hold even if they were empty.
+
+Such a gang waits until the cluster grows, so the gate of queues keeps no room for it. What is said here is a bound by arithmetic:
+a gang about which nothing is said may still fit nowhere.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.api.messages import listed
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Axis, Bools, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.room import least, places
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.nearest import amount
+
+__all__ = ["EmptyNodes"]
+
+_FEW = 8
+"""Shapes of a gang up to which filters are asked for each; for more, all ready nodes count."""
+
+_WAITING = (SchedulingStatus.PENDING, SchedulingStatus.PIPELINED)
+
+
+class _Nodes(NamedTuple):
+    """Nodes that pods of a kind may use.
+
+    Attributes:
+        places: Pods of the kind that they hold when empty.
+        largest: The most that one of them has, by column.
+    """
+
+    places: int
+    largest: Ints
+
+
+class EmptyNodes:
+    """What the ready nodes of a session hold without the pods on them."""
+
+    def __init__(
+        self,
+        axis: Axis,
+        allocatable: Ints,
+        ready: Bools,
+        suiting: Callable[[TaskInfo, str], Bools],
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            axis: Names of the columns.
+            allocatable: What nodes have, by row and column.
+            ready: Nodes that are ready, by row.
+            suiting: Nodes that the filters leave to a pod of a queue.
+        """
+        self._axis = axis
+        self._allocatable = allocatable
+        self._ready = ready
+        self._suiting = suiting
+        self._said: dict[tuple[bytes, int], str] = {}
+        self._limits: tuple[Ints, Ints] | None = None
+        self._smallest: list[int] | None = None
+
+    def why_too_large(self, job: JobInfo) -> str:
+        """Why the nodes could not hold what a gang lacks, if they were empty; empty if they may, or if no node is ready."""
+        lacking = job.min_member - job.ready
+        if lacking <= 0:
+            return ""
+        if not job.tasks:
+            key = (job.minimum.tobytes(), lacking)
+            if key not in self._said:
+                self._said[key] = self._of_minimum(job.minimum, lacking)
+            return self._said[key]
+        if not self._ready.any():
+            return ""
+        waiting = [task for task in job.tasks.values() if task.status in _WAITING]
+        firsts = {task.shape: task for task in reversed(waiting)}
+        counts = Counter(task.shape for task in waiting)
+        for shape, task in firsts.items():
+            needed = min(lacking - len(waiting) + counts[shape], counts[shape])
+            if needed <= 0:
+                continue
+            suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._ready
+            usable = int(np.count_nonzero(suiting & self._ready))
+            if not usable or self._have_places(shape, needed, usable):
+                continue  # where rules exclude all nodes, size does not matter
+            nodes = self._nodes(shape, suiting)
+            if nodes.places < needed:
+                return self._of_shape(shape, needed, nodes)
+        return ""
+
+    def _of_minimum(self, minimum: Ints, members: int) -> str:
+        """The same of a gang without pods, one of which asks for at least its part of the minimum."""
+        if not self._ready.any():
+            return ""
+        if self._limits is None:
+            rows = self._allocatable[self._ready]
+            self._limits = rows.max(axis=0), rows.sum(axis=0)
+        largest, total = self._limits
+        minimum = minimum[: len(total)]
+        part = -(-minimum // members)
+        for limits, needs, text in (
+            (largest, part, "needs {} on one node; the largest has {}"),
+            (total, minimum, "needs {}; all nodes together have {}"),
+        ):
+            exceeds = needs > limits
+            exceeds[[PODS, SCORED_CPU, SCORED_MEMORY]] = False
+            if exceeds.any():
+                at = int(exceeds.argmax())
+                has = amount(at, int(limits[at]))
+                return text.format(f"{amount(at, int(needs[at]))} {self._axis.names[at]}", has)
+        return ""
+
+    def _have_places(self, shape: PodShape, needed: int, nodes: int) -> bool:
+        """Whether even so many of the smallest nodes hold the pods that are needed."""
+        if self._smallest is None:
+            self._smallest = self._allocatable[self._ready].min(axis=0).tolist()
+        each = min([self._smallest[need.column] // need.amount for need in shape.needs])
+        return each * nodes >= needed
+
+    def _nodes(self, shape: PodShape, suiting: Bools) -> _Nodes:
+        """What nodes hold of pods of a shape, or lack for it."""
+        rows = self._allocatable[suiting & self._ready]
+        count = int(places([least([shape])], rows).sum())
+        return _Nodes(count, rows.max(axis=0))
+
+    def _of_shape(self, shape: PodShape, needed: int, nodes: _Nodes) -> str:
+        named = [need for need in shape.needs if need.name != "pods"]
+        for need in named:
+            has = int(nodes.largest[need.column])
+            if need.amount > has:
+                text = f"needs {amount(need.column, need.amount)} {need.name} on one node"
+                return f"{text}; the largest has {amount(need.column, has)}"
+        if not nodes.places:
+            asked = listed([f"{amount(need.column, need.amount)} {need.name}" for need in named])
+            return f"needs {asked} on one node; no node has all of it, even when empty"
+        return f"nodes have room for {nodes.places} of {needed} such pods, even when empty"

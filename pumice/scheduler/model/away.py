@@ -1,0 +1,60 @@
+"""What pods of queues hold on nodes that are not ready.
+
+The size of the cluster is that of its ready nodes. What a queue may have as a part of it is therefore compared with what its
+pods hold on these nodes. A limit that does not depend on the cluster counts all pods: those on other nodes may still run.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.running import RunningTable
+
+__all__ = ["Away"]
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Amounts of queues, by row and column.
+
+    Attributes:
+        held: What pods on nodes that are not ready hold; part of `QueueTable.allocated`.
+        needed: The part of it that is not beyond the `minResources` of its gangs.
+    """
+
+    held: Ints
+    needed: Ints
+
+    @classmethod
+    def of(cls, running: RunningTable, unready: Bools, queues: QueueTable) -> "Away":
+        """Amounts on nodes that are not ready.
+
+        Args:
+            running: Pods of gangs that run or are bound.
+            unready: Nodes that are not ready, by row.
+            queues: The queues.
+        """
+        held = np.zeros_like(queues.allocated)
+        needed = held
+        if unready.any():
+            node = running.node
+            rows = np.flatnonzero(running.used & (node >= 0) & unready[node])
+            if len(rows):
+                needed = held.copy()
+                numbers, places = np.unique(running.gang[rows], return_inverse=True)
+                sums = np.zeros((len(numbers), running.vectors.shape[1]), dtype=np.int64)
+                np.add.at(sums, places, running.vectors[rows])
+                for number, away in zip(numbers.tolist(), sums, strict=True):
+                    job = running.gangs[number]
+                    if job is not None and job.row >= 0:
+                        held[job.row] += away
+                        needed[job.row] += _needed(job.allocated, job.minimum, away)
+        return cls(held, needed)
+
+
+def _needed(held: Ints, minimum: Ints, away: Ints) -> Ints:
+    beyond = np.maximum(held - minimum, 0)
+    found: Ints = away - (beyond - np.maximum(held - away - minimum, 0))
+    return found
