@@ -125,7 +125,8 @@ def check_sums(state: ClusterState) -> None:
         )
         is_broken = job.holding > 0 and job.ready < job.min_member
         is_in |= is_broken
-        if is_in and job.min_resources:
+        takes_none = job.is_too_large or (job.is_left and not job.tasks)
+        if is_in and job.min_resources and not takes_none:
             reserved = np.maximum(job.minimum - held - spared, 0)
             sums["reserved"][job.row] += reserved
             lacking += reserved * is_broken
