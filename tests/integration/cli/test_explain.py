@@ -14,7 +14,7 @@ from tests.integration.cli.running import running
 from tests.integration.cli.servers import Server, ran
 from tests.kit.builders import job, node, pod, pod_group, queue
 
-_NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1)"
+_NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1); nodes have room for 1 of 2 such pods, even when empty"
 
 
 async def fill(url: str) -> None:

@@ -49,7 +49,7 @@ _QUEUE_KEYS = [
     "creationTimestamp",
     "reason",
 ]
-_NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1)"
+_NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1); nodes have room for 1 of 2 such pods, even when empty"
 
 
 def made(url: str, kind: Any, obj: Object, namespace: str | None = "default") -> Object:

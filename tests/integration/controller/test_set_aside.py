@@ -183,7 +183,7 @@ async def test_a_pass_that_fails(
         (Client, "create"),
         (EventRecorder, "_write"),
         (JobTerm, "_note_pod"),
-        (JobTerm, "_note_removal"),
+        (JobTerm, "_note_change"),
         (JobTerm, "_after"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__,

@@ -41,7 +41,7 @@ def test_a_gang_that_does_not_fit_waits_with_a_reason(pumice: Pumice) -> None:
     assert set(waits) == {"reason", "message", "summary"}
     assert (
         waits["summary"]
-        == "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n)"
+        == "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n); nodes have room for 1 of 2 such pods, even when empty"
     )
     assert waits["reason"] == "NotEnoughResources"
     assert "Insufficient cpu" in waits["message"]
