@@ -19,7 +19,7 @@ STEP = 10
 
 
 class DeletedPod:
-    """A pod on a node that nobody plays, and what is done to it.
+    """A pod on a node without a kubelet, real or simulated, and what is done to it.
 
     Attributes:
         times: Between which moments each step was taken, by its second in the table.

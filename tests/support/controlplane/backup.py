@@ -14,7 +14,7 @@ __all__ = ["back_up", "restore"]
 _DATA = "etcd"
 
 _OUTAGE_SECONDS = 4.0
-"""How long nothing answers, longer than the pause after a watch that broke. Nobody restores a cluster in less."""
+"""How long nothing answers, longer than the pause after a watch that broke. No real restore takes less."""
 
 
 def back_up(plane: ControlPlane) -> Path:
