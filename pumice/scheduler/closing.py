@@ -101,6 +101,8 @@ class Closing:
 
     def _look_for_pods(self, job: JobInfo) -> bool:
         """Note since when a gang is in its queue without pods; True if the room that is kept for it has changed."""
+        if job.tasks and job.empty_since is None and not job.is_left:
+            return False
         now = self._session.now
         has_entered = job.status.phase == "Inqueue" or job.key in self._session.entered
         is_empty = has_entered and not job.tasks and job.group is not None and job.min_resources

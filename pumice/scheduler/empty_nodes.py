@@ -4,8 +4,7 @@ Such a gang waits until the cluster grows, so the gate of queues keeps no room f
 a gang about which nothing is said may still fit nowhere.
 """
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -59,26 +58,43 @@ class EmptyNodes:
         self._axis = axis
         self._allocatable = allocatable
         self._ready = ready
+        self._has_ready = bool(ready.any())
         self._suiting = suiting
-        self._said: dict[tuple[bytes, int], str] = {}
+        self._said: dict[Hashable, str] = {}
         self._limits: tuple[Ints, Ints] | None = None
         self._smallest: list[int] | None = None
 
-    def why_too_large(self, job: JobInfo) -> str:
-        """Why the nodes could not hold what a gang lacks, if they were empty; empty if they may, or if no node is ready."""
+    def why_too_large(self, job: JobInfo, *, has_reserved: bool = False) -> str:
+        """Why the nodes could not hold what a gang lacks, if they were empty; empty if they may, or if no node is ready.
+
+        Args:
+            job: The gang.
+            has_reserved: Whether it may use nodes that others may not.
+        """
         lacking = job.min_member - job.ready
         if lacking <= 0:
             return ""
+        if not self._has_ready:
+            return ""
         if not job.tasks:
-            key = (job.minimum.tobytes(), lacking)
+            key: Hashable = (job.minimum.tobytes(), lacking)
             if key not in self._said:
                 self._said[key] = self._of_minimum(job.minimum, lacking)
             return self._said[key]
-        if not self._ready.any():
-            return ""
         waiting = [task for task in job.tasks.values() if task.status in _WAITING]
+        counts: dict[PodShape, int] = {}
+        for task in waiting:
+            counts[task.shape] = counts.get(task.shape, 0) + 1
+        key = (lacking, job.queue, job.key if has_reserved else "", *counts.items())
+        if key not in self._said:
+            self._said[key] = self._of_pods(job, lacking, waiting, counts)
+        return self._said[key]
+
+    def _of_pods(
+        self, job: JobInfo, lacking: int, waiting: list[TaskInfo], counts: Mapping[PodShape, int]
+    ) -> str:
+        """The same of a gang with pods, of which so many of each shape wait; the same of all such gangs of a queue."""
         firsts = {task.shape: task for task in reversed(waiting)}
-        counts = Counter(task.shape for task in waiting)
         for shape, task in firsts.items():
             needed = min(lacking - len(waiting) + counts[shape], counts[shape])
             if needed <= 0:
@@ -94,8 +110,6 @@ class EmptyNodes:
 
     def _of_minimum(self, minimum: Ints, members: int) -> str:
         """The same of a gang without pods, one of which asks for at least its part of the minimum."""
-        if not self._ready.any():
-            return ""
         if self._limits is None:
             rows = self._allocatable[self._ready]
             self._limits = rows.max(axis=0), rows.sum(axis=0)

@@ -152,7 +152,8 @@ class QueueTournament:
         """
         if not self._waiting:
             raise IndexError("no queue waits")
-        self._settle()
+        if len(self._leaves) > 1 or self._top is None:
+            self._settle()
         top = self._top
         assert top is not None
         leaf = top.first
@@ -163,7 +164,12 @@ class QueueTournament:
         return leaf.queue
 
     def _move(self, name: str) -> None:
-        """Note that a queue came or went; one that is put back before the next is asked for has its place."""
+        """Note that a queue came or went; one that is put back before the next is asked for has its place.
+
+        A single queue has no place; when another one comes, all keys are taken.
+        """
+        if len(self._leaves) == 1:
+            return
         if name in self._moved:
             del self._moved[name]
         else:

@@ -306,7 +306,8 @@ class Session(PluginAnswers):
 
     def why_too_large(self, job: JobInfo) -> str:
         """Why the nodes could not hold a gang even if they were empty; empty if they may. The gate keeps no room for such a gang."""
-        why = self._empty_nodes.why_too_large(job)
+        has_reserved = self.may_use_reserved(job.key)
+        why = self._empty_nodes.why_too_large(job, has_reserved=has_reserved)
         if job.is_too_large != bool(why):
             job.is_too_large = bool(why)
             self.state.shares.outdate(job)
