@@ -107,6 +107,7 @@ class WatchCache(ObjectStore[T]):
         watch_seconds: float = WATCH_SECONDS,
         optional: bool = False,
         keep: Callable[[T], bool] | None = None,
+        trim: Callable[[T], None] | None = None,
     ) -> None:
         """Create a cache; nothing is read before `run`.
 
@@ -123,8 +124,9 @@ class WatchCache(ObjectStore[T]):
             watch_seconds: How long one watch lasts before it is renewed.
             optional: Whether the server may lack the kind; the cache then tries again at intervals.
             keep: Whether an object is kept; all are if None.
+            trim: Drops the parts of a new object that nothing reads.
         """
-        super().__init__(kind, type, keep)
+        super().__init__(kind, type, keep, trim)
         self.synced = asyncio.Event()
         self.settled = asyncio.Event()
         self.settled.set()

@@ -16,7 +16,6 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta, controller_of
-from pumice.api.pods import Pod
 
 __all__ = ["LARGE", "SharedParts"]
 
@@ -54,8 +53,6 @@ class SharedParts:
         Args:
             obj: A msgspec struct or a dict, with no reference to it elsewhere. It is changed.
         """
-        if isinstance(obj, Pod):
-            obj.drop_unread()
         meta = getattr(obj, "metadata", None)
         if isinstance(meta, ObjectMeta):
             for name in ("labels", "annotations"):

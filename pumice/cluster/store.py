@@ -102,6 +102,7 @@ class ObjectStore(Generic[T]):
         kind: Kind,
         type: type[T],  # noqa: A002 - the word that msgspec's decoders use
         keep: Callable[[T], bool] | None = None,
+        trim: Callable[[T], None] | None = None,
     ) -> None:
         """Create an empty store.
 
@@ -109,11 +110,13 @@ class ObjectStore(Generic[T]):
             kind: Kind of the objects.
             type: msgspec struct (or `dict`) into which they are decoded.
             keep: Whether an object is kept; all are when None.
+            trim: Drops the parts of a new object that nothing reads.
         """
         self.kind = kind
         self.faults = ObjectFaults()
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(type)
         self._keep = keep
+        self._trim = trim
         self._objects: dict[Key, T] = {}
         self._versions: dict[Key, str] = {}
         self._indexes: dict[str, Index[T]] = {}
@@ -209,6 +212,8 @@ class ObjectStore(Generic[T]):
             read = decode(self._decoder, raw)
             if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
                 meta.pop("managedFields", None)  # never read, and often larger than the rest
+            if self._trim is not None:
+                self._trim(read)
             return read if len(raw) < LARGE else self._shared.share(read)
         except Exception as error:
             # Its own bytes, not those of the whole page; without the traceback, which would keep them.

@@ -47,6 +47,7 @@ class Watches:
         label_selector: str | None = None,
         field_selector: str | None = None,
         keep: Callable[[T], bool] | None = None,
+        trim: Callable[[T], None] | None = None,
         optional: bool = False,
     ) -> WatchCache[T]:
         """The cache of a kind; equal arguments return the same cache.
@@ -58,9 +59,10 @@ class Watches:
             label_selector: Only objects with these labels.
             field_selector: Only objects with these fields.
             keep: Whether an object is kept in the cache; all are if None.
+            trim: Drops the parts of a new object that nothing reads.
             optional: Whether the process is ready without this cache.
         """
-        key = (kind, type_, namespace, label_selector, field_selector, keep)
+        key = (kind, type_, namespace, label_selector, field_selector, keep, trim)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = WatchCache(
@@ -71,6 +73,7 @@ class Watches:
                 label_selector=label_selector,
                 field_selector=field_selector,
                 keep=keep,
+                trim=trim,
                 clock=self._clock,
                 optional=optional,
             )

@@ -236,9 +236,19 @@ def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
     others = f"!{keys.JOB_NAME}"
     if len(names) == 1:
         selector = f"spec.schedulerName={next(iter(names))}"
-        return watches.of(kinds.POD, Pod, label_selector=others, field_selector=selector)
+        return watches.of(
+            kinds.POD,
+            Pod,
+            label_selector=others,
+            field_selector=selector,
+            trim=Pod.drop_unread,
+        )
     return watches.of(
-        kinds.POD, Pod, label_selector=others, keep=lambda pod: pod.spec.scheduler_name in names
+        kinds.POD,
+        Pod,
+        label_selector=others,
+        keep=lambda pod: pod.spec.scheduler_name in names,
+        trim=Pod.drop_unread,
     )
 
 

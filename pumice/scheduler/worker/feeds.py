@@ -54,7 +54,7 @@ class SchedulerCaches:
         """Create the caches; each must `run`."""
         self.nodes = WatchCache(client, kinds.NODE, Node, clock=clock)
         self.namespaces = WatchCache(client, kinds.NAMESPACE, Namespace, clock=clock)
-        self.pods = WatchCache(client, kinds.POD, Pod, clock=clock)
+        self.pods = WatchCache(client, kinds.POD, Pod, clock=clock, trim=Pod.drop_unread)
         self.pod_groups = WatchCache(client, kinds.POD_GROUP, PodGroup, clock=clock)
         self.queues = WatchCache(client, kinds.QUEUE, Queue, clock=clock)
         self.priority_classes = WatchCache(client, kinds.PRIORITY_CLASS, PriorityClass, clock=clock)

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from pumice.api.pods import Pod
-from pumice.controller.loop.caches import differs
+from pumice.controller.jobs.lifetimes import end_of
+from pumice.controller.loop.caches import differs, trim
 from tests.kit.builders import pod
 
 Raw = dict[str, Any]
@@ -52,4 +53,26 @@ def _ready(status: str, at: str = "2026-01-01T00:00:00Z", type_: str = "Ready") 
     ],
 )
 def test_what_matters(path: str, value: Any, matters: bool) -> None:
-    assert differs(*_with(path, value)) is matters
+    before, after = _with(path, value)
+    assert differs(before, after) is matters
+    for each in (before, after):
+        trim(each)
+    assert differs(before, after) is matters
+
+
+def test_what_is_dropped_is_not_missed_at_the_end_of_a_pod() -> None:
+    """A pod without container statuses ended when its last condition changed, whichever that is."""
+    raw = pod("train-worker-0")
+    raw["status"] = {
+        "phase": "Failed",
+        "conditions": [
+            _ready("True", "2026-01-01T00:00:00Z", "PodScheduled"),
+            _ready("False", "2026-01-01T00:07:00Z"),
+            _ready("True", "2026-01-01T00:01:00Z", "Initialized"),
+        ],
+    }
+    whole, kept = msgspec.convert(raw, Pod), msgspec.convert(raw, Pod)
+    trim(kept)
+    assert end_of(kept) == end_of(whole)
+    assert [each.type for each in kept.status.conditions or ()] == ["PodScheduled", "Ready"]
+    assert kept.spec.containers is None
