@@ -365,13 +365,20 @@ class Client:
         headers = METADATA_ONLY if metadata_only else None
         return await self._object("DELETE", kind.path(name, namespace), options, None, headers)
 
-    async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
-        """Assign a pod to a node.
+    async def bind(
+        self,
+        namespace: str,
+        pod: str,
+        node: str,
+        uid: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Assign a pod to a node, and add annotations to it.
 
         Raises:
             Conflict: When it is assigned already, or is another incarnation than `uid`.
         """
-        body = binding(namespace, pod, node, uid)
+        body = binding(namespace, pod, node, uid, annotations)
         await self._transport.request("POST", f"{POD.path(pod, namespace)}/binding", body)
 
     async def evict(

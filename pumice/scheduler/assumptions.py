@@ -33,11 +33,12 @@ __all__ = ["AssumedStatus", "Assumptions", "is_older"]
 
 @dataclass(frozen=True, slots=True)
 class _AssumedPod:
-    """A decision about one pod: its status and node."""
+    """A decision about one pod: its status, its node, and the queue under which it is bound."""
 
     uid: str
     status: SchedulingStatus
     node: str
+    charge: str
 
     def counts(self, shown: TaskInfo) -> bool:
         """Whether the API server does not show the decision's result yet."""
@@ -84,7 +85,7 @@ class Assumptions:
 
     def assume_pod(self, task: TaskInfo) -> None:
         """Count a pod as it was decided: `Binding` or `Releasing`, on its node."""
-        self._pods[task.key] = _AssumedPod(task.uid, task.status, task.node)
+        self._pods[task.key] = _AssumedPod(task.uid, task.status, task.node, task.charge)
 
     @property
     def evicted(self) -> list[str]:
@@ -100,6 +101,8 @@ class Assumptions:
             del self._pods[task.key]
             return node
         task.status = assumed.status
+        if assumed.status is SchedulingStatus.BINDING:
+            task.charge = assumed.charge
         return assumed.node
 
     def assume_nomination(self, task: TaskInfo, node: str) -> None:

@@ -160,14 +160,18 @@ class Session(PluginAnswers):
         return job.is_pending and job.key not in self.entered
 
     def queue_of(self, job: JobInfo) -> Queue | None:
-        """The queue of a job if it is open or the job has pods in it; otherwise None, and the reason is recorded."""
+        """The queue of a job if it takes the job, or the job has pods in it; otherwise None, and the reason is recorded."""
         queue = self.state.queues.get(job.queue)
-        if queue is not None and (queue.is_open or job.holding):
+        if queue is not None and (job.holding or self.state.takes(queue, job)):
             return queue
         details = {"queue": job.queue}
         if queue is None:
             reason, state = "QueueNotFound", ""
             message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
+        elif queue.is_open:
+            reason, state = "QueueNotForNamespace", "Open"
+            message = f"queue {job.queue} is not for namespace {job.namespace}; name another in spec.queue"
+            details["namespace"] = job.namespace
         else:
             reason, state = "QueueClosed", queue.status.state
             message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"

@@ -198,7 +198,11 @@ class Simulation:
             node = binds.get(key, pod.spec.node_name)
             if node and pod.status.phase in ("", "Pending"):
                 spec = replace(pod.spec, node_name=node)
-                self.put_pod(replace(pod, spec=spec, status=PodStatus(phase="Running")))
+                meta = pod.metadata
+                if key in binds and (queue := self._state.tasks[key].charge):
+                    annotations = {**(meta.annotations or {}), keys.QUEUE: queue}
+                    meta = replace(meta, annotations=annotations)
+                self.put_pod(replace(pod, metadata=meta, spec=spec, status=PodStatus("Running")))
 
     def _bind_claims(self, pod: str) -> None:
         task = self._state.tasks.get(pod)

@@ -106,6 +106,7 @@ class ClusterState(ClusterTables):
         self._widen()
         self.nodes.settle()
         self.facts.settle()
+        self._charge_anew()
         self.peers.settle(self.tasks.values(), self.nodes.row_of)
         self.shares.settle(self.queues, self.jobs)
 
@@ -157,6 +158,8 @@ class ClusterState(ClusterTables):
         has_peers = self.peers.is_live
         for task in tasks:
             task.verdict = None
+            if task.status is SchedulingStatus.BINDING and task.job:
+                task.charge = self.jobs[task.job].queue
             self.assumed.assume_pod(task)
             if task.shape.claims:
                 self.claims.decide(task)
@@ -192,6 +195,9 @@ class ClusterState(ClusterTables):
             self._touch(self.jobs[task.job])
         else:
             task.status = task.shown
+        if task.shown not in PLACED:
+            task.charge = ""
+            self._charge(task)
         if task.shown in PLACED:
             self.nodes.add(task, record)
         else:

@@ -196,6 +196,6 @@ class Statement:
         if task.job:
             job = self._jobs[task.job]
             job.move(task, status)
-            self._touched.queues.append(job.queue)
+            self._touched.queues.append(job.holder(task).queue)
         else:
             task.status = status

@@ -14,6 +14,7 @@ from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.priority_classes import NEVER
+from pumice.api.queue_users import users_of
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -23,14 +24,14 @@ from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
-from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.jobs import ChargedPods, JobInfo
 from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.retry_filter import RoomGains
 
@@ -97,6 +98,7 @@ class ClusterTables:
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.budgets = BudgetTable()
+        self._has_other_queues = False
         self.version = 0
         self.gains = RoomGains(self.nodes, any_gang=True)
         self.dirty: dict[str, None] = {}
@@ -154,17 +156,15 @@ class ClusterTables:
             QuantityError: A request cannot be read; the state is as before.
         """
         task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
-        gang = named = _gang_named(pod)
-        if pod.spec.scheduler_name not in self.scheduler_names:
-            gang = ""
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
-        is_strange = False
-        if gang != named or self._gang_of_stranger:
-            stranger_of = "" if gang else named
+        is_strange, is_ours = False, pod.spec.scheduler_name in self.scheduler_names
+        if not is_ours or self._gang_of_stranger:
+            stranger_of = "" if is_ours else _gang_named(pod)
             is_strange = self._set_stranger(task.key, stranger_of, pod.spec.scheduler_name)
         node = self.assumed.correct_pod(task, pod.spec.node_name)
+        gang = self._gang_of(pod, node)
         self.assumed.correct_nomination(task)
         if old is not None:
             if self._is_same(old, task, gang, node):
@@ -187,7 +187,8 @@ class ClusterTables:
         if has_peers:
             self.peers.join(task)
         if gang:
-            self._job(gang).add(task)
+            job = self._job(gang)
+            job.add(task, self._charged(task, job, node))
         if node:
             self.nodes.add(task, self.nodes.record(node))
         if has_peers:
@@ -249,12 +250,15 @@ class ClusterTables:
         if old is not None and old.metadata.uid != new.uid:
             job.begin_again()
             self.warned.pop(job.key, None)
+        queue = job.queue if job.group is not None else None
         job.set_group(group, self.default_queue)
         self.jobs[key] = job
         job.minimum = self.axis.known(job.min_resources)
         job.status = status
         self._prioritise(job)
         self.shares.place(job)
+        if queue != job.queue:
+            self._charge_all(job)
         self.statuses[job.key] = job.status
         self._touch(job)
         return self._changed(True)
@@ -266,6 +270,7 @@ class ClusterTables:
             return False
         job.set_group(None, self.default_queue)
         self.shares.place(job)
+        self._charge_all(job)
         job.begin_again()
         self.warned.pop(job.key, None)
         self.assumed.end_status(job.key)
@@ -289,6 +294,7 @@ class ClusterTables:
         ):
             return False
         self.shares.amounts[queue.metadata.name] = QueueAmounts.of(queue)
+        self._has_other_queues |= old is None
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
@@ -300,6 +306,7 @@ class ClusterTables:
     def remove_queue(self, name: str) -> bool:
         """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
         known = self.queues.pop(name, None) is not None
+        self._has_other_queues |= known
         self.shares.amounts.pop(name, None)
         self.changed_queues.pop(name, None)
         self.told_queues.pop(name, None)
@@ -400,11 +407,11 @@ class ClusterTables:
     def set_namespace(self, namespace: Namespace) -> bool:
         """Add or update a Namespace."""
         meta = namespace.metadata
-        return self._changed(self.peers.set_namespace(meta.name, meta.labels or {}))
+        return self._helps(self.peers.set_namespace(meta.name, meta.labels or {}))
 
     def remove_namespace(self, name: str) -> bool:
         """Remove a Namespace."""
-        return self._changed(self.peers.remove_namespace(name))
+        return self._helps(self.peers.remove_namespace(name))
 
     # -- budgets -----------------------------------------------------------------------------
 
@@ -445,6 +452,77 @@ class ClusterTables:
                 self._touch(self.jobs[key])
         return True
 
+    def _gang_of(self, pod: Pod, node: str) -> str:
+        """Key of the PodGroup that a pod names; empty for pods that Pumice does not schedule.
+
+        Pods on a node that name none are kept as one gang by namespace, so that what they hold is charged to a queue.
+        """
+        if pod.spec.scheduler_name not in self.scheduler_names:
+            return ""
+        return _gang_named(pod) or (f"{pod.metadata.namespace}/" if node else "")
+
+    def takes(self, queue: Queue, job: JobInfo) -> bool:
+        """Whether a queue is open, and the namespace of a gang may use it."""
+        if not queue.is_open:
+            return False
+        users = users_of(queue)
+        return users is None or users.admit(
+            job.namespace, self.peers.namespaces.get(job.namespace, {})
+        )
+
+    def _charged(self, task: TaskInfo, job: JobInfo, node: str) -> ChargedPods | None:
+        """Where the amounts of a pod on a node count if not with its gang: it was bound under another queue that is still there.
+
+        Without such a queue they count in the queue of the PodGroup, else in the default queue.
+        """
+        if not node or task.status not in NEEDS_ROOM:
+            return None
+        own = job.queue if job.group is not None and job.queue in self.queues else ""
+        queue = task.charge if task.charge in self.queues else own or self.default_queue
+        if queue == own:
+            return None
+        key = ChargedPods.key_of(job, queue)
+        charged = self.jobs.get(key)
+        if charged is None:
+            charged = self.jobs[key] = ChargedPods(job, queue, self.shares)
+            self.shares.place(charged)
+        assert isinstance(charged, ChargedPods)
+        return charged
+
+    def _charge(self, task: TaskInfo) -> None:
+        """Find out anew where the amounts of a pod count."""
+        if not task.job:
+            return
+        job = self.jobs[task.job]
+        before, charged = job.elsewhere.get(task.key), self._charged(task, job, task.node)
+        if charged is before:
+            return
+        is_running = task.row >= 0
+        if is_running:
+            self.nodes.running.discard(task)
+        job.charge(task, charged)
+        if is_running:
+            self.nodes.running.add(task, self.nodes.records[task.node].row)
+        self._drop_charged(before)
+        self._helps(True)
+
+    def _charge_all(self, job: JobInfo) -> None:
+        for task in job.tasks.values():
+            self._charge(task)
+
+    def _charge_anew(self) -> None:
+        """Find out anew where pods are charged once queues came or went."""
+        if self._has_other_queues:
+            self._has_other_queues = False
+            for task in self.tasks.values():
+                self._charge(task)
+
+    def _drop_charged(self, charged: ChargedPods | None) -> None:
+        """Forget a sum of amounts that has no pods any more."""
+        if charged is not None and not charged.pods:
+            del self.jobs[charged.key]
+            self.shares.forget(charged)
+
     def _index_nominee(self, task: TaskInfo) -> None:
         if task.nominated and task.job and task.status is SchedulingStatus.PENDING:
             self.nominees[task.key] = task
@@ -481,7 +559,9 @@ class ClusterTables:
         self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
+            charged = job.elsewhere.get(task.key)
             job.discard(task)
+            self._drop_charged(charged)
             self._touch(job)
         del self.tasks[task.key]
         if has_peers:

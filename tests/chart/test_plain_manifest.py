@@ -62,7 +62,7 @@ def test_it_holds_what_the_chart_renders_and_nothing_of_helm(render: Render) -> 
 
 def test_whatever_refers_to_something_comes_after_it() -> None:
     """So that one `kubectl apply` is enough, and no webhook is asked before it is there."""
-    kinds = [each["kind"] for each in manifests()]
+    kinds = [each["kind"] for each in manifests() if "AdmissionPolicy" not in each["kind"]]
     assert kinds[0] == "Namespace"
     assert kinds.index("Deployment") > kinds.index("CustomResourceDefinition")
     assert kinds.index("Deployment") > kinds.index("ServiceAccount")

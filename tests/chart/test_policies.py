@@ -23,16 +23,20 @@ GATES = "webhook.settings.scheduling-gates-queue-admission=true"
 VALIDATING = {"hypernodes", "jobflows", "jobs", "podgroups", "pods", "queues", "queues-deletion"}
 MUTATING = {"jobs", "podgroups", "queues"}
 
+CHARGES = f"{RELEASE}-scheduler-charges"
+"""The policy about the queue of pods, which is there in any mode."""
+
 pytestmark = pytest.mark.binaries
 
 
 def names(manifests: list[Manifest], kind: str) -> set[str]:
-    """Names of the policies of a kind, or of their bindings."""
-    return {each["metadata"]["name"] for each in of_kind(manifests, kind)}
+    """Names of the policies of a kind that stand for the webhook, or of their bindings."""
+    return {each["metadata"]["name"] for each in of_kind(manifests, kind)} - {CHARGES}
 
 
 def policies(manifests: list[Manifest]) -> list[Manifest]:
-    return of_kind(manifests, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+    found = of_kind(manifests, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+    return [each for each in found if each["metadata"]["name"] != CHARGES]
 
 
 def test_there_is_a_policy_for_each_kind_and_a_binding_for_each_policy(render: Render) -> None:
@@ -42,7 +46,11 @@ def test_there_is_a_policy_for_each_kind_and_a_binding_for_each_policy(render: R
         f"pumice-{each}-defaults" for each in MUTATING
     }
     for sort in ("Validating", "Mutating"):
-        bindings = of_kind(found, f"{sort}AdmissionPolicyBinding")
+        bindings = [
+            each
+            for each in of_kind(found, f"{sort}AdmissionPolicyBinding")
+            if each["metadata"]["name"] != CHARGES
+        ]
         assert {each["spec"]["policyName"] for each in bindings} == names(
             found, f"{sort}AdmissionPolicy"
         )
@@ -59,7 +67,9 @@ def test_pods_get_a_gate_where_the_setting_says_so(render: Render) -> None:
 
 
 def test_every_message_names_the_code_of_its_rule(render: Render) -> None:
-    for policy in of_kind(render(None, MODE), "ValidatingAdmissionPolicy"):
+    for policy in policies(render(None, MODE)):
+        if policy["kind"] != "ValidatingAdmissionPolicy":
+            continue
         for validation in policy["spec"]["validations"]:
             message = validation.get("message") or validation["messageExpression"]
             assert len(CODE.findall(message)) == 1, validation
@@ -117,7 +127,34 @@ def test_there_are_no_policies_unless_they_are_asked_for(
     render: Render, settings: tuple[str, ...]
 ) -> None:
     found = render(None, *settings)
-    assert [each for each in found if "AdmissionPolicy" in each["kind"]] == []
+    left = {
+        each["metadata"]["name"]
+        for each in found
+        if each["kind"].endswith(("AdmissionPolicy", "AdmissionPolicyBinding"))
+    }
+    assert left == {CHARGES}
+
+
+@pytest.mark.parametrize("settings", [(), (MODE,), ("webhook.enabled=false",)])
+def test_the_scheduler_alone_says_to_which_queue_pods_are_charged(
+    render: Render, settings: tuple[str, ...]
+) -> None:
+    """However admission is done; where the scheduler is not of the release, nobody else could write it."""
+    found = render(None, *settings)
+    [policy] = [
+        each
+        for each in of_kind(found, "ValidatingAdmissionPolicy")
+        if each["metadata"]["name"] == CHARGES
+    ]
+    account = f"system:serviceaccount:{NAMESPACE}:{RELEASE}-scheduler"
+    conditions = [each["expression"] for each in policy["spec"]["matchConditions"]]
+    assert keys.QUEUE in conditions[0]
+    assert conditions[1] == f"request.userInfo.username != '{account}'"
+    accounts = {each["metadata"]["name"] for each in of_kind(found, "ServiceAccount")}
+    assert f"{RELEASE}-scheduler" in accounts
+    without = render(None, *settings, "scheduler.enabled=false")
+    left = of_kind(without, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    assert CHARGES not in {each["metadata"]["name"] for each in left}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ CLUSTER_WIDE = {
     "ClusterRole",
     "ClusterRoleBinding",
     "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
 }
 ENABLED = [
@@ -273,7 +275,7 @@ def test_names_follow_the_release_unless_one_is_given(render: Render) -> None:
             if "WebhookConfiguration" not in each["kind"]
         }
 
-    made = (*COMPONENTS, "controller-configmap", "view", "edit")
+    made = (*COMPONENTS, "controller-configmap", "scheduler-charges", "view", "edit")
     assert names() == {f"{RELEASE}-{each}" for each in made}
     assert names("fullnameOverride=batch") == {f"batch-{each}" for each in made}
 

@@ -108,7 +108,7 @@ def _why_barred(session: Session, job: JobInfo) -> str:
     queue = session.state.queues.get(job.queue)
     if job.group is None or job.key in session.state.quarantined:
         return "Released"
-    if queue is None or not queue.is_open:
+    if queue is None or not session.state.takes(queue, job):
         return "Released"
     asks = session.is_pending(job) and job.min_resources and "enqueue" in session.view.actions
     if asks and session.why_barred(job) is not None:

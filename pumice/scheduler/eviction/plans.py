@@ -97,13 +97,15 @@ class Planner:
     ) -> list[bool]:
         if not tasks:
             return []
+        known = self._session.state.jobs
         jobs: dict[str, int] = {}
-        places = [jobs.setdefault(task.job, len(jobs)) for task in tasks]
+        holders = [known[task.job].holder(task).key for task in tasks]
+        places = [jobs.setdefault(key, len(jobs)) for key in holders]
         counts = np.diff(np.array(ends), prepend=0)
         candidates = Candidates(
             self._session.view.running,
             np.array([task.row for task in tasks], dtype=np.int64),
-            [self._session.state.jobs[key] for key in jobs],
+            [known[key] for key in jobs],
             np.array(places, dtype=np.int64),
             np.repeat(np.array(rows, dtype=np.int64), counts),
         )

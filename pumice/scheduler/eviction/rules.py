@@ -149,14 +149,14 @@ class VictimOrder:
             tasks.sort(key=self._queue_key)
 
     def _key(self, task: TaskInfo) -> SortKey:
-        key = self._jobs.get(task.job)
+        holder = self._session.state.jobs[task.job].holder(task)
+        key = self._jobs.get(holder.key)
         if key is None:
-            key = self._session.job_rank(self._session.state.jobs[task.job])
-            self._jobs[task.job] = key
+            key = self._jobs[holder.key] = self._session.job_rank(holder)
         return key, self._session.task_key(task), task.key
 
     def _queue_key(self, task: TaskInfo) -> SortKey:
-        name = self._session.state.jobs[task.job].queue
+        name = self._session.state.jobs[task.job].holder(task).queue
         key = self._queues.get(name)
         if key is None:
             assert self._rules.queue_key is not None

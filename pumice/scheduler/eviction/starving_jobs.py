@@ -56,6 +56,8 @@ def starving_jobs(
         queue = queues.get(job.queue)
         if queue is None or not queue.is_open or session.is_pending(job):
             continue
+        if not (job.holding or session.state.takes(queue, job)):
+            continue
         try:
             if leaves_out and not (job.holding or queue.is_fifo):
                 if job.queue not in shared:

@@ -16,7 +16,7 @@ from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
 
-__all__ = ["JobInfo"]
+__all__ = ["ChargedPods", "JobInfo"]
 
 _PENDING = int(SchedulingStatus.PENDING)
 _PIPELINED = int(SchedulingStatus.PIPELINED)
@@ -80,6 +80,7 @@ class JobInfo:
         roles: The same for each role.
         allocated: What its pods hold, in columns; within a session also what they were promised.
         counted: Pods of which that is the sum.
+        elsewhere: Pods of it whose amounts count for another queue, by key, and where; see `ChargedPods`.
         pending: What its waiting pods ask for, in columns.
         row: Row of its queue in the table of queues; -1 when the queue is not there.
         reserved: What it reserves in its queue, as the table of queues last counted it.
@@ -113,6 +114,7 @@ class JobInfo:
         "counts",
         "created",
         "elastic",
+        "elsewhere",
         "empty_since",
         "finding",
         "group",
@@ -166,6 +168,7 @@ class JobInfo:
         self.created = 0.0
         self.status = PodGroupStatus()
         self.tasks: dict[str, TaskInfo] = {}
+        self.elsewhere: dict[str, ChargedPods] = {}
         self.counts = list(_NO_COUNTS)
         self.roles: dict[str, list[int]] = {}
         self._ready = 0
@@ -211,9 +214,17 @@ class JobInfo:
         self.created = parse_time(group.metadata.creation_timestamp) or 0.0 if group else 0.0
         self.status = group.status if group else PodGroupStatus()
 
-    def add(self, task: TaskInfo) -> None:
-        """Add a pod to the counts."""
+    def add(self, task: TaskInfo, charged: "ChargedPods | None" = None) -> None:
+        """Add a pod to the counts.
+
+        Args:
+            task: The pod.
+            charged: Where its amounts count, if not here.
+        """
         self.tasks[task.key] = task
+        if charged is not None:
+            self.elsewhere[task.key] = charged
+            charged.pods += 1
         task.job = self.key
         task.counts = self.roles.setdefault(task.role, list(_NO_COUNTS))
         self._count(task, task.status, 1)
@@ -233,6 +244,8 @@ class JobInfo:
         task.job = ""
         if not any(task.counts):
             self.roles.pop(task.role, None)
+        if (charged := self.elsewhere.pop(task.key, None)) is not None:
+            charged.pods -= 1
 
     def move(self, task: TaskInfo, status: SchedulingStatus) -> None:
         """Give a pod of this job another status."""
@@ -249,8 +262,8 @@ class JobInfo:
         if holds or waits:
             if task.shape.is_empty:
                 self.pending_empty += waits
-            self._account(task.shape.vector, holds, waits)
-        else:
+            self._account(task, holds, waits)
+        if self.elsewhere or not (holds or waits):
             self._table.outdate(self)
 
     def _count(self, task: TaskInfo, status: SchedulingStatus, step: int) -> None:
@@ -261,21 +274,33 @@ class JobInfo:
         waits = step if status is SchedulingStatus.PENDING else 0
         if task.shape.is_empty:
             self.pending_empty += waits
-        self._account(task.shape.vector, step * _HOLDS[status], waits)
+        self._account(task, step * _HOLDS[status], waits)
         self._table.outdate(self)
 
     def account(self, task: TaskInfo, step: int) -> None:
         """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted again."""
         status = task.status
         waits = step if status is SchedulingStatus.PENDING else 0
-        self._account(task.shape.vector, step * _HOLDS[status], waits)
+        self._account(task, step * _HOLDS[status], waits)
 
-    def _account(self, vector: Ints, holds: int, waits: int) -> None:
+    def charge(self, task: TaskInfo, charged: "ChargedPods | None") -> None:
+        """Let the amounts of one of its pods count elsewhere, or here again."""
+        self.account(task, -1)
+        if (before := self.elsewhere.pop(task.key, None)) is not None:
+            before.pods -= 1
+        if charged is not None:
+            self.elsewhere[task.key] = charged
+            charged.pods += 1
+        self.account(task, 1)
+
+    def _account(self, task: TaskInfo, holds: int, waits: int) -> None:
         """Count what a pod holds, and what it waits for, once more (1) or no more (-1)."""
+        vector = task.shape.vector
         if holds:
-            self.counted += holds
-            _count_in(self.allocated, vector, holds)
-            self._table.hold(self, vector, holds)
+            holder = self.holder(task)
+            holder.counted += holds
+            _count_in(holder.allocated, vector, holds)
+            self._table.hold(holder, vector, holds)
         if waits:
             _count_in(self.pending, vector, waits)
             self._table.wait(self, vector, waits)
@@ -289,6 +314,20 @@ class JobInfo:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))
 
     # -- queries ---------------------------------------------------------------------------
+
+    def holder(self, task: TaskInfo) -> "JobInfo":
+        """To what the amounts of one of its pods are charged: itself, unless the pod was bound under another queue."""
+        return self.elsewhere.get(task.key, self) if self.elsewhere else self
+
+    @property
+    def gang(self) -> "JobInfo":
+        """The gang whose pods these are; itself."""
+        return self
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether what it holds and waits for counts in its queue."""
+        return self.group is not None
 
     @property
     def priority(self) -> int:
@@ -396,6 +435,60 @@ class JobInfo:
 
     def __repr__(self) -> str:
         return f"<Job {self.key} {self.phase}: {len(self.tasks)} pods>"
+
+
+class ChargedPods(JobInfo):
+    """Pods of a gang that are charged to another queue than the gang has now, or whose PodGroup is not there.
+
+    They were bound under that queue, and hold their places there until they end. They stay pods of their gang, which counts
+    them; only their amounts are counted here, and for others of the queue they are victims like any.
+
+    Attributes:
+        pods: How many there are.
+    """
+
+    __slots__ = ("_gang", "pods")
+
+    def __init__(self, gang: JobInfo, queue: str, table: Sums) -> None:
+        """None yet, of a gang, in a queue."""
+        self._gang = gang
+        self.pods = 0
+        super().__init__(gang.namespace, gang.name, table)
+        self.key = self.key_of(gang, queue)
+        self.queue = queue
+
+    @staticmethod
+    def key_of(gang: JobInfo, queue: str) -> str:
+        """A key that no gang has: no namespace begins so."""
+        return f"@{queue}/{gang.key}"
+
+    @property
+    def gang(self) -> JobInfo:
+        """The gang whose pods these are."""
+        return self._gang
+
+    @property
+    def has_queue(self) -> bool:
+        """They do, although they have no PodGroup of their own."""
+        return True
+
+    @property
+    def priority(self) -> int:
+        """That of the gang."""
+        return self._gang.priority
+
+    @priority.setter
+    def priority(self, value: int) -> None:
+        """It has none of its own."""
+
+    @property
+    def order_priority(self) -> int:
+        """That of the gang."""
+        return self._gang.order_priority
+
+    @order_priority.setter
+    def order_priority(self, value: int) -> None:
+        """It has none of its own."""
 
 
 def _count_in(sums: Ints, vector: Ints, step: int) -> None:

@@ -145,7 +145,7 @@ class QueueTable:
         self._clear(queues)
         counted = []
         for job in jobs.values():
-            job.row = self.rows.get(job.queue, -1) if job.group is not None else -1
+            job.row = self.rows.get(job.queue, -1) if job.has_queue else -1
             job.reserved = job.elastic = None
             self._late[job.key] = job
             if job.row >= 0:
@@ -166,7 +166,7 @@ class QueueTable:
 
     def place(self, job: JobInfo) -> None:
         """Count a job to the queue that its PodGroup names now; a job without a PodGroup counts to none."""
-        row = self.rows.get(job.queue, -1) if job.group is not None else -1
+        row = self.rows.get(job.queue, -1) if job.has_queue else -1
         self._late[job.key] = job
         if row == job.row:
             return
@@ -284,7 +284,7 @@ class QueueTable:
     def _catch_up(self) -> None:
         late, self._late = self._late, {}
         for job in late.values():
-            reserved, elastic = _reserved(job), np.maximum(job.allocated - job.minimum, 0)
+            reserved, elastic = _reserved(job), _elastic(job)
             if job.row >= 0:
                 self._reserved[job.row] += _less(reserved, job.reserved)
                 self._elastic[job.row] += _less(elastic, job.elastic)
@@ -308,6 +308,13 @@ def _reserved(job: JobInfo) -> Ints:
     if not holds:
         return np.zeros_like(job.minimum)
     return remainder(job)
+
+
+def _elastic(job: JobInfo) -> Ints:
+    if job.gang is not job:  # pods of a gang that has its minimum elsewhere
+        return np.zeros_like(job.allocated)
+    beyond: Ints = np.maximum(job.allocated - job.minimum, 0)
+    return beyond
 
 
 def remainder(job: JobInfo) -> Ints:

@@ -24,7 +24,8 @@ class RunningTable:
 
     Attributes:
         tasks: Pods by row; None where a row is free.
-        gangs: Gangs by number; None where a number is free.
+        gangs: Gangs by number; None where a number is free. Pods that are charged to another queue than that of their gang
+            count as one of their own, see `ChargedPods`.
         used: Rows that hold a pod.
         node: Row of the node, -1 while the node is not there.
         gang: Number of the gang.
@@ -88,7 +89,7 @@ class RunningTable:
         task.row = row
         self.used[row] = True
         self.node[row] = node
-        self.gang[row] = self._join(task.job)
+        self.gang[row] = self._join(self._jobs[task.job].holder(task).key)
         self.priority[row] = task.priority
         self.preemptable[row] = task.is_preemptable
         self.critical[row] = task.is_critical
@@ -102,7 +103,7 @@ class RunningTable:
         self.tasks[row] = None
         self.used[row] = False
         self._free.append(row)
-        self._leave(task.job)
+        self._leave(self._jobs[task.job].holder(task).key)
 
     def move(self, task: TaskInfo, node: int) -> None:
         """Note that the node of a pod has another row."""

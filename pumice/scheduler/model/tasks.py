@@ -122,9 +122,11 @@ class TaskInfo:
         labels: Labels of the pod.
         nominated: Node for which others were evicted for its sake; empty when there is none.
         verdict: Reason and message that were last reported on the pod.
+        charge: Name of the queue under which it was bound; empty when it has no node, or when that is not known.
     """
 
     __slots__ = (
+        "charge",
         "counts",
         "gates",
         "is_critical",
@@ -190,6 +192,7 @@ class TaskInfo:
         )
         self.nominated = pod.status.nominated_node_name
         self.verdict = _standing(pod)
+        self.charge = meta.annotation(keys.QUEUE) if spec.node_name else ""
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -197,7 +200,7 @@ class TaskInfo:
         return (
             self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
             self.is_preemptable, self.never_preempts, self.is_critical, self.nominated, self.is_held,
-            self.placed_at,
+            self.placed_at, self.charge,
         )  # fmt: skip
 
     @property

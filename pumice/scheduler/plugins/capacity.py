@@ -129,7 +129,7 @@ class Capacity:
 
     def _note(self, task: TaskInfo, _: NodeRecord) -> None:
         """Take in that a queue, and with it those above, hold more or less than before."""
-        row = self._session.jobs[task.job].row if task.job else -1
+        row = self._session.jobs[task.job].holder(task).row if task.job else -1
         if row < 0:
             return
         for each in self._paths[row]:

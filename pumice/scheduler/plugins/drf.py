@@ -12,6 +12,7 @@ from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -49,8 +50,8 @@ class Drf:
             groups=QueueGroups(tree.groups, session.shares.names, tree.rounds),
         )
         register.reclaimable(lambda *asked: hierarchical_victims(tree, session, *asked))
-        register.on_allocate(lambda task, _: tree.note(task.job))
-        register.on_deallocate(lambda task, _: tree.note(task.job))
+        register.on_allocate(lambda task, _: tree.note(_holder(session, task)))
+        register.on_deallocate(lambda task, _: tree.note(_holder(session, task)))
 
     def _of_job(self, job: JobInfo) -> float:
         return self._share.of(job.allocated) if job.counted else 0.0
@@ -75,6 +76,11 @@ class Drf:
         rest = held - candidates.taken_before(candidates.job) - candidates.vectors
         may_go: Bools = self._share.of_rows(rest) >= ours - _EQUAL
         return may_go
+
+
+def _holder(session: SessionView, task: TaskInfo) -> str:
+    """Key of what the amounts of a pod are charged to; empty for pods of other schedulers."""
+    return session.jobs[task.job].holder(task).key if task.job else ""
 
 
 def hierarchical_victims(

@@ -104,9 +104,9 @@ def is_starving(job: JobInfo) -> bool:
 
 def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
     """Candidates that their gang has beyond its minimum, and beyond the minimum of their task."""
-    surplus = candidates.of_jobs(lambda job: job.ready - job.min_member)
+    surplus = candidates.of_jobs(lambda job: job.gang.ready - job.gang.min_member)
     may: Bools = candidates.earlier(candidates.job) < surplus
-    if any(_counts_roles(job) for job in candidates.jobs):
+    if any(_counts_roles(job.gang) for job in candidates.jobs):
         may &= _role_may_lose(candidates)
     return may
 
@@ -115,7 +115,7 @@ def _role_may_lose(candidates: Candidates) -> Bools:
     roles: dict[tuple[str, str], int] = {}
     surplus: list[int] = []
     for task, place in zip(candidates.tasks, candidates.job.tolist(), strict=True):
-        job = candidates.jobs[place]
+        job = candidates.jobs[place].gang
         if (task.job, task.role) in roles:
             continue
         roles[task.job, task.role] = len(surplus)

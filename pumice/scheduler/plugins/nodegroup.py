@@ -210,9 +210,10 @@ class NodeGroup:
     def _note(self, task: TaskInfo, node: str, sign: int) -> None:
         job = self._session.jobs.get(task.job)
         group = self._group_of(node)
-        if job is None or job.queue not in self._limits or not group:
+        queue = job.holder(task).queue if job is not None else ""
+        if queue not in self._limits or not group:
             return
-        self._add(job.queue, group, sign * task.shape.vector)
+        self._add(queue, group, sign * task.shape.vector)
 
     def _group_of(self, node: str) -> str:
         row = self._session.row_of(node)

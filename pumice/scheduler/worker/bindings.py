@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from pumice.api import keys
 from pumice.api.kinds import POD
 from pumice.api.nodes import Node
 from pumice.api.pods import Pod
@@ -34,11 +35,13 @@ class _Binding(Decision):
         node: The pod's node.
         seen: The node as it was when decided.
         decided: When, by the monotonic clock.
+        queue: Queue to which it is charged.
     """
 
     node: str
     seen: Node | None
     decided: float
+    queue: str
 
 
 class Binder(PodRequests[_Binding]):
@@ -61,7 +64,9 @@ class Binder(PodRequests[_Binding]):
             try:
                 pod = self._current(key)
                 if pod is not None:  # otherwise it is gone, and so is its assumption
-                    self._decide(key, _Binding(pod, node, self._nodes.get(node), now))
+                    task = self._context.state.tasks.get(key)
+                    queue = task.charge if task is not None else ""
+                    self._decide(key, _Binding(pod, node, self._nodes.get(node), now, queue))
             except Exception as error:
                 failed[key] = error
         return failed
@@ -87,7 +92,10 @@ class Binder(PodRequests[_Binding]):
         try:
             if current is not None and current.spec.scheduling_gates:
                 await open_gate(self._context, meta)
-            request = self._context.client.bind(meta.namespace, meta.name, decision.node, meta.uid)
+            charge = {keys.QUEUE: decision.queue} if decision.queue else None
+            request = self._context.client.bind(
+                meta.namespace, meta.name, decision.node, meta.uid, charge
+            )
             await self._context.sent.send(request)
         except NotFound as error:
             self._count("gone")

@@ -1,6 +1,6 @@
 """A client that lets a test act just before a write, and what tests of writes look at."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,11 +26,18 @@ class Hooked(Client):
         self.binds: list[tuple[str, str]] = []
         self.evictions: list[str] = []
 
-    async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
+    async def bind(
+        self,
+        namespace: str,
+        pod: str,
+        node: str,
+        uid: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         self.binds.append((pod, node))
         if self.before_bind is not None:
             await self.before_bind(pod, node)
-        await super().bind(namespace, pod, node, uid)
+        await super().bind(namespace, pod, node, uid, annotations)
 
     async def evict(
         self, namespace: str, pod: str, *, uid: str | None = None, grace: int | None = None

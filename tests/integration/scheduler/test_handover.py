@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import copy
+from collections.abc import Mapping
 
 from pumice.api.kinds import LEASE
 from pumice.cluster.client import Client
@@ -22,9 +23,16 @@ async def test_a_standby_goes_on_where_the_leader_stopped(stage: SchedulerStage)
     class Asking(Client):
         """The client of one worker; a leader that ends does not count the last requests that it has sent."""
 
-        async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
+        async def bind(
+            self,
+            namespace: str,
+            pod: str,
+            node: str,
+            uid: str | None = None,
+            annotations: Mapping[str, str] | None = None,
+        ) -> None:
             asked.append(pod)
-            await super().bind(namespace, pod, node, uid)
+            await super().bind(namespace, pod, node, uid, annotations)
 
     async with contextlib.AsyncExitStack() as stack:
 

@@ -1,5 +1,6 @@
 """What the scheduler does when the API server refuses a write, does not answer, or knows better."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pumice.api.kinds import POD, QUEUE, Kind
@@ -91,13 +92,20 @@ class Failing(Client):
     failures = 2
     reaches = False
 
-    async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
+    async def bind(
+        self,
+        namespace: str,
+        pod: str,
+        node: str,
+        uid: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         if self.failures:
             self.failures -= 1
             if self.reaches:
-                await super().bind(namespace, pod, node, uid)
+                await super().bind(namespace, pod, node, uid, annotations)
             raise Unavailable(0, "Timeout", "no answer")
-        await super().bind(namespace, pod, node, uid)
+        await super().bind(namespace, pod, node, uid, annotations)
 
 
 async def test_a_binding_that_fails_is_undone_and_tried_again(stage: SchedulerStage) -> None:
@@ -131,9 +139,16 @@ async def test_a_lost_answer_is_looked_up(stage: SchedulerStage) -> None:
 class Overtaken(Client):
     """A client that another scheduler is always faster than."""
 
-    async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
+    async def bind(
+        self,
+        namespace: str,
+        pod: str,
+        node: str,
+        uid: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         await super().bind(namespace, pod, "node2", uid)
-        await super().bind(namespace, pod, node, uid)
+        await super().bind(namespace, pod, node, uid, annotations)
 
 
 async def test_a_pod_that_another_scheduler_bound_is_theirs(stage: SchedulerStage) -> None:
@@ -153,9 +168,16 @@ async def test_a_pod_that_is_gone_is_no_failure(stage: SchedulerStage) -> None:
     stage.gang("train", 1)
 
     class Deleting(Client):
-        async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
+        async def bind(
+            self,
+            namespace: str,
+            pod: str,
+            node: str,
+            uid: str | None = None,
+            annotations: Mapping[str, str] | None = None,
+        ) -> None:
             stage.store.delete(POD, pod, namespace)
-            await super().bind(namespace, pod, node, uid)
+            await super().bind(namespace, pod, node, uid, annotations)
 
     client = Deleting(stage.client.connection)
     async with stage.scheduler(client) as worker:

@@ -6,8 +6,14 @@ import numpy as np
 
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.domains import DomainCounts, Parts
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running import VICTIMS
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus
+from pumice.scheduler.model.tasks import (
+    ALLOCATED_LIKE,
+    NEEDS_ROOM,
+    SchedulingStatus,
+    TaskInfo,
+)
 
 __all__ = ["check_sums", "dump"]
 
@@ -50,6 +56,13 @@ def dump(state: ClusterState) -> dict[str, Any]:
                 sorted(job.tasks),
             )
             for key, job in sorted(state.jobs.items())
+            if job.gang is job
+        },
+        "charged": {
+            (task.key, charged.queue)
+            for job in state.jobs.values()
+            for task in job.tasks.values()
+            if (charged := job.elsewhere.get(task.key)) is not None
         },
         "waiting": sorted(state.waiting),
         "ports": sorted(
@@ -101,11 +114,19 @@ def check_sums(state: ClusterState) -> None:
     shares = state.shares
     nothing = np.zeros(len(state.axis), dtype=np.int64)
     sums = {name: {row: nothing.copy() for row in range(len(shares.names))} for name in _KINDS}
+    charged = {job.key: job for job in state.jobs.values() if job.gang is not job}
+    elsewhere = {key: nothing.copy() for key in charged}
     lacking = nothing.copy()
     for job in state.jobs.values():
+        if job.gang is not job:
+            continue
         held, asked, spared = nothing.copy(), nothing.copy(), nothing.copy()
         for task in job.tasks.values():
-            held += task.shape.vector * (task.status in HOLDS)
+            queue = charged_to(state, job, task)
+            if queue is None:
+                held += task.shape.vector * (task.status in HOLDS)
+            else:
+                elsewhere[f"@{queue}/{job.key}"] += task.shape.vector * (task.status in HOLDS)
             asked += task.shape.vector * (task.status is SchedulingStatus.PENDING)
             spared += task.shape.vector * (
                 (task.status is SchedulingStatus.PENDING and task.gates != "")
@@ -132,12 +153,29 @@ def check_sums(state: ClusterState) -> None:
             lacking += reserved * is_broken
         for row in shares.paths[job.row]:
             sums["tree"][row] += held
+    for key, held in elsewhere.items():
+        found = charged[key]
+        assert (found.allocated == held).all()
+        assert found.row == shares.rows[found.queue]
+        sums["allocated"][found.row] += held
+        for row in shares.paths[found.row]:
+            sums["tree"][row] += held
     for name, rows in sums.items():
         for row, vector in rows.items():
             assert (getattr(shares, name)[row] == vector).all(), name
     assert (shares.lacking == lacking).all()
     assert (shares.below(shares.allocated) == shares.tree).all()
     _check_running(state)
+
+
+def charged_to(state: ClusterState, job: JobInfo, task: TaskInfo) -> str | None:
+    """The queue to which a pod is charged, if it is not the one that its PodGroup names now."""
+    if not task.node or task.status not in NEEDS_ROOM:
+        return None
+    named = job.queue if job.group is not None else None
+    known = (each for each in (task.charge, named, "default") if each in state.queues)
+    queue = next(known)
+    return None if queue == named else queue
 
 
 HOLDS = ALLOCATED_LIKE | {SchedulingStatus.PIPELINED}
@@ -158,8 +196,10 @@ def _check_running(state: ClusterState) -> None:
         assert task is not None
         assert task.key in wanted
         assert task.row == row
-        assert running.gangs[running.gang[row]] is state.jobs[task.job]
-        assert running.number(task.job) == running.gang[row]
+        queue = charged_to(state, state.jobs[task.job], task)
+        key = task.job if queue is None else f"@{queue}/{task.job}"
+        assert running.gangs[running.gang[row]] is state.jobs[key]
+        assert running.number(key) == running.gang[row]
         assert running.node[row] == state.nodes.records[task.node].row
         assert running.priority[row] == task.priority
         assert running.preemptable[row] == task.is_preemptable

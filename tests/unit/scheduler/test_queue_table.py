@@ -116,7 +116,7 @@ def test_a_gang_that_changes_its_queue_is_counted_there() -> None:
     assert scenario.state.shares.allocated[scenario.state.shares.rows["b"]][0] == 3000
     scenario.state.remove_queue("b")
     check_sums_after_settling(scenario)
-    assert not scenario.state.shares.allocated.any()
+    assert scenario.state.shares.allocated[scenario.state.shares.rows["default"]][0] == 3000
 
 
 def check_sums_after_settling(scenario: Scenario) -> None:

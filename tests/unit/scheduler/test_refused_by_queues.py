@@ -34,9 +34,14 @@ def _cluster(plugin: Any, gangs: int = 50, minimum: int = 4) -> Scenario:
     return scenario
 
 
+OTHERS = {"scheduler": "default-scheduler"}
+
+
 def _stir(scenario: Scenario, number: int) -> None:
     """Something that helps no gang."""
-    scenario.state.set_pod(pod(["ns", f"other-{number}", "n", "Running", "100m", "1Mi", ""]))
+    scenario.state.set_pod(
+        pod(["ns", f"other-{number}", "n", "Running", "100m", "1Mi", "", OTHERS])
+    )
 
 
 @SHARING
