@@ -6,6 +6,8 @@ from typing import NamedTuple
 from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS, QUEUE
+from pumice.api.queue_users import users_of
+from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.rule import Rule, stricter, warned
@@ -17,6 +19,7 @@ class References(NamedTuple):
     missing: Rule
     unknown: Rule
     not_open: Rule
+    namespace: Rule
     root: Rule
     not_leaf: Rule
     priority: Rule
@@ -47,6 +50,13 @@ def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
             f"{named} is open",
             "A closed queue accepts no new Jobs and PodGroups.",
             "queue: closed-for-maintenance",
+        ),
+        namespace=Rule(
+            f"{prefix}-QUEUE-NAMESPACE",
+            f"{named} is for its namespace",
+            f"Annotation `{keys.NAMESPACES}` of a Queue says which namespaces may use it.",
+            f"queue: research, of which {keys.NAMESPACES} does not name this namespace",
+            reason="FieldValueForbidden",
         ),
         root=tree(
             f"{prefix}-QUEUE-ROOT",
@@ -134,6 +144,7 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
             f"{queue.status.state}"
         )
         case.report(rules.not_open, path, message)
+    _for_namespace(case, rules, queue)
     if children := case.view.children(name):
         below = counted(len(children), "queue")
         names = sorted(each.metadata.name for each in children)
@@ -142,6 +153,22 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
             f"{listed(names)}"
         )
         case.report(rules.not_leaf, path, message)
+
+
+def _for_namespace(case: Case, rules: References, queue: Queue) -> None:
+    """Check that the queue is for the object's namespace; what is not known of it the scheduler will know."""
+    users = users_of(queue)
+    if users is None or not case.namespace:
+        return
+    namespace = case.view.namespace(case.namespace)
+    if users.selector is not None and namespace is None:
+        return
+    if not users.admit(case.namespace, (namespace.metadata.labels or {}) if namespace else {}):
+        message = (
+            f'queue "{queue.metadata.name}" is not for namespace "{case.namespace}" (annotation {keys.NAMESPACES} of the '
+            "Queue); name another queue"
+        )
+        case.report(rules.namespace, "spec.queue", message)
 
 
 def priority_class(case: Case, rules: References, path: str, name: str) -> None:

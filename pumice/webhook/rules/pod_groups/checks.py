@@ -3,10 +3,13 @@
 All sub-groups are checked and every problem of each is reported.
 """
 
+from functools import partial
+
+from pumice.api import keys
 from pumice.api.jobs import NetworkTopology
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, SubGroupPolicy
-from pumice.webhook.rules.case import Case, Check
+from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.labels import (
     ADDED,
     MOST_ANNOTATIONS,
@@ -99,6 +102,30 @@ PG_MANY_LABELS = stricter(
     "metadata: {labels: {l0: a, l1: a, …, l320: a}}",
     reason="FieldValueTooMany",
 )
+
+
+PG_QUEUE_MOVED = stricter(
+    "PG-QUEUE-MOVED",
+    "the queue of a PodGroup does not change while its pods hold places",
+    "Pods are charged to the queue under which they were bound until they end.",
+    "queue: research, where the stored PodGroup has queue: default, and its phase is Running",
+    reason="FieldValueForbidden",
+)
+
+
+def _moved(case: Case, group: PodGroup, old: PodGroup) -> None:
+    before, after = (each.spec.queue or keys.DEFAULT_QUEUE for each in (old, group))
+    holds = old.status.phase in _PLACED or old.status.running > 0
+    if before != after and holds and not group.metadata.deletion_timestamp:
+        message = (
+            f'can not change from "{before}" to "{after}" while pods of the PodGroup hold places; create another one, or '
+            "wait until they have ended"
+        )
+        case.report(PG_QUEUE_MOVED, "spec.queue", message)
+
+
+_PLACED = ("Running", "Unknown")
+"""Phases of PodGroups whose pods have places."""
 
 
 def _not_many(case: Case, group: PodGroup) -> None:
@@ -224,3 +251,5 @@ def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:
     """
     case.stricter = old is not None
     judge(case, CHECKS, group, old)
+    if old is not None:
+        run(case, ((PG_QUEUE_MOVED, partial(_moved, old=old)),), group)

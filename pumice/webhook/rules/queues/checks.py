@@ -21,6 +21,7 @@ from pumice.webhook.rules.updates import judge_update
 
 CHECKS: tuple[Check[Queue], ...] = (
     (fields.Q_WEIGHT, fields.fields),
+    (fields.Q_NAMESPACES, fields.namespaces),
     (amounts.Q_QUANTITY, amounts.amounts),
     (fields.Q_CLUSTER_NAME, fields.clusters),
     (node_groups.Q_GROUP_NAME, node_groups.node_groups),
@@ -65,4 +66,5 @@ def _judged(queue: Queue) -> tuple[object, ...]:
         annotation(keys.HIERARCHY),
         annotation(keys.HIERARCHY_WEIGHTS),
         annotation(keys.NODE_GROUP_LIMITS),
+        annotation(keys.NAMESPACES),
     )

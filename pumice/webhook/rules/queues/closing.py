@@ -5,6 +5,7 @@ it, and it is neither `root` nor `default`.
 """
 
 from pumice.api import keys
+from pumice.api.fields import FieldError
 from pumice.api.queues import STATES, Queue, QueueStatus
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
@@ -92,8 +93,9 @@ Q_DEL_RUNNING = warned(
 )
 Q_DEL_GROUPS = stricter(
     "Q-DEL-GROUPS",
-    "a queue that is deleted holds no PodGroups that are not completed",
-    "Pending PodGroups would wait forever, and running ones would belong to no queue.",
+    "a queue that is deleted while it is open holds no PodGroups that are not completed",
+    "Pending PodGroups wait until there is a queue of this name again, and pods that run are charged to `default`. Of a "
+    "queue that is closed, or is closing, this is only a warning.",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
 )
@@ -132,13 +134,19 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
             case.report(Q_DEL_PODS, "", message)
         else:
             case.report(Q_DEL_RUNNING, "", f'queue "{name}" still has {held}')
-    status, here = queue.status, case.view.pod_groups_in(name)
-    counters = (status.pending, status.running, status.inqueue, status.unknown)
-    by_status = sum(max(0, counter) for counter in counters)
-    if groups := max(here, by_status):
-        source = " by its status" if by_status > here else ""
+    # The counters of its status lag behind, so that they are not asked.
+    if groups := case.view.pod_groups_in(name):
+        _has_groups(case, queue, f'queue "{name}" still has {counted(groups, "PodGroup")}')
+
+
+def _has_groups(case: Case, queue: Queue, found: str) -> None:
+    if queue.status.state in _CLOSED:
         message = (
-            f'queue "{name}" still has {counted(groups, "PodGroup")}{source}; close it, and wait until '
-            "they are completed or delete them"
+            f"{found}: those that wait do so until there is a queue of this name, and pods that run "
+            f"are charged to {keys.DEFAULT_QUEUE}"
         )
+        error = FieldError("", message, Q_DEL_GROUPS.code, Q_DEL_GROUPS.reason)
+        case.add(error, "warn")
+    else:
+        message = f"{found}; close it, and wait until they are completed or delete them"
         case.report(Q_DEL_GROUPS, "", message)

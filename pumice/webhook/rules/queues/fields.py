@@ -3,6 +3,8 @@
 The CRD has the same bounds. Here the message says what is expected, also offline.
 """
 
+from pumice.api import keys
+from pumice.api.queue_users import users_of
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import read
@@ -49,6 +51,25 @@ def fields(case: Case, queue: Queue) -> None:
             f'"{strategy}" is not a dequeueStrategy{hint}; expected one of {", ".join(_STRATEGIES)}'
         )
         case.report(Q_DEQUEUE, "spec.dequeueStrategy", message)
+
+
+Q_NAMESPACES = Rule(
+    "Q-NAMESPACES",
+    "the namespaces that may use a queue can be read",
+    "No namespace may use a queue whose annotation cannot be read.",
+    f"{keys.NAMESPACES}: Team_A",
+)
+
+
+def namespaces(case: Case, queue: Queue) -> None:
+    """Check who may use the queue."""
+    users = users_of(queue)
+    if users is not None and users.problem:
+        message = (
+            f'{users.problem}; expected names such as "team-a, team-b", or a label selector such as '
+            '{"matchLabels": {"team": "research"}}'
+        )
+        case.report(Q_NAMESPACES, f"metadata.annotations[{keys.NAMESPACES}]", message)
 
 
 Q_CLUSTER_NAME = stricter(
