@@ -149,6 +149,12 @@ def test_only_the_controller_sees_the_secrets_of_users(manifests: list[Manifest]
         name for name, rule in rules(manifests, "ClusterRole") if "secrets" in rule["resources"]
     }
     assert seeing <= {"controller"}
+    verbs = [
+        set(rule["verbs"])
+        for name, rule in rules(manifests)
+        if name == "controller" and "secrets" in rule["resources"]
+    ]
+    assert all(each == {"get", "create", "patch", "delete"} for each in verbs)
 
 
 def test_a_lease_is_bound_to_its_name(manifests: list[Manifest]) -> None:

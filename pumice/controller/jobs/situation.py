@@ -29,7 +29,7 @@ from pumice.plugins import (
 )
 from pumice.plugins.native.places import number_in
 
-__all__ = ["LIMITS", "Limits", "Situation", "situation", "unexpected_error"]
+__all__ = ["LIMITS", "Limits", "Situation", "secret_names", "situation", "unexpected_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +213,17 @@ def situation(
         strict=settings.strict_upstream,
         limits=limits,
     )
+
+
+def secret_names(
+    job: Raw, registry: Registry, settings: PluginSettings, limits: Limits = LIMITS
+) -> tuple[str, ...]:
+    """Names of the Secrets with keys that a Job's plugins want; none where `situation` reports a problem."""
+    try:
+        wiring = Wiring(read(job, limits.max_pods), registry, settings=settings)
+        return tuple(secret.name for secret in wiring.secrets())
+    except Exception:
+        return ()
 
 
 def _doubts(job: Job, registry: Registry, settings: PluginSettings) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ pods, which are many, as structs. Only pods and objects with a Job's name in a l
 that label on all objects that it creates.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -22,7 +22,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.loop.watches import Watches
 
-__all__ = ["OBJECT_KINDS", "ControllerCaches", "JobKey", "object_kinds"]
+__all__ = ["OBJECT_KINDS", "WATCHED_KINDS", "ControllerCaches", "JobKey"]
 
 JobKey = tuple[str, str]
 """Namespace and name of a Job."""
@@ -30,10 +30,8 @@ JobKey = tuple[str, str]
 OBJECT_KINDS = (kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NETWORK_POLICY)
 """Kinds of the objects that plugins want."""
 
-
-def object_kinds(*, secrets: bool) -> tuple[Kind, ...]:
-    """Kinds of these objects that are watched; without the right to read Secrets, all others."""
-    return tuple(kind for kind in OBJECT_KINDS if secrets or kind != kinds.SECRET)
+WATCHED_KINDS = tuple(kind for kind in OBJECT_KINDS if kind != kinds.SECRET)
+"""Those that are watched; see `known_secrets`."""
 
 
 BY_JOB = "job"
@@ -52,18 +50,17 @@ class ControllerCaches:
         objects: Objects of plugins by kind, raw.
     """
 
-    def __init__(self, watches: Watches, *, wanted: Sequence[Kind] = OBJECT_KINDS) -> None:
+    def __init__(self, watches: Watches) -> None:
         """Create the caches; Jobs last, so that related objects are likely to be known before them.
 
         Args:
             watches: The watches of the process.
-            wanted: Kinds of the objects of plugins.
         """
         self.priority_classes = watches.of(kinds.PRIORITY_CLASS, PriorityClass)
         self.queues = watches.of(kinds.QUEUE, Queue)
         self.commands = watches.of(kinds.COMMAND, Command)
         self.objects: dict[Kind, WatchCache[Raw]] = {
-            kind: watches.of(kind, dict, label_selector=keys.JOB_NAME) for kind in wanted
+            kind: watches.of(kind, dict, label_selector=keys.JOB_NAME) for kind in WATCHED_KINDS
         }
         self.pod_groups: WatchCache[Raw] = watches.of(kinds.POD_GROUP, dict)
         self.pods = watches.of(kinds.POD, Pod, label_selector=keys.JOB_NAME, trim=trim)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from pumice.controller.loop.caches import ControllerCaches, object_kinds
+from pumice.controller.loop.caches import ControllerCaches
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.job_owners import JobOwners
@@ -26,14 +26,14 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 """Creates the watches of a controller when the process starts; None if the controller has no work in a process for one namespace."""
 
 
-def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    caches = ControllerCaches(watches, wanted=object_kinds(secrets=settings.secrets))
+def _jobs(watches: Watches, _: ControllerSettings, registry: Registry) -> Work:
+    caches = ControllerCaches(watches)
     owners = JobOwners(watches)
     return lambda worker: JobTerm(worker, registry, caches, owners).run()
 
 
-def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    caches = NativeCaches(watches, wanted=object_kinds(secrets=settings.secrets))
+def _wiring(watches: Watches, _: ControllerSettings, registry: Registry) -> Work:
+    caches = NativeCaches(watches)
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 

@@ -47,6 +47,8 @@ class JobMemory:
         writes: Own writes that the caches may not show yet.
         finds: Objects with a name that was needed, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
+        plugins: The plugins of the Job when `secrets` were found out.
+        secrets: Names of the Secrets that they want.
         ended: Pods that had succeeded or failed by themselves and were removed since the status was last composed and
             written.
         requested: When the removal of pods was first requested, by uid.
@@ -66,6 +68,8 @@ class JobMemory:
     writes: OwnWrites = field(default_factory=OwnWrites)
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
+    plugins: object = None
+    secrets: tuple[str, ...] = ()
     ended: dict[str, Pod] = field(default_factory=dict)
     requested: dict[str, float] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)

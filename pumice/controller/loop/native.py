@@ -16,12 +16,14 @@ from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
-from pumice.controller.loop.caches import OBJECT_KINDS
+from pumice.controller.loop.caches import WATCHED_KINDS
+from pumice.controller.loop.known_secrets import KnownSecrets
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.process import ControllerProcess
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.native import plan_native
-from pumice.controller.plan import Plan
+from pumice.controller.plan import CreateObject, Plan
 from pumice.plugins import Registry
 from pumice.plugins.native import OWNERS, NativeWirings, Owner, OwnerKey
 
@@ -40,15 +42,14 @@ class NativeCaches:
         objects: Objects that plugins want for them by kind, raw.
     """
 
-    def __init__(self, watches: Watches, *, wanted: Sequence[Kind] = OBJECT_KINDS) -> None:
+    def __init__(self, watches: Watches) -> None:
         """Create the caches.
 
         Args:
             watches: The watches of the process.
-            wanted: Kinds of the objects.
         """
         self.objects: dict[Kind, WatchCache[Raw]] = {
-            kind: watches.of(kind, dict, label_selector=keys.WIRED_FOR) for kind in wanted
+            kind: watches.of(kind, dict, label_selector=keys.WIRED_FOR) for kind in WATCHED_KINDS
         }
         self.owners: dict[Kind, WatchCache[Any]] = {
             kind: watches.of(kind, type_, optional=True) for kind, type_ in OWNERS.items()
@@ -95,6 +96,7 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         objects = list(caches.objects.values())
         super().__init__(worker, "owners", objects, itemgetter(1))
         self._caches = caches
+        self._secrets = KnownSecrets(worker.client, self.clock, readable=settings.secrets)
         most = settings.max_pods_per_job
         self._wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
@@ -131,9 +133,28 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         owner = self._caches.owner(key)
         if owner is None:
             return Plan()
-        present = self._caches.owned_by(owner.metadata.namespace, subject.uid)
+        namespace = owner.metadata.namespace
+        present = self._caches.owned_by(namespace, subject.uid)
+        present += self._secrets.known(namespace, subject.uid)
         known = {(each["kind"], each["metadata"]["name"]) for each in present}
         present += [each for each in finds if (each["kind"], each["metadata"]["name"]) not in known]
+        plan = await self._plan(key, owner, present)
+        creates = (step for step in plan.steps if isinstance(step, CreateObject))
+        missing = [each.name for each in creates if each.keys is not None]
+        if missing and (found := await self._secrets.read(namespace, missing)):
+            return await self._plan(key, owner, [*present, *found])
+        return plan
+
+    def carried_out(self, key: OwnerKey, outcome: PlanOutcome) -> None:
+        """Note which Secrets there are."""
+        self._secrets.note(outcome.written, (found for _, found in outcome.finds))
+        owner = self._caches.owner(key)
+        if outcome.outdated and owner is not None:
+            namespace, uid = owner.metadata.namespace, owner.metadata.uid
+            names = [each["metadata"]["name"] for each in self._secrets.known(namespace, uid)]
+            self._secrets.forget(namespace, names)
+
+    async def _plan(self, key: OwnerKey, owner: Owner, present: Sequence[Raw]) -> Plan:
         if owner.pods <= _FEW_PODS:
             return plan_native(owner, self._wirings, present)
         # Half a second for a thousand groups, in which the Lease must be renewed.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pumice.api import keys
-from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.client import Client
 from pumice.cluster.errors import (
@@ -385,8 +385,8 @@ def _is_over_quota(error: ApiError) -> bool:
 
 
 def _is_watched(kind: Kind) -> bool:
-    """True if a cache shows what was written. Claims are not watched; their responses are kept."""
-    return kind != PERSISTENT_VOLUME_CLAIM
+    """True if a cache shows what was written. Claims and Secrets are not watched; their responses are kept."""
+    return kind not in (PERSISTENT_VOLUME_CLAIM, SECRET)
 
 
 def _task_of(step: CreateObject) -> str:

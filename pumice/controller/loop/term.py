@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -12,6 +13,7 @@ from pumice.api.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
+    SECRET,
     Kind,
 )
 from pumice.api.meta import ObjectMeta, Raw, parse_time
@@ -27,7 +29,7 @@ from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.jobs.situation import Limits
+from pumice.controller.jobs.situation import Limits, secret_names
 from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_key, job_of_pod
 from pumice.controller.loop.coalescing import (
     COUNT_SECONDS,
@@ -38,6 +40,7 @@ from pumice.controller.loop.coalescing import (
 )
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.job_owners import JobOwners
+from pumice.controller.loop.known_secrets import KnownSecrets
 from pumice.controller.loop.memory import JobMemory, Memory
 from pumice.controller.loop.planned import UNEXPECTED
 from pumice.controller.loop.process import ControllerProcess
@@ -99,6 +102,7 @@ class JobTerm:
             window=settings.window,
             expire="gc-controller" in settings.controllers,
         )
+        self._secrets = KnownSecrets(self._client, self._clock, readable=settings.secrets)
         self._sent = SentRequests()
         self._executor = Executor(
             self._client,
@@ -172,7 +176,14 @@ class JobTerm:
         memory = self._memory.of(key, job["metadata"]["uid"])
         if (unseen := memory.writes.unseen(self._caches.of, started)) is not None:
             return unseen  # the event that shows the write arrives here earlier
-        observed = self._observe(key, job, memory)
+        try:
+            secrets = await self._read_secrets(job, memory)
+        except TooManyRequests as error:
+            return self._busy(namespace, error.patience)
+        except ApiError as error:
+            logger.warning("secrets of job %s/%s: %s", namespace, name, error)
+            return UNSEEN_SECONDS
+        observed = self._observe(key, job, memory, secrets)
         plan = await self._plan(observed)
         memory.cost = self._clock.monotonic() - started
         stored = job.get("status") or {}
@@ -197,7 +208,7 @@ class JobTerm:
             wide=memory.creates,
             others_wait=lambda: self._jobs.others_wait(key),
         )
-        self._remember(memory, outcome)
+        self._remember(namespace, memory, outcome)
         if outcome.wrote_status and overdue is None:
             memory.noted(observed.ended, phase, written_phase(plan))
         memory.creates = (outcome.complete or outcome.interrupted) and any(
@@ -301,7 +312,20 @@ class JobTerm:
             self._recorder.record(about, "Warning", "CommandRefused", message)
         return None
 
-    def _observe(self, key: JobKey, job: Raw, memory: JobMemory) -> Observed:
+    async def _read_secrets(self, job: Raw, memory: JobMemory) -> list[Raw]:
+        """The Secrets that the Job's plugins want; a new Job has none."""
+        plugins = (job.get("spec") or {}).get("plugins")
+        if not plugins:
+            return []
+        if memory.plugins != plugins:
+            memory.secrets = secret_names(job, self._registry, self._settings.plugins, self._limits)
+            memory.plugins = plugins
+        namespace = job["metadata"].get("namespace", "")
+        return await self._secrets.read(namespace, memory.secrets, new=not job.get("status"))
+
+    def _observe(
+        self, key: JobKey, job: Raw, memory: JobMemory, secrets: Sequence[Raw]
+    ) -> Observed:
         namespace, name = key
         caches = self._caches
         meta = job["metadata"]
@@ -309,7 +333,7 @@ class JobTerm:
             (kind, obj["metadata"]["name"]): _whole(kind, obj)
             for kind, cache in caches.objects.items()
             for obj in cache.indexed(BY_JOB, key)
-        }
+        } | {(SECRET, each["metadata"]["name"]): each for each in secrets}
         finds = {
             found: obj
             for found, obj in memory.found(self._clock.monotonic())
@@ -337,9 +361,12 @@ class JobTerm:
             awaited=self._owners.await_note(job),
         )
 
-    def _remember(self, memory: JobMemory, outcome: PlanOutcome) -> None:
+    def _remember(self, namespace: str, memory: JobMemory, outcome: PlanOutcome) -> None:
         now = self._clock.monotonic()
         owner = ObjectMeta(uid=memory.uid)
+        self._secrets.note(outcome.written, (found for _, found in outcome.finds))
+        if outcome.outdated:
+            self._secrets.forget(namespace, memory.secrets)
         for kind, obj in outcome.finds:
             name = obj["metadata"]["name"]
             if kind == PERSISTENT_VOLUME_CLAIM and controls_raw(owner, obj):

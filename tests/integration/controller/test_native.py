@@ -25,11 +25,9 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
-from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.controller.loop.native import NativeCaches
 from pumice.controller.loop.watches import Watches
 from pumice.embedded import EmbeddedCluster
-from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
@@ -292,14 +290,6 @@ async def test_a_job_that_has_ended_or_names_no_plugins_gets_nothing(
     await stage.until(lambda: "last" in stage.names(NETWORK_POLICY), "a policy")
     await stage.calm()
     assert stage.names(NETWORK_POLICY) == ["last"]
-
-
-async def test_without_the_right_to_secrets_none_are_watched(client: Client) -> None:
-    for secrets in (True, False):
-        worker = ControllerWorker(client, builtin(), ControllerSettings(secrets=secrets))
-        watched = [each.kind for each in worker.watches.required]
-        assert watched.count(SECRET) == (2 if secrets else 0)
-        assert watched.count(CONFIG_MAP) == 2
 
 
 async def test_an_owner_may_ask_for_as_many_pods_as_a_job(

@@ -1,0 +1,109 @@
+"""The Secrets with keys of Jobs and other owners, read by name where a plugin needs them.
+
+Secrets are neither listed nor watched: whoever may list them reads those of everybody. What was read, or written, counts for a minute, so that
+passes that follow each other read nothing.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from pumice.api.kinds import SECRET
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.cluster.errors import Forbidden, NotFound
+from pumice.controller.loop.steps import OwnWrite
+from pumice.controller.owners import controls_raw
+
+__all__ = ["KnownSecrets"]
+
+SECONDS = 60.0
+"""How long it counts what was read."""
+
+_AT_ONCE = 64
+"""Secrets at most that one reading forgets, so that its cost does not depend on how many are known."""
+
+
+class KnownSecrets:
+    """Secrets that were read or written in the last minute, by namespace and name; None for one that does not exist."""
+
+    def __init__(self, client: Client, clock: Clock, *, readable: bool = True) -> None:
+        """Know nothing yet.
+
+        Args:
+            client: Session with the API server.
+            clock: Tells how old what was read is.
+            readable: Whether there is a right to read Secrets; without it none is asked for.
+        """
+        self._client = client
+        self._clock = clock
+        self._readable = readable
+        self._known: dict[tuple[str, str], tuple[Raw | None, float]] = {}
+
+    async def read(self, namespace: str, names: Iterable[str], *, new: bool = False) -> list[Raw]:
+        """Those of the Secrets that exist.
+
+        Args:
+            namespace: Their namespace.
+            names: Their names.
+            new: Whether their owner is new, so that it has none; where one exists all the same, its creation will tell.
+
+        Raises:
+            ApiError: The API server did not answer.
+        """
+        self._forget_old()
+        found = []
+        for name in names:
+            if not new and self._readable and not self._is_fresh(namespace, name):
+                self._keep((namespace, name), await self._get(namespace, name))
+            secret, _ = self._known.get((namespace, name), (None, 0.0))
+            if secret is not None:
+                found.append(secret)
+        return found
+
+    def known(self, namespace: str, uid: str) -> list[Raw]:
+        """Those of an owner that are known."""
+        owner = ObjectMeta(uid=uid)
+        of_namespace = (each for (where, _), (each, _) in self._known.items() if where == namespace)
+        return [each for each in of_namespace if each is not None and controls_raw(owner, each)]
+
+    def note(self, written: Iterable[OwnWrite], found: Iterable[Raw] = ()) -> None:
+        """Take in what was written, and what was found in its place."""
+        for each in written:
+            if each.kind == SECRET:
+                made = None if each.made is None else _whole(each.made)
+                self._keep((each.namespace, each.name), made)
+        for secret in found:
+            if secret.get("kind") == SECRET.kind:
+                meta = secret["metadata"]
+                self._keep((meta.get("namespace", ""), meta["name"]), secret)
+
+    def _is_fresh(self, namespace: str, name: str) -> bool:
+        known = self._known.get((namespace, name))
+        return known is not None and self._clock.monotonic() - known[1] < SECONDS
+
+    def forget(self, namespace: str, names: Iterable[str]) -> None:
+        """Read these again: a write was refused, because something has changed."""
+        for name in names:
+            self._known.pop((namespace, name), None)
+
+    def _keep(self, key: tuple[str, str], secret: Raw | None) -> None:
+        self._known.pop(key, None)  # the newest are last
+        self._known[key] = secret, self._clock.monotonic()
+
+    def _forget_old(self) -> None:
+        now = self._clock.monotonic()
+        for key, (_, since) in list(islice(self._known.items(), _AT_ONCE)):
+            if now - since < SECONDS:
+                break
+            del self._known[key]
+
+    async def _get(self, namespace: str, name: str) -> Raw | None:
+        try:
+            return _whole(await self._client.get(SECRET, name, namespace))
+        except (NotFound, Forbidden):  # what is forbidden is reported when it is to be created
+            return None
+
+
+def _whole(secret: Raw) -> Raw:
+    return {**secret, "apiVersion": SECRET.api_version, "kind": SECRET.kind}

@@ -1,0 +1,123 @@
+"""Secrets are read by name, where a plugin needs one, and neither listed nor watched."""
+
+import pytest
+
+from pumice.api.kinds import INDEXED_JOB, POD, SECRET
+from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.controller.loop.known_secrets import SECONDS
+from pumice.plugins import builtin
+from tests.integration.controller.stage import ControllerStage
+from tests.integration.controller.test_native import indexed_job, submit
+from tests.kit.builders import job, task
+from tests.kit.requests import Requests, recorded
+
+
+def _asked(requests: Requests) -> list[tuple[str, str]]:
+    """Requests about Secrets: the method, and the last part of the path."""
+    return [
+        (each.method, each.path.rpartition("/")[2])
+        for each in requests.sent
+        if each.resource == "secrets"
+    ]
+
+
+@pytest.mark.parametrize("secrets", [True, False])
+async def test_none_are_watched(stage: ControllerStage, secrets: bool) -> None:
+    worker = ControllerWorker(stage.client, builtin(), ControllerSettings(secrets=secrets))
+    watched = [each.kind for each in (*worker.watches.required, *worker.watches.optional)]
+    assert SECRET not in watched
+
+
+async def test_a_job_without_such_a_plugin_asks_for_none(scheduled: ControllerStage) -> None:
+    async with recorded(scheduled.cluster.url) as (client, requests), scheduled.controller(client):
+        await scheduled.submit(job("train", [task("worker", 2)], plugins={"svc": [], "env": []}))
+        await scheduled.until(lambda: scheduled.phase() == "Running")
+        await scheduled.calm()
+    assert _asked(requests) == []
+
+
+async def test_that_of_a_new_job_is_made_and_not_asked_for(scheduled: ControllerStage) -> None:
+    """However many passes there are: twenty pods start and end one after the other."""
+    async with recorded(scheduled.cluster.url) as (client, requests), scheduled.controller(client):
+        await scheduled.submit(job("train", [task("worker", 20)], plugins={"ssh": []}))
+        await scheduled.until(lambda: scheduled.status("running") == 20)
+        for pod in scheduled.names(POD):
+            scheduled.finish(pod)
+        await scheduled.until(lambda: scheduled.phase() == "Completed")
+        await scheduled.calm()
+    assert _asked(requests) == [("POST", "secrets"), ("DELETE", "train-ssh")]
+
+
+async def test_a_controller_that_starts_reads_it_once_by_its_name(
+    scheduled: ControllerStage,
+) -> None:
+    async with scheduled.controller():
+        await scheduled.submit(job("train", [task("worker", 3)], plugins={"ssh": []}))
+        await scheduled.submit(job("plain", [task("worker", 1)]))
+        await scheduled.until(lambda: scheduled.phase() == scheduled.phase("plain") == "Running")
+        await scheduled.calm()
+    before = scheduled.all(SECRET)
+    async with recorded(scheduled.cluster.url) as (client, requests), scheduled.controller(client):
+        await scheduled.client.delete(POD, "train-worker-1", scheduled.namespace, grace=0)
+        await scheduled.until(lambda: len(scheduled.all(POD)) == 4, "the pod again")
+        await scheduled.calm()
+        assert _asked(requests) == [("GET", "train-ssh")]
+        assert scheduled.all(SECRET) == before
+        for pod in scheduled.names(POD):
+            scheduled.finish(pod)
+        await scheduled.until(lambda: scheduled.phase() == "Completed")
+        await scheduled.calm()
+    assert _asked(requests) == [("GET", "train-ssh"), ("DELETE", "train-ssh")]
+    assert ("Warning", "KeysReplaced") not in scheduled.events()
+
+
+async def test_one_that_is_gone_is_made_again_before_pods_need_it(
+    scheduled: ControllerStage,
+) -> None:
+    async with scheduled.controller() as worker:
+        await scheduled.submit(job("train", [task("worker", 2)], plugins={"ssh": []}))
+        await scheduled.until(lambda: scheduled.phase() == "Running")
+        await scheduled.client.delete(SECRET, "train-ssh", scheduled.namespace)
+        await worker.clock.sleep(SECONDS + 1)
+        await scheduled.client.delete(POD, "train-worker-1", scheduled.namespace, grace=0)
+        await scheduled.until(lambda: "train-ssh" in scheduled.names(SECRET), "the Secret again")
+        await scheduled.until(lambda: ("Warning", "KeysReplaced") in scheduled.events(), "an event")
+
+
+async def test_that_of_pods_of_other_owners_is_read_by_its_name(scheduled: ControllerStage) -> None:
+    async with scheduled.controller():
+        await submit(scheduled.client, INDEXED_JOB, indexed_job("mpi"))
+        await scheduled.until(lambda: "train-ssh" in scheduled.names(SECRET), "a Secret")
+        await scheduled.calm()
+    before = scheduled.all(SECRET)
+    async with recorded(scheduled.cluster.url) as (client, requests), scheduled.controller(client):
+        scale = {"spec": {"completions": 5, "parallelism": 5}}
+        await scheduled.client.patch(INDEXED_JOB, "train", "default", scale)
+        await scheduled.calm()
+    assert _asked(requests) == [("GET", "train-ssh"), ("PATCH", "train-ssh")]
+    [after] = scheduled.all(SECRET)
+    assert after["data"]["id_rsa"] == before[0]["data"]["id_rsa"]
+
+
+async def test_one_that_somebody_else_has_changed_is_read_again(scheduled: ControllerStage) -> None:
+    """A write that names the version before it is refused; the next pass begins with what there is."""
+    async with recorded(scheduled.cluster.url) as (client, requests), scheduled.controller(client):
+        await submit(scheduled.client, INDEXED_JOB, indexed_job("mpi"))
+        await scheduled.until(lambda: "train-ssh" in scheduled.names(SECRET), "a Secret")
+        await scheduled.calm()
+        before = scheduled.all(SECRET)
+        label = {"metadata": {"labels": {"a": "b"}}}
+        await scheduled.client.patch(SECRET, "train-ssh", "default", label)
+        scale = {"spec": {"completions": 5, "parallelism": 5}}
+        await scheduled.client.patch(INDEXED_JOB, "train", "default", scale)
+        await scheduled.until(
+            lambda: scheduled.all(SECRET)[0]["data"]["config"] != before[0]["data"]["config"],
+            "more hosts",
+        )
+        await scheduled.calm()
+    assert _asked(requests)[-3:] == [
+        ("PATCH", "train-ssh"),
+        ("GET", "train-ssh"),
+        ("PATCH", "train-ssh"),
+    ]
+    assert scheduled.all(SECRET)[0]["data"]["id_rsa"] == before[0]["data"]["id_rsa"]
