@@ -47,7 +47,7 @@ class Candidates:
 
     Attributes:
         are_alone: Whether each is judged as the only candidate on its node.
-        jobs: Gangs of the candidates.
+        jobs: Gangs of the candidates, and `ChargedPods` of those that are charged elsewhere.
         node: Row of the node, ascending.
         job: Place of its gang in `jobs`.
     """
@@ -111,6 +111,12 @@ class Candidates:
     def queue(self) -> Ints:
         """Row of its queue in the table of queues."""
         return self.of_jobs(lambda job: job.row)
+
+    @property
+    def gang(self) -> Ints:
+        """Number of the gang of each; pods of one gang may be charged to several queues, with a place in `jobs` for each."""
+        numbers: dict[str, int] = {}
+        return self.of_jobs(lambda job: numbers.setdefault(job.gang.key, len(numbers)))
 
     @property
     def critical(self) -> Bools:

@@ -105,7 +105,7 @@ def is_starving(job: JobInfo) -> bool:
 def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
     """Candidates that their gang has beyond its minimum, and beyond the minimum of their task."""
     surplus = candidates.of_jobs(lambda job: job.gang.ready - job.gang.min_member)
-    may: Bools = candidates.earlier(candidates.job) < surplus
+    may: Bools = candidates.earlier(candidates.gang) < surplus
     if any(_counts_roles(job.gang) for job in candidates.jobs):
         may &= _role_may_lose(candidates)
     return may

@@ -185,10 +185,10 @@ class NodeGroup:
         names = list(self._limits)
         queue_of = np.full(len(running.gangs), ABSENT, dtype=np.int64)
         for job in self._session.jobs.values():
-            if job.queue not in self._limits:
+            if job.queue not in self._limits and not job.elsewhere:
                 continue
             number = running.number(job.key)
-            if number >= 0:
+            if number >= 0 and job.queue in self._limits:
                 queue_of[number] = names.index(job.queue)
             if job.counts[SchedulingStatus.BINDING]:
                 for task in job.tasks.values():

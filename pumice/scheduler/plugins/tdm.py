@@ -118,8 +118,8 @@ class Tdm:
                 and not in_zone[rows[task.node]]
             )
         ).astype(np.bool_)
-        before = candidates.earlier(np.where(may, candidates.job, -1))
-        may &= before < candidates.of_jobs(budget)
+        before = candidates.earlier(np.where(may, candidates.gang, -1))
+        may &= before < candidates.of_jobs(lambda job: budget(job.gang))
         return may
 
     def _leaving(self) -> Iterator[TaskInfo]:

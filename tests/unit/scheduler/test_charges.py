@@ -24,7 +24,7 @@ tiers: [{plugins: [{name: gang}, {name: capacity}, {name: predicates}]}]
 BEFORE = {key: TABLE[key] for key in ("nodes", "queues", "podgroups", "pods")}
 FULL: dict[str, Any] = {
     "nodes": [["n1", 4, "8Gi"]],
-    "queues": [["wide"], ["deserving", {"deserved": {"cpu": 4}}]],
+    "queues": [["wide"], ["other"], ["deserving", {"deserved": {"cpu": 4}}]],
     "podgroups": [["ns", "a", "wide", 0, "Running"], ["ns", "c", "deserving", 1, "Inqueue"]],
     "pods": [
         [*("ns", "a-0", "n1", "Running", 4, "1Gi", "a"), {"annotations": {"pumice.dev/queue": "wide"}}],
@@ -77,7 +77,6 @@ def test_what_is_bound_counts_until_it_ends(case: dict[str, Any], seen: bool) ->
 @pytest.mark.parametrize("seen", [True, False], ids=["seen", "restarted"])
 @pytest.mark.parametrize("case", TABLE["victims"], ids=case_id)
 def test_it_is_a_victim_like_others_of_that_queue(case: dict[str, Any], seen: bool) -> None:
-    case = case | {"pods": [case["pod"]] if "pod" in case else []}
     if seen:
         scenario = happened(Scenario(FULL, RECLAIM), case)
     else:
