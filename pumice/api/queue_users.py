@@ -1,7 +1,7 @@
 """Which namespaces may use a queue: annotation `pumice.dev/namespaces` of the Queue.
 
-It holds names, `team-a, team-b`, or a label selector as JSON, `{"matchLabels": {"team": "research"}}`. Whoever may change
-Queues decides about it; tenants may not. Admission and the scheduler ask the same function.
+It holds names, `team-a, team-b`, or a label selector as JSON, `{"matchLabels": {"team": "research"}}`. It takes the
+right to change Queues to set it, which users of a namespace do not have. Admission and the scheduler call the same function.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ class QueueUsers(NamedTuple):
     selector: LabelSelector | None = None
     problem: str = ""
 
-    def admit(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a namespace with these labels may use the queue."""
+    def admit(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        """Whether a namespace with these labels may use the queue; None if its labels are not known, so that no selector matches."""
         if self.selector is not None:
-            return self.selector.matches(labels)
+            return labels is not None and self.selector.matches(labels)
         return namespace in self.names
 
 

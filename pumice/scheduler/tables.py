@@ -406,12 +406,14 @@ class ClusterTables:
 
     def set_namespace(self, namespace: Namespace) -> bool:
         """Add or update a Namespace."""
-        meta = namespace.metadata
-        return self._helps(self.peers.set_namespace(meta.name, meta.labels or {}))
+        name, labels = namespace.metadata.name, namespace.metadata.labels or {}
+        is_new = self.peers.namespaces.get(name) != labels
+        return self._namespace_changed(self.peers.set_namespace(name, labels), is_new)
 
     def remove_namespace(self, name: str) -> bool:
         """Remove a Namespace."""
-        return self._helps(self.peers.remove_namespace(name))
+        is_known = name in self.peers.namespaces
+        return self._namespace_changed(self.peers.remove_namespace(name), is_known)
 
     # -- budgets -----------------------------------------------------------------------------
 
@@ -433,6 +435,18 @@ class ClusterTables:
         """Record a change that may help any gang which found no node."""
         self.gains.any_gang |= changed
         return self._changed(changed)
+
+    def _namespace_changed(self, for_peers: bool, changed: bool) -> bool:
+        """Record a change of the labels of a namespace; it may help gangs where a queue is for namespaces with a label.
+
+        Args:
+            for_peers: Whether pods have terms that ask for labels of namespaces.
+            changed: Whether any label changed.
+        """
+        users = map(users_of, self.queues.values()) if changed else ()
+        if any(each is not None and each.selector is not None for each in users):
+            return self._helps(True)
+        return self._changed(for_peers)
 
     def _set_stranger(self, pod: str, gang: str, scheduler: str) -> bool:
         """Note that a pod of another scheduler names a gang, or none any more; True if that is new."""
@@ -466,9 +480,8 @@ class ClusterTables:
         if not queue.is_open:
             return False
         users = users_of(queue)
-        return users is None or users.admit(
-            job.namespace, self.peers.namespaces.get(job.namespace, {})
-        )
+        labels = self.peers.namespaces.get(job.namespace)
+        return users is None or users.admit(job.namespace, labels)
 
     def _charged(self, task: TaskInfo, job: JobInfo, node: str) -> ChargedPods | None:
         """Where the amounts of a pod on a node count if not with its gang: it was bound under another queue that is still there.
@@ -490,7 +503,7 @@ class ClusterTables:
         return charged
 
     def _charge(self, task: TaskInfo) -> None:
-        """Find out anew where the amounts of a pod count."""
+        """Find out again where the amounts of a pod count."""
         if not task.job:
             return
         job = self.jobs[task.job]
@@ -511,7 +524,7 @@ class ClusterTables:
             self._charge(task)
 
     def _charge_anew(self) -> None:
-        """Find out anew where pods are charged once queues came or went."""
+        """Find out again where pods are charged after queues were added or removed."""
         if self._has_other_queues:
             self._has_other_queues = False
             for task in self.tasks.values():
