@@ -1,7 +1,7 @@
 """The Secrets with keys of Jobs and other owners, read by name where a plugin needs them.
 
-Secrets are neither listed nor watched: whoever may list them reads those of everybody. What was read, or written, counts for a minute, so that
-passes that follow each other read nothing.
+Secrets are neither listed nor watched: the right to list them is the right to read those of all users. What was read or written counts for a
+minute, so that passes that follow each other read nothing. The state of an owner that is gone is dropped, and the number of Secrets is limited.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,11 @@ __all__ = ["KnownSecrets"]
 SECONDS = 60.0
 """How long it counts what was read."""
 
+MOST = 4096
+"""How many are known at most; the oldest is forgotten for a new one, and read again when it is needed."""
+
 _AT_ONCE = 64
-"""Secrets at most that one reading forgets, so that its cost does not depend on how many are known."""
+"""Secrets at most that are forgotten when one is added, so that its cost does not depend on how many are known."""
 
 
 class KnownSecrets:
@@ -51,7 +54,6 @@ class KnownSecrets:
         Raises:
             ApiError: The API server did not answer.
         """
-        self._forget_old()
         found = []
         for name in names:
             if not new and self._readable and not self._is_fresh(namespace, name):
@@ -83,20 +85,18 @@ class KnownSecrets:
         return known is not None and self._clock.monotonic() - known[1] < SECONDS
 
     def forget(self, namespace: str, names: Iterable[str]) -> None:
-        """Read these again: a write was refused, because something has changed."""
+        """Read these again: a write was refused because something has changed, or their owner is gone or is another one."""
         for name in names:
             self._known.pop((namespace, name), None)
 
     def _keep(self, key: tuple[str, str], secret: Raw | None) -> None:
-        self._known.pop(key, None)  # the newest are last
-        self._known[key] = secret, self._clock.monotonic()
-
-    def _forget_old(self) -> None:
         now = self._clock.monotonic()
-        for key, (_, since) in list(islice(self._known.items(), _AT_ONCE)):
-            if now - since < SECONDS:
+        self._known.pop(key, None)  # the newest are last
+        self._known[key] = secret, now
+        for old, (_, since) in list(islice(self._known.items(), _AT_ONCE)):
+            if now - since < SECONDS and len(self._known) <= MOST:
                 break
-            del self._known[key]
+            del self._known[old]
 
     async def _get(self, namespace: str, name: str) -> Raw | None:
         try:

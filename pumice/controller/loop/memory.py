@@ -187,6 +187,6 @@ class Memory:
         """Jobs for which the API server refused something at the last pass."""
         return [key for key, found in self._jobs.items() if found.trouble is not None]
 
-    def forget(self, key: JobKey) -> None:
-        """Drop the state of a deleted Job."""
-        self._jobs.pop(key, None)
+    def forget(self, key: JobKey) -> JobMemory | None:
+        """Drop the state of a deleted Job, and return it."""
+        return self._jobs.pop(key, None)

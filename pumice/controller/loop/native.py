@@ -97,6 +97,8 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         super().__init__(worker, "owners", objects, itemgetter(1))
         self._caches = caches
         self._secrets = KnownSecrets(worker.client, self.clock, readable=settings.secrets)
+        self._read: dict[OwnerKey, tuple[str, list[str]]] = {}
+        """The uid of each owner, and the names of the Secrets that were read for it."""
         most = settings.max_pods_per_job
         self._wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
@@ -134,6 +136,8 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         if owner is None:
             return Plan()
         namespace = owner.metadata.namespace
+        if key in self._read and self._read[key][0] != subject.uid:
+            self.forget(key)  # an earlier owner of this name
         present = self._caches.owned_by(namespace, subject.uid)
         present += self._secrets.known(namespace, subject.uid)
         known = {(each["kind"], each["metadata"]["name"]) for each in present}
@@ -141,9 +145,16 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         plan = await self._plan(key, owner, present)
         creates = (step for step in plan.steps if isinstance(step, CreateObject))
         missing = [each.name for each in creates if each.keys is not None]
-        if missing and (found := await self._secrets.read(namespace, missing)):
-            return await self._plan(key, owner, [*present, *found])
-        return plan
+        if not missing:
+            return plan
+        self._read[key] = subject.uid, missing
+        found = await self._secrets.read(namespace, missing)
+        return await self._plan(key, owner, [*present, *found]) if found else plan
+
+    def forget(self, key: OwnerKey) -> None:
+        """Drop what is known of the Secrets of an owner that is gone."""
+        _, names = self._read.pop(key, ("", []))
+        self._secrets.forget(key[1], names)
 
     def carried_out(self, key: OwnerKey, outcome: PlanOutcome) -> None:
         """Note which Secrets there are."""

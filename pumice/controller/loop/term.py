@@ -170,7 +170,8 @@ class JobTerm:
             return busy - started
         job = self._caches.jobs.get(name, namespace)
         if job is None:
-            self._memory.forget(key)
+            if (memory := self._memory.forget(key)) is not None:
+                self._secrets.forget(namespace, memory.secrets)
             self._metrics.forget(namespace, name)
             return await self._refuse_commands(key)
         memory = self._memory.of(key, job["metadata"]["uid"])
@@ -317,10 +318,12 @@ class JobTerm:
         plugins = (job.get("spec") or {}).get("plugins")
         if not plugins:
             return []
+        namespace = job["metadata"].get("namespace", "")
         if memory.plugins != plugins:
             memory.secrets = secret_names(job, self._registry, self._settings.plugins, self._limits)
             memory.plugins = plugins
-        namespace = job["metadata"].get("namespace", "")
+            # What is known may be of an earlier Job of this name.
+            self._secrets.forget(namespace, memory.secrets)
         return await self._secrets.read(namespace, memory.secrets, new=not job.get("status"))
 
     def _observe(

@@ -1,10 +1,14 @@
 """Secrets are read by name, where a plugin needs one, and neither listed nor watched."""
 
+from typing import Any
+
 import pytest
 
-from pumice.api.kinds import INDEXED_JOB, POD, SECRET
+from pumice.api.kinds import INDEXED_JOB, JOB, POD, SECRET, Kind
+from pumice.cluster.client import Client
+from pumice.cluster.clock import SystemClock
 from pumice.controller.loop import ControllerSettings, ControllerWorker
-from pumice.controller.loop.known_secrets import SECONDS
+from pumice.controller.loop.known_secrets import MOST, SECONDS, KnownSecrets
 from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_native import indexed_job, submit
@@ -121,3 +125,71 @@ async def test_one_that_somebody_else_has_changed_is_read_again(scheduled: Contr
         ("PATCH", "train-ssh"),
     ]
     assert scheduled.all(SECRET)[0]["data"]["id_rsa"] == before[0]["data"]["id_rsa"]
+
+
+async def test_a_job_that_is_made_again_under_its_name_has_a_secret_of_its_own(
+    scheduled: ControllerStage,
+) -> None:
+    """Within the minute in which what is known counts, and without a pass in between."""
+    manifest = job("train", [task("worker", 2)], plugins={"ssh": []})
+    async with recorded(scheduled.cluster.url) as (client, requests), scheduled.controller(client):
+        await scheduled.submit(manifest)
+        await scheduled.until(lambda: scheduled.phase() == "Running")
+        await scheduled.calm()
+        before = scheduled.all(SECRET)
+        scheduled.store.delete(JOB, "train", scheduled.namespace)
+        for pod in scheduled.names(POD):
+            scheduled.store.delete(POD, pod, scheduled.namespace)
+        if scheduled.names(SECRET):
+            scheduled.store.delete(SECRET, "train-ssh", scheduled.namespace)
+        scheduled.store.create(manifest)
+        await scheduled.until(lambda: scheduled.phase() == "Running", "the second one runs")
+        await scheduled.calm()
+    assert [each for each in _asked(requests) if each[0] != "DELETE"] == [("POST", "secrets")] * 2
+    [after] = scheduled.all(SECRET)
+    [owner] = after["metadata"]["ownerReferences"]
+    assert owner["uid"] == scheduled.job()["metadata"]["uid"]
+    assert after["data"] != before[0]["data"]
+
+
+async def test_an_owner_that_is_made_again_under_its_name_has_a_secret_of_its_own(
+    scheduled: ControllerStage,
+) -> None:
+    async with scheduled.controller():
+        await submit(scheduled.client, INDEXED_JOB, indexed_job("mpi"))
+        await scheduled.until(lambda: "train-ssh" in scheduled.names(SECRET), "a Secret")
+        await scheduled.calm()
+        scheduled.store.delete(INDEXED_JOB, "train", "default")
+        if scheduled.names(SECRET):
+            scheduled.store.delete(SECRET, "train-ssh", "default")
+        await submit(scheduled.client, INDEXED_JOB, indexed_job("mpi"))
+        await scheduled.until(lambda: "train-ssh" in scheduled.names(SECRET), "a second Secret")
+        await scheduled.calm()
+    [after] = scheduled.all(SECRET)
+    [owner] = after["metadata"]["ownerReferences"]
+    assert owner["uid"] == scheduled.find(INDEXED_JOB, "train")["metadata"]["uid"]
+
+
+class Counting(Client):
+    """A client that answers for every Secret, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def get(
+        self, kind: Kind, name: str, namespace: str | None = None, *, metadata_only: bool = False
+    ) -> Any:
+        self.asked.append(name)
+        return {"metadata": {"name": name, "namespace": namespace}}
+
+
+async def test_so_many_are_known_and_the_oldest_is_read_again() -> None:
+    client = Counting()
+    known = KnownSecrets(client, SystemClock())
+    names = [f"s{number}" for number in range(MOST)]
+    assert len(await known.read("default", names)) == MOST
+    await known.read("default", ["s0", f"s{MOST - 1}"])
+    assert client.asked == names
+    await known.read("default", ["one more"])
+    await known.read("default", [f"s{MOST - 1}", "s64", "s0"])
+    assert client.asked == [*names, "one more", "s0"]
