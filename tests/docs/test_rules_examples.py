@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.api.keys import NAMESPACES
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
@@ -97,16 +98,17 @@ PLACES: dict[str, tuple[str, str, Raw, tuple[str, ...]]] = {
         ("", "spec", "spec.members.0", "spec.members.0.selector"),
     ),
 }  # fmt: skip
+CLUSTER_WIDE = {"Queue", "HyperNode"}
 KINDS = {
     "Q": ("Queue",), "PG": ("PodGroup",), "POD": ("Pod", "Job"), "CRON": ("CronJob",), "FLOW": ("JobFlow",), "HN": ("HyperNode",),
 }  # fmt: skip
 
 
-def _queue(name: str, parent: str = "root", state: str = "Open") -> Raw:
+def _queue(name: str, parent: str = "root", state: str = "Open", **annotations: str) -> Raw:
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": annotations},
         "spec": {"weight": 1, "parent": parent},
         "status": {"state": state},
     }
@@ -116,6 +118,7 @@ STATE = [
     *(_queue(name) for name in ("default", "department")),
     *(_queue(name, "department") for name in ("team-a", "team-b")),
     *(_queue(name, state="Closed") for name in ("closed-for-maintenance", "closed-queue")),
+    _queue("only-for-team-a", **{NAMESPACES: "team-a"}),
     {
         "apiVersion": "topology.volcano.sh/v1alpha1",
         "kind": "HyperNode",
@@ -184,7 +187,8 @@ def objects(rule: Rule, piece: Raw) -> Iterator[Raw]:
     """Good objects of the kinds that a rule judges, each with the piece in it."""
     for kind in KINDS.get(rule.code.partition("-")[0], ("Job", "CronJob")):
         version, name, spec, places = PLACES[kind]
-        meta = {"name": name} | piece.get("metadata", {})
+        home = {} if kind in CLUSTER_WIDE else {"namespace": "default"}
+        meta = {"name": name} | home | piece.get("metadata", {})
         base = {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec}
         rest = {key: value for key, value in piece.items() if key != "metadata"}
         for place, filled in itertools.product(places, (True, False)):

@@ -55,7 +55,7 @@ def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
             f"{prefix}-QUEUE-NAMESPACE",
             f"{named} is for its namespace",
             f"Annotation `{keys.NAMESPACES}` of a Queue says which namespaces may use it.",
-            f"queue: research, of which {keys.NAMESPACES} does not name this namespace",
+            f"queue: only-for-team-a (a Queue with the annotation {keys.NAMESPACES} team-a, named by another namespace)",
             reason="FieldValueForbidden",
         ),
         root=tree(

@@ -107,6 +107,15 @@ TOO_LARGE = frozenset(
 """Rules that only objects break which are too large for a row; tests of their own make them."""
 
 
+OF_UPDATES = frozenset(["FLOW-UPDATE", "JOB-IMMUTABLE", "PG-QUEUE-MOVED", "Q-ROOT-FROZEN"])
+"""Rules that compare an object with what is stored; no new object breaks them."""
+
+SITUATIONS = frozenset(
+    ["JOB-PLUGIN-SUBDOMAIN", "JOB-QUEUE-UNKNOWN", "PG-QUEUE-UNKNOWN", "Q-PARENT-UNKNOWN"]
+)
+"""Rules of a situation that no row has: parts of a Job in several places, and files without queues."""
+
+
 def test_the_tables_break_nearly_every_rule() -> None:
     told = set()
     for row in BROKEN:
@@ -115,7 +124,7 @@ def test_the_tables_break_nearly_every_rule() -> None:
             response = answer(judging, path, row.request)
             told |= set(response.get("auditAnnotations", {}).get("rules", "").split(","))
     known = {rule.code for rule in catalogue.ALL if not rule.code.startswith(("POD-", "Q-DEL-"))}
-    assert len(known - told - TOO_LARGE) <= 7, sorted(known - told)
+    assert known - told - TOO_LARGE - OF_UPDATES == SITUATIONS
 
 
 @pytest.mark.parametrize("path", sorted({row.path.rpartition("/")[0] for row in BROKEN}))
