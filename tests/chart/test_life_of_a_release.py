@@ -114,7 +114,8 @@ def test_an_uninstalled_release_leaves_nothing_that_could_block(
     controlplane.helm("uninstall", RELEASE, namespace=home)
     kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
     assert left_over(controlplane, *kinds) == []
-    assert left_over(controlplane, "clusterroles", "clusterrolebindings") == []
+    policies = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+    assert left_over(controlplane, "clusterroles", "clusterrolebindings", *policies) == []
     assert controlplane.request("POST", f"{group}/queues", queue)[0] == 201
     controlplane.request("DELETE", f"{group}/queues/{home}")
 

@@ -13,13 +13,13 @@ from tests.kit.tables import documents
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.installation import CLUSTER_WIDE, LABEL
 from tools.plain_manifest import main
 
 pytestmark = pytest.mark.binaries
 
 FILE = Path(__file__).resolve().parents[2] / "deploy/pumice.yaml"
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-OURS = "app.kubernetes.io/instance=pumice"
 
 
 def manifests() -> list[Manifest]:
@@ -60,6 +60,22 @@ def test_it_holds_what_the_chart_renders_and_nothing_of_helm(render: Render) -> 
     assert "managed-by" not in FILE.read_text()
 
 
+def test_its_scheduler_may_write_to_which_queue_pods_are_charged() -> None:
+    [policy] = of_kind(manifests(), "ValidatingAdmissionPolicy")
+    accounts = [
+        f"system:serviceaccount:{each['metadata']['namespace']}:{each['metadata']['name']}"
+        for each in of_kind(manifests(), "ServiceAccount")
+    ]
+    [condition] = [
+        each["expression"]
+        for each in policy["spec"]["matchConditions"]
+        if "username" in each["expression"]
+    ]
+    assert [each for each in accounts if f"'{each}'" in condition] == [
+        f"system:serviceaccount:{NAMESPACE}:pumice-scheduler"
+    ]
+
+
 def test_whatever_refers_to_something_comes_after_it() -> None:
     """So that one `kubectl apply` is enough, and no webhook is asked before it is there."""
     kinds = [each["kind"] for each in manifests() if "AdmissionPolicy" not in each["kind"]]
@@ -77,9 +93,7 @@ def applied(controlplane: ControlPlane) -> Iterator[None]:
         controlplane.kubectl("apply", "-f", str(FILE))
         yield
     finally:
-        everything = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
-        everything += ",clusterroles,clusterrolebindings"
-        controlplane.kubectl("delete", everything, "-l", OURS)
+        controlplane.kubectl("delete", ",".join(CLUSTER_WIDE), "-l", LABEL)
         controlplane.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s")
 
 

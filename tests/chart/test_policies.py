@@ -61,6 +61,16 @@ def test_there_is_a_policy_for_each_kind_and_a_binding_for_each_policy(render: R
             )
 
 
+def test_what_is_owned_as_a_whole_has_the_defaults_of_the_api_server(render: Render) -> None:
+    """Otherwise a second tool that applies the same manifest, server-side, is in conflict with the first."""
+    found = render(None, MODE, GATES)
+    for policy in of_kind(found, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"):
+        constraints = policy["spec"]["matchConstraints"]
+        assert constraints["matchPolicy"] == "Equivalent", policy["metadata"]["name"]
+        assert {"namespaceSelector", "objectSelector"} <= set(constraints)
+        assert {rule["scope"] for rule in constraints["resourceRules"]} == {"*"}
+
+
 def test_pods_get_a_gate_where_the_setting_says_so(render: Render) -> None:
     gated = names(render(None, MODE, GATES), "MutatingAdmissionPolicy")
     assert gated - names(render(None, MODE), "MutatingAdmissionPolicy") == {"pumice-pods-defaults"}
@@ -90,7 +100,7 @@ def test_namespaces_are_exempt_as_for_webhooks(render: Render) -> None:
     for policy in policies(render(None, MODE, f"{team}.key=team", f"{team}.operator=Exists")):
         constraints = policy["spec"]["matchConstraints"]
         if {"queues", "hypernodes"} & set(constraints["resourceRules"][0]["resources"]):
-            assert "namespaceSelector" not in constraints
+            assert constraints["namespaceSelector"] == {}
             continue
         kept, own, further = constraints["namespaceSelector"]["matchExpressions"]
         assert kept["values"] == list(EXEMPT_NAMESPACES)
@@ -102,7 +112,7 @@ def test_pods_that_the_controller_labels_as_of_no_concern_are_left_out(render: R
     selected = {
         policy["metadata"]["name"]: policy["spec"]["matchConstraints"]["objectSelector"]
         for policy in policies(render(None, MODE, GATES))
-        if "objectSelector" in policy["spec"]["matchConstraints"]
+        if policy["spec"]["matchConstraints"]["objectSelector"]
     }
     needed = {"key": keys.ADMISSION, "operator": "NotIn", "values": [keys.ADMISSION_UNNEEDED]}
     wanted = {"matchExpressions": [needed]}
@@ -136,25 +146,30 @@ def test_there_are_no_policies_unless_they_are_asked_for(
 
 
 @pytest.mark.parametrize("settings", [(), (MODE,), ("webhook.enabled=false",)])
+@pytest.mark.parametrize("name", [RELEASE, "batch"])
 def test_the_scheduler_alone_says_to_which_queue_pods_are_charged(
-    render: Render, settings: tuple[str, ...]
+    render: Render, settings: tuple[str, ...], name: str
 ) -> None:
-    """However admission is done; where the scheduler is not of the release, nobody else could write it."""
+    """However admission is done, and whatever the release is called; a release without a scheduler has no policy."""
+    settings = (*settings, f"fullnameOverride={name}")
     found = render(None, *settings)
+    charges = f"{name}-scheduler-charges"
     [policy] = [
         each
         for each in of_kind(found, "ValidatingAdmissionPolicy")
-        if each["metadata"]["name"] == CHARGES
+        if each["metadata"]["name"] == charges
     ]
-    account = f"system:serviceaccount:{NAMESPACE}:{RELEASE}-scheduler"
+    account = f"system:serviceaccount:{NAMESPACE}:{name}-scheduler"
     conditions = [each["expression"] for each in policy["spec"]["matchConditions"]]
     assert keys.QUEUE in conditions[0]
     assert conditions[1] == f"request.userInfo.username != '{account}'"
+    [validation] = policy["spec"]["validations"]
+    assert "subresource('binding')" in validation["expression"]
     accounts = {each["metadata"]["name"] for each in of_kind(found, "ServiceAccount")}
-    assert f"{RELEASE}-scheduler" in accounts
+    assert f"{name}-scheduler" in accounts
     without = render(None, *settings, "scheduler.enabled=false")
     left = of_kind(without, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    assert CHARGES not in {each["metadata"]["name"] for each in left}
+    assert charges not in {each["metadata"]["name"] for each in left}
 
 
 @pytest.mark.parametrize(

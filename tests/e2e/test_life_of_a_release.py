@@ -119,6 +119,7 @@ def test_uninstalled_with_jobs_present_it_leaves_a_working_cluster(
 
     kinds = [*CONFIGURATIONS, "clusterroles", "clusterrolebindings", "roles", "rolebindings"]
     kinds += ["deployments", "services", "configmaps", "poddisruptionbudgets", "networkpolicies"]
+    kinds += ["validatingadmissionpolicies", "validatingadmissionpolicybindings"]
     left = controlplane.kubectl("get", ",".join(kinds), "-A", "-l", LABEL, "-o", "name").stdout
     assert left == ""
     for path in (Path(CHART) / "crds").glob("*.yaml"):

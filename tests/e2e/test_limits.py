@@ -1,7 +1,7 @@
 """Three ways to run more than a queue may hold, on the real control plane: none of them works.
 
-Queue `narrow` may hold 4 cpu, and there is room for 16. Whoever is bound to `edit` in a namespace may change its PodGroups and the
-annotations of its pods.
+Queue `narrow` may hold 4 cpu, and there is room for 32. The user may do anything in the namespace, also change its PodGroups, and bind and
+annotate its pods, and has no right outside of it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,26 @@ def cluster(
     return cluster
 
 
-def _patch(plane: ControlPlane, path: str, body: Raw) -> tuple[int, Raw]:
-    return plane.request("PATCH", path, body, content_type="application/merge-patch+json")
+@pytest.fixture
+def user(controlplane: ControlPlane, namespace: str) -> str:
+    """The bearer token of a user with all rights in the namespace, and no others."""
+    group = "rbac.authorization.k8s.io"
+    meta = {"name": "everything", "namespace": namespace}
+    role = {"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    ref = {"apiGroup": group, "kind": "Role", "name": "everything"}
+    binding = {"roleRef": ref, "subjects": [account]}
+    for kind, plural, rest in (("Role", "roles", role), ("RoleBinding", "rolebindings", binding)):
+        manifest = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": meta, **rest}
+        path = f"/apis/{group}/v1/namespaces/{namespace}/{plural}"
+        status, answer = controlplane.request("POST", path, manifest)
+        assert status == 201, answer
+    return controlplane.token("default", namespace)
+
+
+def _patch(plane: ControlPlane, path: str, body: Raw, token: str | None = None) -> tuple[int, Raw]:
+    patch = "application/merge-patch+json"
+    return plane.request("PATCH", path, body, content_type=patch, token=token)
 
 
 def _group(cluster: Cluster) -> Raw:
@@ -70,7 +88,16 @@ def _stays_full(cluster: Cluster, name: str) -> None:
     )
 
 
-def test_a_user_holds_no_more_than_the_queue_under_which_pods_were_bound(cluster: Cluster) -> None:
+def _is_refused(found: tuple[int, Raw], namespace: str) -> None:
+    status, answer = found
+    assert status == 403, answer
+    assert "annotation pumice.dev/queue is written by the scheduler alone" in answer["message"]
+    assert f"user system:serviceaccount:{namespace}:default may not" in answer["message"]
+
+
+def test_a_user_holds_no_more_than_the_queue_under_which_pods_were_bound(
+    cluster: Cluster, user: str
+) -> None:
     plane = cluster.plane
     pods = cluster.pods()
     assert {each["metadata"]["annotations"][QUEUE] for each in pods.values()} == {NARROW}
@@ -78,14 +105,14 @@ def test_a_user_holds_no_more_than_the_queue_under_which_pods_were_bound(cluster
     # The PodGroup is to name another queue.
     before = _group(cluster)
     path = POD_GROUP.path(before["metadata"]["name"], cluster.name)
-    status, answer = _patch(plane, path, {"spec": {"queue": WIDE}})
-    assert status == 403 or status == 422, answer
+    status, answer = _patch(plane, path, {"spec": {"queue": WIDE}}, user)
+    assert status == 422, answer
     assert "PG-QUEUE-MOVED" in answer["message"]
     _stays_full(cluster, "second")
 
     # The PodGroup is deleted: it comes back, and takes its pods again.
     since = cluster.revision(POD_GROUP)
-    assert plane.request("DELETE", path)[0] == 200
+    assert plane.request("DELETE", path, token=user)[0] == 200
 
     def is_back(groups: dict[str, Raw]) -> bool:
         found = groups.get(before["metadata"]["name"])
@@ -105,16 +132,40 @@ def test_a_user_holds_no_more_than_the_queue_under_which_pods_were_bound(cluster
     plane.apply(other)
     for name in pods:
         where = POD.path(name, cluster.name)
-        status, answer = _patch(plane, where, {"metadata": {"annotations": {GROUP_NAME: "other"}}})
+        body = {"metadata": {"annotations": {GROUP_NAME: "other"}}}
+        status, answer = _patch(plane, where, body, user)
         assert status == 200, answer
     _stays_full(cluster, "fourth")
     for name in pods:
         where = POD.path(name, cluster.name)
         for value in (WIDE, None):
-            status, answer = _patch(plane, where, {"metadata": {"annotations": {QUEUE: value}}})
-            assert status == 403, answer
-            assert "written by the scheduler alone" in answer["message"]
+            change = {"metadata": {"annotations": {QUEUE: value}}}
+            for path in (where, f"{where}/status"):
+                _is_refused(_patch(plane, path, change, user), cluster.name)
 
     # A scheduler that is started later knows it, too.
     cluster.installation.restart("scheduler")
     _stays_full(cluster, "fifth")
+
+
+def test_a_user_who_may_bind_pods_of_a_namespace_charges_none_to_a_queue(
+    controlplane: ControlPlane, cluster: Cluster, user: str
+) -> None:
+    """Neither with the Binding nor with a new pod; another scheduler, which may bind pods of all namespaces, does so."""
+    metadata: Raw = {"name": "own", "annotations": {QUEUE: WIDE}}
+    spec = {"schedulerName": "own", "containers": [{"name": "main", "image": "busybox"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    pods = POD.collection(cluster.name)
+    _is_refused(controlplane.request("POST", pods, pod, token=user), cluster.name)
+    status, answer = controlplane.request(
+        "POST", pods, pod | {"metadata": {"name": "own"}}, token=user
+    )
+    assert status == 201, answer
+
+    target = {"apiVersion": "v1", "kind": "Node", "name": "limits-1"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+    where = f"{POD.path('own', cluster.name)}/binding"
+    _is_refused(controlplane.request("POST", where, binding, token=user), cluster.name)
+    status, answer = controlplane.request("POST", where, binding)
+    assert status == 201, answer
+    assert cluster.get(POD, "own")["metadata"]["annotations"][QUEUE] == WIDE

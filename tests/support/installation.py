@@ -38,6 +38,7 @@ CLUSTER_WIDE = (
     "clusterrolebindings",
     "clusterroles",
 )
+"""Kinds of a release's objects that are in no namespace; whatever holds up requests is first."""
 COMPONENTS = ("webhook", "controller", "scheduler")
 SCHEDULER_CONF = "volcano-scheduler.conf"
 
