@@ -1,4 +1,4 @@
-"""Reviews without pause, of which none may fail."""
+"""Reviews all the time, of which none may fail."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,8 +8,12 @@ from datetime import datetime
 __all__ = ["Load", "loading"]
 
 
+PAUSE_SECONDS = 0.02
+"""After a review. Fifty a second by each worker find a gap; more would only take processor time from other tests."""
+
+
 class Load:
-    """Reviews, one after the other.
+    """Reviews, one after the other, with a short pause between them.
 
     Attributes:
         reviews: How many were answered.
@@ -31,6 +35,7 @@ class Load:
                 await asyncio.sleep(0.1)
             else:
                 self.reviews += 1
+                await asyncio.sleep(PAUSE_SECONDS)
 
 
 @asynccontextmanager

@@ -203,7 +203,7 @@ class Site:
         await api.raw("POST", path, manifest, query={"dryRun": "All"})
 
     def load(self, api: Client, workers: int = 3) -> AbstractAsyncContextManager[Load]:
-        """Reviews without pause for as long as the block lasts; then none may have failed."""
+        """Reviews for as long as the block lasts; then none may have failed."""
         return loading(lambda: self.review(api), workers, self.tails)
 
     # The service account
