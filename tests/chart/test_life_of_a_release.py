@@ -1,4 +1,7 @@
-"""Upgrade, roll back, uninstall: no step undoes what runs, or leaves behind what could block."""
+"""Upgrade, roll back, switch a component off: no step undoes what runs, or touches what belongs to others.
+
+What an uninstalled release leaves behind, `tests/e2e/test_life_of_a_release.py` asserts.
+"""
 
 from __future__ import annotations
 
@@ -63,70 +66,34 @@ def left_over(plane: ControlPlane, *kinds: str) -> list[str]:
     return plane.kubectl("get", ",".join(kinds), "-A", "-l", label, "-o", "name").stdout.split()
 
 
-def test_an_upgrade_keeps_the_injected_certificate_authority(
+def test_upgrade_rollback_and_reapply_keep_the_injected_certificate_authority(
     controlplane: ControlPlane, home: str
 ) -> None:
+    endpoints = ("jobs-mutate", "queues-mutate", "podgroups-mutate")
+
+    def policies() -> set[str]:
+        """Failure policies, once each webhook has been seen to have its authority."""
+        assert [ca_bundle(controlplane, each) for each in endpoints] == [CA_BUNDLE] * 3
+        found = [configuration(controlplane, each)["webhooks"] for each in endpoints]
+        return {webhook["failurePolicy"] for (webhook,) in found}
+
     install(controlplane, home, "install")
-    assert ca_bundle(controlplane, "jobs-mutate") is None
-    inject(controlplane, "jobs-mutate")
+    for each in endpoints:
+        assert ca_bundle(controlplane, each) is None
+        inject(controlplane, each)
+
     install(controlplane, home, "upgrade", "webhook.replicas=3", "webhook.failurePolicy=Ignore")
-    assert ca_bundle(controlplane, "jobs-mutate") == CA_BUNDLE
-    (webhook,) = configuration(controlplane, "jobs-mutate")["webhooks"]
-    assert webhook["failurePolicy"] == "Ignore"
+    assert policies() == {"Ignore"}
     path = f"/apis/apps/v1/namespaces/{home}/deployments/pumice-webhook"
     assert controlplane.request("GET", path)[1]["spec"]["replicas"] == 3
 
-
-def test_a_rollback_keeps_it_too_and_restores_the_values(
-    controlplane: ControlPlane, home: str
-) -> None:
-    install(controlplane, home, "install")
-    inject(controlplane, "queues-mutate")
-    install(controlplane, home, "upgrade", "webhook.failurePolicy=Ignore")
     controlplane.helm("rollback", RELEASE, "1", namespace=home)
-    (webhook,) = configuration(controlplane, "queues-mutate")["webhooks"]
-    assert webhook["failurePolicy"] == "Fail"
-    assert webhook["clientConfig"]["caBundle"] == CA_BUNDLE
+    assert policies() == {"Fail"}
 
-
-def test_applying_the_rendered_manifests_again_keeps_it(
-    controlplane: ControlPlane, home: str
-) -> None:
-    install(controlplane, home, "install")
-    inject(controlplane, "podgroups-mutate")
     manifest = controlplane.helm("get", "manifest", RELEASE, namespace=home).stdout
     for manner in (["--server-side", "--force-conflicts", "--field-manager=gitops"], []):
         controlplane.kubectl("apply", *manner, "-f", "-", stdin=manifest)
-        assert ca_bundle(controlplane, "podgroups-mutate") == CA_BUNDLE
-
-
-def test_an_uninstalled_release_leaves_nothing_that_could_block(
-    controlplane: ControlPlane, home: str
-) -> None:
-    install(controlplane, home, "install")
-    group = "/apis/scheduling.volcano.sh/v1beta1"
-    queue = {
-        "apiVersion": group.removeprefix("/apis/"),
-        "kind": "Queue",
-        "metadata": {"name": home},
-    }
-    assert controlplane.request("POST", f"{group}/queues", queue)[0] == 500
-    controlplane.helm("uninstall", RELEASE, namespace=home)
-    kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-    assert left_over(controlplane, *kinds) == []
-    policies = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
-    assert left_over(controlplane, "clusterroles", "clusterrolebindings", *policies) == []
-    assert controlplane.request("POST", f"{group}/queues", queue)[0] == 201
-    controlplane.request("DELETE", f"{group}/queues/{home}")
-
-
-def test_an_uninstalled_release_keeps_the_crds_and_with_them_all_jobs(
-    controlplane: ControlPlane, home: str
-) -> None:
-    install(controlplane, home, "install")
-    controlplane.helm("uninstall", RELEASE, namespace=home)
-    for path in (CHART / "crds").glob("*.yaml"):
-        controlplane.kubectl("get", "crd", path.stem)
+        assert policies() == {"Fail"}
 
 
 def test_a_component_can_be_switched_off_and_on_again(
