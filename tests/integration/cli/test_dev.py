@@ -153,16 +153,24 @@ async def test_a_pod_that_names_no_scheduler_is_placed(dev: tuple[Running, str])
         await client.delete(POD, "single", "default")
 
 
+def end(process: Running, number: signal.Signals, config: str) -> str:
+    """End it cleanly by a signal; what it said on stderr."""
+    code, said = process.stop(number)
+    assert code == 0
+    assert "Traceback" not in said
+    assert said.endswith("stopping\n")
+    assert not Path(config).exists()
+    return said
+
+
 def test_a_flow_that_is_named_twice_ends_nothing() -> None:
     """A JobFlow with two flows of one name is admitted with a warning; what comes later runs."""
     with running("dev", "--nodes", "1") as process:
         config = process.line("export KUBECONFIG=").partition("=")[2]
         asyncio.run(apply_change_and_delete_a_flow(config))
         assert process.process.poll() is None
-        code, said = process.stop()
-    assert code == 0
+        said = end(process, signal.SIGINT, config)
     assert "set aside" not in said
-    assert "Traceback" not in said
 
 
 async def apply_change_and_delete_a_flow(config: str) -> None:
@@ -284,17 +292,6 @@ def test_a_job_that_waits_is_explained(dev: tuple[Running, str]) -> None:
     assert "no such Job in namespace default" in missing.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_cleanly(number: signal.Signals) -> None:
-    with running("dev", "--nodes", "1") as process:
-        config = process.line("export KUBECONFIG=").partition("=")[2]
-        code, said = process.stop(number)
-    assert code == 0
-    assert "Traceback" not in said
-    assert said.endswith("stopping\n")
-    assert not Path(config).exists()
-
-
 def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
     with socket.socket() as taken:
         port = str(free_port())
@@ -310,8 +307,7 @@ def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
         assert process.line("export KUBECONFIG=") == f"export KUBECONFIG={config}"
         assert f"https://127.0.0.1:{port}" in config.read_text()
         assert config.stat().st_mode & 0o077 == 0
-        process.stop()
-        assert not config.exists()
+        end(process, signal.SIGTERM, str(config))
     ran = pumice("dev", "--kubeconfig", str(tmp_path / "no" / "such"))
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
