@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import Raw
@@ -12,34 +13,40 @@ from tests.integration.webhook.stage import JudgedNamespace, answering, forget
 from tests.kit.builders import job, pod, pod_group, queue
 from tests.support.controlplane.cluster import ControlPlane
 
+NAMESPACE = "test-called"
 
-@pytest.fixture
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def stage(controlplane: ControlPlane, namespace: str) -> JudgedNamespace:
     found = JudgedNamespace(controlplane, namespace)
     await found.establish()
     return found
 
 
-@pytest.fixture
-async def called(
-    controlplane: ControlPlane, stage: JudgedNamespace
-) -> AsyncIterator[JudgedNamespace]:
-    """A stage whose webhook answers."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def called(controlplane: ControlPlane) -> AsyncIterator[JudgedNamespace]:
+    """A stage whose webhook answers, for all tests that do not stop it."""
+    controlplane.add_namespace(NAMESPACE)
+    shared = JudgedNamespace(controlplane, NAMESPACE)
+    await shared.establish()
     try:
-        async with answering(stage, controlplane.kubeconfig):
-            yield stage
+        async with answering(shared, controlplane.kubeconfig):
+            await shared.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+            yield shared
     finally:
-        await forget(stage)
+        await forget(shared)
+        controlplane.remove_namespace(NAMESPACE)
 
 
-def bare_job(namespace: str, **spec: Any) -> Raw:
-    manifest = job(namespace=namespace, **spec)
+def bare_job(namespace: str, name: str = "train", **spec: Any) -> Raw:
+    manifest = job(name, namespace=namespace, **spec)
     del manifest["spec"]["tasks"][0]["name"]
     return manifest
 
 
 async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespace) -> None:
-    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     bad = job(
         namespace=called.namespace,
         queue="reserch",
@@ -82,7 +89,6 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespa
 
 
 async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
-    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     space = called.namespace
     one, two = job("one", namespace=space, queue="gone"), job("two", namespace=space, queue="gone")
     line = 'spec.queue: unable to find job queue "gone": there is no such queue [JOB-QUEUE-MISSING]'
@@ -120,26 +126,24 @@ async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
 
 async def test_an_object_as_large_as_etcd_takes_is_judged(called: JudgedNamespace) -> None:
     """An update sends it twice."""
-    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
-    large = bare_job(called.namespace)
+    large = bare_job(called.namespace, "large")
     container = large["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
     container["args"] = ["x" * 100_000] * 14
     await called.kubectl("create", "-f", "-", obj=large)
-    assert (await called.get("vcjob", "train"))["spec"]["tasks"][0]["name"] == "default0"
+    assert (await called.get("vcjob", "large"))["spec"]["tasks"][0]["name"] == "default0"
     large["spec"]["minAvailable"] = 5
     text = await called.refused("replace", "-f", "-", obj=large)
     assert "[JOB-MINAVAIL-TOTAL]" in text
     large["spec"]["minAvailable"] = 1
     large["metadata"]["labels"] = {"size": "large"}
     await called.kubectl("replace", "-f", "-", obj=large)
-    assert (await called.get("vcjob", "train"))["metadata"]["labels"] == {"size": "large"}
+    assert (await called.get("vcjob", "large"))["metadata"]["labels"] == {"size": "large"}
 
 
 async def test_more_warnings_than_the_api_server_passes_on(called: JudgedNamespace) -> None:
-    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     # A line break would make the API server drop the warning.
     arguments = [f"--no-such-\n{number:03}{'x' * 400}" for number in range(60)]
-    doubtful = job(namespace=called.namespace, plugins={"svc": arguments})
+    doubtful = job("doubtful", namespace=called.namespace, plugins={"svc": arguments})
     text = await called.kubectl("create", "--dry-run=server", "-f", "-", obj=doubtful)
     warnings = [each for each in text.splitlines() if each.startswith("Warning: ")]
     assert len(warnings) > 10
@@ -195,12 +199,14 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
     finally:
         await called.kubectl("delete", "queue.scheduling.volcano.sh", "lab", "--ignore-not-found")
 
-    await called.kubectl(
-        "annotate", "namespace", called.namespace, "scheduling.volcano.sh/queue-name=gone"
-    )
-    await asyncio.sleep(0.5)
-    text = await called.refused("create", "-f", "-", obj=pod_group(namespace=called.namespace))
-    assert 'unable to find queue "gone"' in text
+    annotate = ("annotate", "namespace", called.namespace)
+    await called.kubectl(*annotate, "scheduling.volcano.sh/queue-name=gone")
+    try:
+        await asyncio.sleep(0.5)
+        text = await called.refused("create", "-f", "-", obj=pod_group(namespace=called.namespace))
+        assert 'unable to find queue "gone"' in text
+    finally:
+        await called.kubectl(*annotate, "scheduling.volcano.sh/queue-name-")
 
     bad = pod(namespace=called.namespace, annotations={"volcano.sh/jdb-min-available": "x"})
     del bad["metadata"]["uid"], bad["status"]
@@ -300,7 +306,6 @@ async def test_kinds_whose_controllers_come_later_are_judged(
             "spec": spec,
         }
 
-    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     told = await called.refused("create", "-f", "-", obj=manifest(bad))
     assert all(f"[{code}]" in told for code in codes), told
     assert "no matches" not in await called.kubectl("apply", "-f", "-", obj=manifest(good))
