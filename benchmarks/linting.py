@@ -59,7 +59,7 @@ class Row:
 
 
 def job(number: int) -> Raw:
-    """One of the Jobs. Its templates differ from those of all others, so that none is in the cache of known templates."""
+    """One of the Jobs; its templates differ from those of all others."""
     plugins, roles = SHAPES[number % len(SHAPES)]
     tasks = [task(name, replicas) for name, replicas in roles]
     for each in tasks:

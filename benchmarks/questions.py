@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from benchmarks.subjects import MARK, job, pod, queue, review
+from benchmarks.subjects import applied_job, job, pod, queue, review
 
 CONSTANT = "/constant"
 """Path of the server that answers a constant."""
 
 BATCH = ("batch.volcano.sh", "v1alpha1", "jobs", "Job")
-DEFAULTED = review(*BATCH, job(defaulted=True))
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,8 @@ class Subject:
         name: In the table.
         path: Endpoint.
         body: The review.
-        fresh: Whether each review has a different number where the body has the mark. Otherwise all reviews
-            are equal, as for Jobs that are created from one manifest.
+        fresh: Whether each review has a different number where the body has the mark, so that it has values that
+            no cache knows. Otherwise all reviews are equal.
     """
 
     name: str
@@ -35,13 +34,18 @@ class Subject:
 
 
 SUBJECTS = (
-    Subject("/jobs/mutate", "/jobs/mutate", review(*BATCH, job(defaulted=False))),
-    Subject("/jobs/validate, known templates", "/jobs/validate", DEFAULTED),
-    Subject("/jobs/validate, Jobs of a sweep", "/jobs/validate", DEFAULTED, fresh=True),
+    Subject("/jobs/mutate", "/jobs/mutate", review(*BATCH, job(defaulted=False)), fresh=True),
+    Subject("/jobs/validate", "/jobs/validate", review(*BATCH, job(defaulted=True)), fresh=True),
     Subject(
-        "/jobs/validate, new templates",
+        "/jobs/mutate, applied",
+        "/jobs/mutate",
+        review(*BATCH, applied_job(defaulted=False)),
+        fresh=True,
+    ),
+    Subject(
+        "/jobs/validate, applied",
         "/jobs/validate",
-        review(*BATCH, job(defaulted=True, team=MARK)),
+        review(*BATCH, applied_job(defaulted=True)),
         fresh=True,
     ),
     Subject(

@@ -1,4 +1,4 @@
-"""Objects under review: a Job of 10 KB, a Queue, a pod; and a cluster of a thousand queues."""
+"""Objects under review: Jobs of 10 and 26 KB, a Queue, a pod; and a cluster of a thousand queues."""
 
 import json
 from typing import Any
@@ -8,10 +8,10 @@ from pumice.webhook.view import Snapshot
 Raw = dict[str, Any]
 
 MARK = "MMMMMMMM"
-"""Placeholder for a number in the value of a variable of each template, in which Jobs of a sweep differ."""
+"""Placeholder for a number, which is another one in each review: in the value of a variable and of a label of each template."""
 
 
-def task(name: str, replicas: int, team: str = "vision") -> Raw:
+def task(name: str, replicas: int) -> Raw:
     """A task of a usual length: variables, mounts, volumes, tolerations."""
     return {
         "name": name,
@@ -20,7 +20,7 @@ def task(name: str, replicas: int, team: str = "vision") -> Raw:
         "maxRetry": 3,
         "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
         "template": {
-            "metadata": {"labels": {"app": name, "team": team}},
+            "metadata": {"labels": {"app": name, "run": MARK}},
             "spec": {
                 "restartPolicy": "Never",
                 "nodeSelector": {"pool": "gpu"},
@@ -54,7 +54,7 @@ def task(name: str, replicas: int, team: str = "vision") -> Raw:
     }
 
 
-def job(*, defaulted: bool, team: str = "vision") -> Raw:
+def job(*, defaulted: bool) -> Raw:
     """A Job of about 9.8 KB, as a user writes it or with all defaults applied."""
     roles = (("ps", 2), ("worker", 4), ("chief", 1), ("evaluator", 1))
     spec: Raw = {
@@ -62,7 +62,7 @@ def job(*, defaulted: bool, team: str = "vision") -> Raw:
         "maxRetry": 3,
         "plugins": {"tensorflow": ["--port=2222"], "env": []},
         "policies": [{"event": "PodFailed", "action": "RestartJob"}],
-        "tasks": [task(name, replicas, team) for name, replicas in roles],
+        "tasks": [task(name, replicas) for name, replicas in roles],
     }
     if defaulted:
         spec |= {"schedulerName": "volcano", "minAvailable": 8}
@@ -76,6 +76,60 @@ def job(*, defaulted: bool, team: str = "vision") -> Raw:
         "metadata": {"name": "resnet", "namespace": "vision", "labels": {"app": "resnet"}},
         "spec": spec,
     }
+
+
+def applied_job(*, defaulted: bool) -> Raw:
+    """The same Job as most users have it: with plugin ssh and volumes, applied by kubectl, which keeps a copy of it."""
+    found = job(defaulted=defaulted)
+    spec, metadata = found["spec"], found["metadata"]
+    spec["plugins"]["ssh"] = []
+    spec["volumes"] = [
+        {"mountPath": "/logs", "volumeClaimName": "logs"},
+        {
+            "mountPath": "/output",
+            "volumeClaim": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "resources": {"requests": {"storage": "100Gi"}},
+            },
+        },
+    ]
+    for each in spec["tasks"]:
+        each["template"]["metadata"]["annotations"] = {"sidecar.istio.io/inject": "false"}
+    annotations = {"example.com/owner": "vision", "volcano.sh/preemptable": "true"}
+    metadata["annotations"] = annotations
+    copied = json.dumps(found, separators=(",", ":"))
+    fields = {
+        "f:metadata": {
+            "f:annotations": {
+                ".": {},
+                _LAST_APPLIED_FIELD: {},
+                **{f"f:{key}": {} for key in annotations},
+            },
+            "f:labels": {".": {}, "f:app": {}},
+        },
+        "f:spec": {
+            ".": {},
+            "f:plugins": {".": {}, **{f"f:{name}": {} for name in spec["plugins"]}},
+            **{f"f:{name}": {} for name in spec if name != "plugins"},
+        },
+    }
+    metadata["annotations"] |= {_LAST_APPLIED: copied}
+    metadata["managedFields"] = [
+        {
+            "manager": "kubectl-client-side-apply",
+            "operation": "Update",
+            "apiVersion": found["apiVersion"],
+            "time": "2026-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        }
+    ]
+    return found
+
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_LAST_APPLIED_FIELD = f"f:{_LAST_APPLIED}"
 
 
 def queue() -> Raw:

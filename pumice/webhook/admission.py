@@ -30,7 +30,7 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.rules.case import Case, EnoughError, KnownTemplates
+from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.terms import Terms
@@ -60,7 +60,7 @@ class RuleFailure:
 class Admission:
     """Answers reviews by the rules.
 
-    It may be shared: its only state is the set of reported crashes, and the pod templates without problems.
+    It may be shared: its only state is the set of reported crashes.
     """
 
     def __init__(
@@ -85,7 +85,6 @@ class Admission:
         self._wirings = NativeWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
         self._on_crash = on_crash
         self._told: set[tuple[str, str, int]] = set()
-        self._known = KnownTemplates()
 
     def review(self, path: str, body: bytes) -> bytes:
         """Answer a review: an AdmissionReview as JSON in, one out. Never raises."""
@@ -143,7 +142,6 @@ class Admission:
             annotating=self._annotating,
             wirings=self._wirings,
             groups=self.groups,
-            known=self._known,
             creating=question.operation == "CREATE",
             uid=question.uid,
             namespace=question.namespace,

@@ -27,7 +27,6 @@ from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.pods.foreign import foreign_owner
-from pumice.webhook.rules.templates.plain import without_plain
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.within import Within
@@ -215,7 +214,7 @@ def _with_pod_problems(found: list[FieldError], of_pod: list[FieldError]) -> lis
 def _judged_pod(case: Case, pod: Manifest) -> Case:
     judged = case.sibling()
     template: Manifest = {field: pod[field] for field in ("metadata", "spec") if field in pod}
-    pod_template(Site(judged, _ROOT), without_plain(template))
+    pod_template(Site(judged, _ROOT), template)
     judged.errors = [_at_root(each) for each in judged.errors]
     judged.warnings = [_at_root(each) for each in judged.warnings]
     return judged

@@ -22,43 +22,6 @@ Check = tuple[Rule, Callable[["Case", T], None]]
 """A check, and the rule whose code is reported if the check raises."""
 
 
-_MOST_TEMPLATES = 256
-"""Maximum number of cached templates; the oldest is removed first."""
-
-_LONGEST_TEMPLATE = 8192
-"""Maximum size of a cached template in bytes, so that the cache takes 2 MiB at most."""
-
-
-class KnownTemplates(dict[bytes, None]):
-    """Cache of templates without problems and warnings, for one set of settings.
-
-    The result of a check depends only on the template and the settings. Jobs are often created from the same manifests,
-    and every update of a Job contains all its templates. Finding a template in the cache takes a quarter of the time of
-    checking it.
-    """
-
-    __slots__ = ("_encode",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._encode = msgspec.msgpack.Encoder().encode
-
-    def key(self, template: dict[str, Any]) -> bytes:
-        """Key of a template, computed from all its bytes; empty if it is not cached."""
-        try:
-            key = self._encode(template)
-        except (ValueError, TypeError, OverflowError, RecursionError):
-            return b""  # it has excessive numbers, or invalid text
-        return key if len(key) <= _LONGEST_TEMPLATE else b""
-
-    def add(self, key: bytes) -> None:
-        """Add a template by its key."""
-        if key:
-            if len(self) >= _MOST_TEMPLATES:
-                del self[next(iter(self))]
-            self[key] = None
-
-
 class EnoughError(Exception):
     """The maximum number of problems is reached, so the object is not checked further."""
 
@@ -73,7 +36,6 @@ class Case(msgspec.Struct, eq=False):
         annotating: Names of those plugins that write annotations on a Job.
         wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to.
-        known: Pod templates that have no problems; None to check each template again.
         creating: Whether the object is new; if false it is updated or deleted.
         stricter: Whether Volcano does not check this object, so that with `strict-upstream` every rule only warns.
         uid: UID of the review, for messages about defects of Pumice.
@@ -97,7 +59,6 @@ class Case(msgspec.Struct, eq=False):
     annotating: Collection[str] = ()
     wirings: NativeWirings | None = None
     groups: ResourceGroups = NO_GROUPS
-    known: KnownTemplates | None = None
     creating: bool = True
     stricter: bool = False
     uid: str = ""

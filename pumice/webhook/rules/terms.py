@@ -84,8 +84,5 @@ class Terms:
         return {name: {**self.rules, **own} for name, own in self.namespaces.items()}
 
     def levels(self, namespace: str) -> Levels:
-        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects.
-
-        The same mapping each time, because rules compare it by identity.
-        """
+        """Levels for the objects of a namespace; its name is empty for cluster-scoped objects."""
         return self.namespace_levels.get(namespace, self.rules)

@@ -23,7 +23,6 @@ from pumice.webhook.rules.pods.foreign import volcano_template
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import pod
 from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
-from pumice.webhook.rules.templates.plain import without_plain
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
@@ -38,21 +37,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def _pod_templates(case: Case, job: Job) -> None:
-    # Namespaces with levels of their own report other problems, so a template may be valid in one and not in another.
-    known = case.known if case.levels is case.settings.rules else None
     for index, task in enumerate(job.tasks):
-        template = without_plain(task.template or {})
-        key = known.key(template) if known is not None else b""
-        if known is not None and key in known:
-            continue
-        path = f"spec.tasks[{index}].template"
-        before = len(case.errors) + len(case.warnings)
+        path, template = f"spec.tasks[{index}].template", task.template or {}
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)
-        found_none = before == len(case.errors) + len(case.warnings)
-        # If the budget for suggestions is spent, a misspelt field is not noticed.
-        if known is not None and found_none and not case.suggestions.spent:
-            known.add(key)
 
 
 CHECKS: tuple[Check[Job], ...] = (

@@ -28,7 +28,6 @@ from pumice.webhook.rules.templates import (
     types,
     volumes,
 )
-from pumice.webhook.rules.templates.plain import is_simple
 from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
@@ -79,8 +78,6 @@ _OF_ITS_OWN = re.compile(
 
 def pod_template(site: Site, template: Raw) -> None:
     """Report all problems for which the API server would refuse a pod of a template, which may be any object."""
-    if is_simple(template):
-        return
     if types.fits(template):
         _judge(site, template)
         return

@@ -6,7 +6,6 @@ that was hardly meant without a warning: `cpu: 500M` asks for 500 million cores,
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
@@ -217,22 +216,6 @@ def requirements(
     """Limits and requests; problems of each are reported."""
     limits = amounts(site, found.get("limits", {}), f"{field}.limits", judge)
     return limits, amounts(site, found.get("requests", {}), f"{field}.requests", judge)
-
-
-@lru_cache(maxsize=1024)
-def are_plain(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
-    """True if limits and requests of a container have no problems and all resource names are known.
-
-    Raises:
-        ValueError: A value is not a quantity.
-    """
-    readable: list[Amounts] = []
-    for written in (limits, requests):
-        judged = {name: of_container(name, value, False) for name, value in written}
-        if any(problems or is_vendors(name) for name, (_, problems) in judged.items()):
-            return False
-        readable.append({name: amount for name, (amount, _) in judged.items()})
-    return next(conflicts(*readable), None) is None
 
 
 def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
