@@ -32,9 +32,11 @@ from pumice.webhook.questions import (
 )
 from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
+from pumice.webhook.rules.paths import without
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.terms import Terms
-from pumice.webhook.type_problems import brought_type_problems, trusted, without
+from pumice.webhook.rules.unreadable import check_rest
+from pumice.webhook.type_problems import COMPARING, brought_type_problems
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Admission", "RuleFailure"]
@@ -174,22 +176,15 @@ class Admission:
         enough = case.most is not None and len(problems) >= case.most
         if enough or not problems or not case.creating or endpoint.registration.mutating:
             return
-        dropped = [problem.path for problem in problems]
-        judged = case.sibling()
+        dropped, raw = [problem.path for problem in problems], asked.object or b"null"
         try:
-            raw = asked.object or b"null"
             rest = without(without_nulls(msgspec.json.decode(raw)), dropped)
-            new = msgspec.convert(rest, endpoint.type)
-            endpoint.judge(judged, msgspec.structs.replace(asked, object=new), raw)
+            question = msgspec.structs.replace(asked, object=msgspec.convert(rest, endpoint.type))
+            check_rest(case, dropped, COMPARING, lambda own: endpoint.judge(own, question, raw))
         except UNREADABLE:
-            return  # a path could not be followed, so the field is still there
+            pass  # a path could not be followed, so the field is still there
         except Exception as crash:
             case.crashed(endpoint.code, crash)
-            return
-        case.errors.extend(trusted(judged.errors, dropped))
-        case.warnings.extend(trusted(judged.warnings, dropped))
-        case.missing_queues.extend(judged.missing_queues)
-        case.crashes.extend(judged.crashes)
 
     def _respond(
         self, endpoint: Endpoint, question: Question[Any], source: Source, case: Case

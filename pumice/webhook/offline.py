@@ -26,11 +26,11 @@ from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
+from pumice.webhook.rules.paths import Within, without
 from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
-from pumice.webhook.rules.within import Within
-from pumice.webhook.type_problems import retold, schema, trusted, type_problems, without
+from pumice.webhook.type_problems import retold, schema, trusted, type_problems
 from pumice.webhook.unknown_fields import null_entries, unknown_fields
 
 __all__ = ["ManifestResult", "judge"]

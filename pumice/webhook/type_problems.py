@@ -1,15 +1,12 @@
-"""Fields of wrong types: the problems of an object that cannot be decoded, and the object without these fields.
+"""Fields of wrong types: the problems of an object that cannot be decoded.
 
 Decoding stops at the first field that it cannot read. The structural schema then finds all of them; without a schema at
 least the first one is reported. Messages say what was found and how to fix it, which the API server's do not.
 
-The rules check the object without these fields, so that a wrong type and a misspelt plugin in one object are both
-reported. The intended value is not guessed, and results that its absence may have caused are left out.
+The object without these fields is checked as `rules.unreadable` describes.
 """
 
-import copy
 import functools
-import operator
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -26,17 +23,16 @@ from pumice.api.structural import Structural
 from pumice.webhook.questions import UNREADABLE, Question, without_nulls
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.jobs.defaults import JOB_ZERO
-from pumice.webhook.rules.within import unaffected
+from pumice.webhook.rules.paths import value_at
+from pumice.webhook.rules.unreadable import unaffected
 
 __all__ = [
+    "COMPARING",
     "brought_type_problems",
     "retold",
     "schema",
-    "steps_of",
     "trusted",
     "type_problems",
-    "value_at",
-    "without",
 ]
 
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
@@ -46,8 +42,6 @@ _CHOICE = "SCHEMA-ENUM"
 _EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
 _SOME_KEY = "[...]"
 """How a decoder writes a key of a map; values below it cannot be found by a path."""
-
-_SEGMENT = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
 _SCHEMA_TYPES = {
     "int": "integer",
@@ -141,48 +135,12 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
     return FieldError(path, message, _TYPE, "FieldValueTypeInvalid")
 
 
-def without(raw: Any, paths: Iterable[str]) -> Any:
-    """A copy of a raw object without some of its fields; list items become empty objects.
-
-    A path with a key that has dots is skipped.
-    """
-    rest = copy.deepcopy(raw)
-    for *way, last in filter(None, map(steps_of, paths)):
-        try:
-            here = functools.reduce(operator.getitem, way, rest)
-        except (LookupError, TypeError):
-            continue
-        if isinstance(here, dict) and isinstance(last, str):
-            here.pop(last, None)
-        elif isinstance(here, list) and isinstance(last, int) and last < len(here):
-            here[last] = {}
-    return rest
-
-
-def value_at(raw: Any, path: str) -> Any:
-    """The value at a path; `msgspec.UNSET` if it cannot be found."""
-    if "".join(match[0] for match in _SEGMENT.finditer(path)) != path:
-        return msgspec.UNSET
-    try:
-        return functools.reduce(operator.getitem, steps_of(path), raw)
-    except (LookupError, TypeError):
-        return msgspec.UNSET
-
-
-def steps_of(path: str) -> list[str | int]:
-    """The keys and positions of a field's path; wrong ones for a key with dots."""
-    return [
-        int(match["index"]) if match["name"] is None else match["name"]
-        for match in _SEGMENT.finditer(path)
-    ]
-
-
 def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:
-    """Results about the rest that also hold for the whole object; see `unaffected`."""
-    return unaffected(found, dropped, _COMPARING)
+    """Results about an object without some fields that also hold for the whole object; see `unaffected`."""
+    return unaffected(found, dropped, COMPARING)
 
 
-_COMPARING = frozenset(
+COMPARING = frozenset(
     rule.code for rule in ALL if rule.compares and not rule.code.startswith("TPL-")
 ) | {JOB_ZERO.code}
 """Rules that compare fields, and the rule whose message has a default that is computed from several fields.

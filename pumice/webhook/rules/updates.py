@@ -27,7 +27,7 @@ from pumice.api.fields import FieldError
 from pumice.api.meta import ObjectMeta
 from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.within import Within
+from pumice.webhook.rules.paths import Within
 
 
 class _UpdatedObject(Protocol):

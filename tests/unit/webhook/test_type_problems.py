@@ -5,7 +5,8 @@ import pytest
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
-from pumice.webhook.type_problems import schema, trusted, type_problems, value_at, without
+from pumice.webhook.rules.paths import value_at, without
+from pumice.webhook.type_problems import schema, trusted, type_problems
 from tests.kit.builders import job
 
 

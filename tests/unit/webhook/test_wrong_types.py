@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pumice.webhook.offline import ManifestResult, judge
 from pumice.webhook.rules.catalogue import by_code
-from pumice.webhook.rules.within import Within
-from pumice.webhook.type_problems import steps_of, value_at
+from pumice.webhook.rules.paths import Within, steps_of, value_at
 from tests.unit.webhook.reviewing import KINDS, Row, rows
 from tests.unit.webhook.test_template_properties import JSON, places
 

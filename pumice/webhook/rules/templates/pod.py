@@ -30,7 +30,7 @@ from pumice.webhook.rules.templates import (
 )
 from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
-from pumice.webhook.rules.within import unaffected
+from pumice.webhook.rules.unreadable import check_rest
 
 _FILES = (
     types,
@@ -85,11 +85,8 @@ def pod_template(site: Site, template: Raw) -> None:
     if not unreadable:
         _judge(site, readable)
         return
-    aside = site.case.sibling()
-    _judge(Site(aside, site.path), readable)
     dropped = {_may_differ(path) for path in unreadable}
-    site.case.errors += unaffected(aside.errors, dropped, _COMPARING)
-    site.case.warnings += unaffected(aside.warnings, dropped, _COMPARING)
+    check_rest(site.case, dropped, _COMPARING, lambda rest: _judge(Site(rest, site.path), readable))
 
 
 def _may_differ(path: str) -> str:
