@@ -8,9 +8,8 @@ import sys
 
 from pumice.cli.rules import volcano_phrases
 from pumice.cli.schema_codes import SCHEMA_CODES
-from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.catalogue import ALL, sections
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.sections import sections
 from tools.generated import run, table
 
 __all__ = ["page"]

@@ -8,9 +8,8 @@ metric has an address: `docs/rules.md#job-dup-task`.
 import sys
 from collections.abc import Iterator
 
-from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.catalogue import ALL, Section, sections
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.sections import Section, sections
 from tools.generated import run
 
 __all__ = ["answer", "page"]

@@ -12,7 +12,7 @@ from typing import Any
 from pumice.controller.hypernodes.models import DiscoveryFile
 from pumice.scheduler.config_file import SchedulerFile
 from pumice.settings import json_schema
-from pumice.webhook.groups.models import ResourceGroupsFile
+from pumice.webhook.resource_group_file import ResourceGroupsFile
 from tools.generated import settle
 
 __all__ = ["FILES"]

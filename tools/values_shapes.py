@@ -12,7 +12,7 @@ from pumice.controller.hypernodes.models import DiscoveryFile
 from pumice.plugins.settings import PluginSettings
 from pumice.scheduler.config_file import SchedulerFile
 from pumice.settings import json_schema
-from pumice.webhook.groups.models import DOMAIN, KEYS, LABEL, LABELS, ResourceGroupsFile
+from pumice.webhook.resource_group_file import DOMAIN, KEYS, LABEL, LABELS, ResourceGroupsFile
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["SHAPES", "Schema", "settings"]

@@ -98,7 +98,7 @@ def volcano_phrases() -> dict[str, list[str]]:
 
 
 def _as_json(rule: "Rule") -> dict[str, Any]:
-    from pumice.webhook.sections import section_of
+    from pumice.webhook.rules.catalogue import section_of
 
     return {
         "code": rule.code,
@@ -114,7 +114,7 @@ def _as_json(rule: "Rule") -> dict[str, Any]:
 
 
 def _list(found: list["Rule"]) -> None:
-    from pumice.webhook.sections import sections
+    from pumice.webhook.rules.catalogue import sections
 
     width = max(len(rule.code) for rule in found)
     for number, (section, listed) in enumerate(sections(found)):

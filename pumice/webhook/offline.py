@@ -20,7 +20,12 @@ from pumice.api.kinds import Kind
 from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
-from pumice.webhook.metadata_problems import metadata_problems, readable
+from pumice.webhook.manifest_problems import (
+    metadata_problems,
+    null_entries,
+    readable,
+    unknown_fields,
+)
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
@@ -31,7 +36,6 @@ from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.type_problems import retold, schema, trusted, type_problems
-from pumice.webhook.unknown_fields import null_entries, unknown_fields
 
 __all__ = ["ManifestResult", "judge"]
 

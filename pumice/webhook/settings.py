@@ -20,9 +20,9 @@ from pumice.api.setting_errors import SettingError, assigned
 from pumice.plugins import words
 from pumice.settings import checked, read, refuse
 from pumice.webhook.rules import catalogue
+from pumice.webhook.rules.catalogue import section_of
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.rules.terms import Terms
-from pumice.webhook.sections import section_of
 
 __all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "read_level"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.webhook.groups.models import LABELS
+from pumice.webhook.resource_group_file import LABELS
 from pumice.webhook.settings import AdmissionSettings
 from tests.chart.manifests import CHART
 from tools.values_schema import BEGIN, END, ValuesError, main, read_values, schema, table

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configurations
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.settings import AdmissionSettings
 from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
 from tests.kit.tables import documents

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.catalogue import ALL, section_of
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.sections import section_of
 from tests.docs.pages import ROOT, blocks, commands
 from tools import rules_page
 

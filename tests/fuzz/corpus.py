@@ -9,8 +9,8 @@ from pumice.api.documents import parse
 from pumice.api.kinds import of_object
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, RuleFailure
-from pumice.webhook.groups.parsing import parse as parse_groups
 from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.resource_group_file import parse as parse_groups
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit import tables

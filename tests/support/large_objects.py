@@ -28,7 +28,7 @@ from pumice.controller.loop.watches import Watches
 from pumice.plugins import builtin
 from pumice.scheduler import ClusterState
 from pumice.scheduler.worker.feeds import SchedulerCaches
-from pumice.webhook.server.cached_view import CachedView
+from pumice.webhook.server.lookup import CachedView
 
 __all__ = ["COMPONENTS", "NUMBER", "job", "lists", "pod", "server"]
 

@@ -140,7 +140,7 @@ def read_groups(file: str | None) -> "ResourceGroups":
 
     if file is None:
         return NO_GROUPS
-    from pumice.webhook.groups.parsing import parse
+    from pumice.webhook.resource_group_file import parse
 
     try:
         groups, warnings = parse(read_bytes(file))

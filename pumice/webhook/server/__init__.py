@@ -3,8 +3,7 @@
 listener          the ports of the webhook, which path calls what, and draining
 reviews           POST of a review: read, judge, look up what is missing, count, log
 body_budget       how many bytes large bodies may take together
-cached_view       the cluster, from watch caches
-lookup            reads of queues and owners that the caches lack, and the answer if time is too short
+lookup            the cluster, from watch caches; reads of queues and owners that these lack, and the answer if time is too short
 groups            the file of resource groups, read again whenever it changes
 certificates      where the serving certificate comes from
 worker            all of it as the tasks of a process

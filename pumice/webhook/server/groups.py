@@ -71,6 +71,6 @@ class GroupsFile(FollowedFile):
 
 
 def _parsed(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
-    from pumice.webhook.groups.parsing import parse  # imports pydantic
+    from pumice.webhook.resource_group_file import parse  # imports pydantic
 
     return parse(raw)

@@ -20,11 +20,10 @@ from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.rules.terms import Terms
-from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
-from pumice.webhook.server.lookup import LiveLookup
+from pumice.webhook.server.lookup import CachedView, LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings

@@ -9,7 +9,7 @@ from pumice.api.kinds import JOB, POD, POD_GROUP, QUEUE
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from pumice.webhook.server.cached_view import CachedView
+from pumice.webhook.server.lookup import CachedView
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import job, queue, task

@@ -32,8 +32,8 @@ from pumice.certs.settings import CertSettings
 from pumice.cluster.client import JSON_PATCH, Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins import builtin
-from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import configurations
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server import KeptCertificates, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings

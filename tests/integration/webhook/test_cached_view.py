@@ -24,7 +24,7 @@ from pumice.api.kinds import (
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from pumice.webhook.server.cached_view import CachedView
+from pumice.webhook.server.lookup import CachedView
 from tests.integration.webhook.serving import Raw
 from tests.kit.builders import pod_group
 from tests.kit.waiting import until

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pumice.api import keys
-from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configuration
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.server import FileCertificates, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import Pair, Raw, offline, running

@@ -12,9 +12,9 @@ from pumice.api.kinds import POD
 from pumice.cluster.errors import Forbidden, Invalid
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.groups.parsing import parse
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.type_problems import schema
 from pumice.webhook.view import Snapshot
 from tests.integration.webhook.judged_cluster import JudgedCluster, Verdict, sent

@@ -25,8 +25,8 @@ from pumice.api.kinds import (
 )
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit import tables

@@ -16,7 +16,8 @@ CODE = re.compile(r'"((?:JOB|POL|PART|VOL|TPL|Q|PG|POD|CRON|FLOW|HN)-[A-Z-]+)"')
 
 
 def codes_in(package: str) -> set[str]:
-    files = Path(package).parent.rglob("*.py")
+    """Codes in the files of a package; the catalogue itself has their prefixes, too."""
+    files = [file for file in Path(package).parent.rglob("*.py") if file.stem != "catalogue"]
     return {code for file in files for code in CODE.findall(file.read_text())}
 
 

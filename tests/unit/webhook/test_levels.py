@@ -15,9 +15,9 @@ from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.catalogue import SECTIONS, section_of, sections
 from pumice.webhook.rules.jobs import plugins as job_plugins
 from pumice.webhook.rules.rule import Level, Rule
-from pumice.webhook.sections import SECTIONS, section_of, sections
 from pumice.webhook.settings import AdmissionSettings, read_level
 from pumice.webhook.view import Snapshot
 from tests.kit import tables

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.rules import catalogue
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot

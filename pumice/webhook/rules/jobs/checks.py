@@ -4,16 +4,14 @@ from pumice.api.jobs import Job
 from pumice.webhook.rules import references
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.jobs import (
-    annotation_sizes,
     defaults,
     depends_on,
     min_available,
     names,
-    numa,
     partitions,
+    placement,
     plugins,
     policies,
-    schedulers,
     sizes,
     updates,
     volume_claims,
@@ -28,9 +26,9 @@ from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
 
 RULES: tuple[Rule, ...] = (
-    *rules_in(min_available, names, annotation_sizes, sizes, defaults, updates, policies),
+    *rules_in(min_available, names, sizes, defaults, updates, policies),
     *pod.RULES,
-    *rules_in(numa, schedulers, partitions, plugins, volumes, volume_claims, depends_on),
+    *rules_in(placement, partitions, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
 )
 """Every rule about Jobs; rules for both Jobs and PodGroups are with those of PodGroups."""
@@ -46,13 +44,13 @@ def _pod_templates(case: Case, job: Job) -> None:
 CHECKS: tuple[Check[Job], ...] = (
     (min_available.JOB_NO_TASKS, min_available.task_list),
     (names.JOB_NAME, names.names),
-    (annotation_sizes.JOB_ANNOTATIONS, annotation_sizes.handed_on),
+    (sizes.JOB_ANNOTATIONS, sizes.handed_on),
     (sizes.JOB_SIZE, sizes.size),
     (min_available.JOB_MINAVAIL_TOTAL, min_available.counts),
     (policies.POL_NOTHING, policies.lifecycle_policies),
     (TPL_CONTAINERS, _pod_templates),
-    (numa.JOB_NUMA_CPU, numa.numa),
-    (schedulers.JOB_SCHEDULER, schedulers.scheduler_names),
+    (placement.JOB_NUMA_CPU, placement.numa),
+    (placement.JOB_SCHEDULER, placement.scheduler_names),
     (partitions.PART_PRODUCT, partitions.partitions),
     (references.JOB.two_tiers, references.job_topologies),
     (plugins.JOB_PLUGIN, plugins.job_plugins),

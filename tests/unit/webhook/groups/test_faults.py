@@ -3,7 +3,7 @@
 import pytest
 
 from pumice.api.setting_errors import SettingError
-from pumice.webhook.groups.parsing import parse
+from pumice.webhook.resource_group_file import parse
 
 
 def problems(text: str | bytes) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.api.setting_errors import SettingError
-from pumice.webhook.groups.parsing import parse
+from pumice.webhook.resource_group_file import parse
 from tests.unit.webhook.shapes import JSON
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pumice.webhook.groups.parsing import parse
+from pumice.webhook.resource_group_file import parse
 from pumice.webhook.rules.resource_groups import ResourceGroup
 
 VOLCANO = b"""

@@ -1,13 +1,19 @@
-"""The file of resource groups as pydantic models: with Volcano's and Kubernetes' spelling.
+"""Volcano's file of `--admission-conf`: which pods belong to a resource group, and what they get from it.
 
-If a string is expected, `1` and `yes` are read as strings, as in Volcano. Fields that pods get are checked by the rules
-of pod templates, so a group has only values that are valid in a template.
+A group claims pods by namespace or annotation, and gives them labels of nodes, an affinity, tolerations and a
+scheduler. The models have Volcano's and Kubernetes' spelling: if a string is expected, `1` and `yes` are read as strings,
+as in Volcano. Fields that pods get are checked by the rules of pod templates, so a group has only values that are valid
+in a template.
+
+`rules/resource_groups` finds the group of a pod, and `rules/pods/defaults` gives it what its group has. The webhook's
+server follows the file (`server/groups`).
 """
 
 import re
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 from pydantic import (
     BeforeValidator,
     ConfigDict,
@@ -24,19 +30,20 @@ from pumice.api.documents import DocumentError, written
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
 from pumice.api.scalars import ScalarError
+from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.api.yaml_values import value_of
 from pumice.plugins import builtin
-from pumice.settings import FilePart, checked, is_null, refuse
+from pumice.settings import FilePart, checked, document, is_null, read_leniently, refuse
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.labels import label_problems
-from pumice.webhook.rules.resource_groups import ResourceGroup
+from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import Snapshot
 
-__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile", "judged"]
+__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile", "parse"]
 
 DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -95,11 +102,11 @@ def _mapping_in(text: str) -> tuple[Any, str]:
 
 def _refuse_unfit(field: str, given: Any) -> None:
     """Refuse a field that would be invalid in a pod template."""
-    errors, _ = judged({field: given})
+    errors, _ = _judged({field: given})
     refuse((location[1:], message) for location, message in errors)
 
 
-def judged(given: dict[str, Any]) -> tuple[Found, Found]:
+def _judged(given: dict[str, Any]) -> tuple[Found, Found]:
     """Errors and warnings of the rules of pod templates about fields of a pod's spec."""
     case = Case(Terms(), Snapshot(), builtin())
     template = {"spec": given}
@@ -272,3 +279,77 @@ class ResourceGroupsFile(FilePart):
     resource_groups: Annotated[
         list[GroupEntry], BeforeValidator(lambda found: [] if is_null(found) else found)
     ]
+
+
+_LIST = "resourceGroups"
+
+
+def parse(raw: bytes) -> tuple[ResourceGroups, tuple[SettingProblem, ...]]:
+    """Parse the file of `--admission-conf`.
+
+    An empty file, or one that is all comments as Volcano ships it, holds no groups.
+
+    Returns:
+        The groups, and warnings about parts without effect.
+
+    Raises:
+        SettingError: The file is invalid; lists all problems in the order of the file.
+    """
+    content = document(raw, as_written=True)
+    if content is None:
+        return ResourceGroups(), ()
+
+    def with_line(found: SettingProblem) -> SettingProblem:
+        return replace(found, line=_line(content, found.location))
+
+    try:
+        file, unknown = read_leniently(ResourceGroupsFile, content)
+    except SettingError as error:
+        problems = sorted(map(with_line, error.problems), key=lambda each: each.line or 0)
+        raise SettingError(problems, map(with_line, error.warnings)) from None
+    groups = [each.read() for each in file.resource_groups]
+    warnings = [*unknown, *_doubts(groups), *_overlaps(groups)]
+    return ResourceGroups(groups), tuple(map(with_line, warnings))
+
+
+def _line(value: Any, location: tuple[str | int, ...]) -> int:
+    """The line of a value, or of the nearest parent that is in the file."""
+    line: int = value.line
+    for step in location:
+        try:
+            value = value[step]
+            line = value.line
+        except (LookupError, TypeError, AttributeError):
+            break
+    return line
+
+
+def _doubts(groups: list[ResourceGroup]) -> list[SettingProblem]:
+    """Warnings about groups without pods, and warnings of the rules of pod templates."""
+    warnings = []
+    for index, group in enumerate(groups):
+        place = (_LIST, index)
+        given = {"tolerations": list(group.tolerations), "affinity": group.affinity}
+        _, doubts = _judged({key: value for key, value in given.items() if value})
+        warnings += [SettingProblem((*place, *where), message) for where, message in doubts]
+        if not group.namespaces and not group.annotations:
+            message = "has no value, so no pod belongs to this group"
+            warnings.append(SettingProblem((*place, "object"), message))
+    return warnings
+
+
+def _overlaps(groups: list[ResourceGroup]) -> list[SettingProblem]:
+    """Warnings about claims of a later group that an earlier one already has."""
+    warnings = []
+    seen: dict[str | tuple[str, str], int] = {}
+    for index, group in enumerate(groups):
+        claims: list[str | tuple[str, str]] = [*group.namespaces, *group.annotations]
+        for claim in dict.fromkeys(claims):
+            first = seen.setdefault(claim, index)
+            if first != index:
+                is_name = isinstance(claim, str)
+                what = f'namespace "{claim}"' if is_name else f'annotation "{": ".join(claim)}"'
+                earlier = f'"{groups[first].name}" (resourceGroups[{first}])'
+                message = f"claims {what}, which group {earlier} has already; that one counts"
+                warnings.append(SettingProblem((_LIST, index), message))
+    return warnings
