@@ -28,12 +28,12 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
 from pumice.cli.development.nodes import read_nodes
-from pumice.cli.files.changes import changes
 from pumice.cli.files.manifests import read_objects
 from pumice.cli.live.job_sentence import current_condition, sentence
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.store import Change
+from pumice.webhook.rules.differences import differences
 
 EXAMPLES = Path(__file__).resolve().parent
 NODES = "2,1,4"
@@ -94,7 +94,7 @@ class Demo:
         after = await self._client.get(JOB, "train", NAMESPACE)
         self._say(yaml.safe_dump(_user_part(after), sort_keys=False, width=120).rstrip())
         self._say("\nof which admission changed:")
-        for change in changes(_user_part(before), _user_part(after)):
+        for change in differences(_user_part(before), _user_part(after), ""):
             self._say(f"  {change}")
 
         self._headline("Where the pods went, and the TF_CONFIG they got")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.files.changes import ABSENT, FieldChange, changes
 from pumice.cli.files.manifests import Manifest, ReadProblem
 from pumice.cli.output import paint, write, write_json_list
+from pumice.webhook.rules.differences import Difference, differences
 
 if TYPE_CHECKING:
     from pumice.cli.files.positions import Positions
@@ -61,12 +61,12 @@ class LintFinding:
         """Whether there are errors or warnings."""
         return bool(self.result.errors or self.result.warnings)
 
-    def changes(self) -> list[FieldChange]:
+    def changes(self) -> list[Difference]:
         """Changes by admission, without those that a warning reports; none for an object that is refused."""
         if not self.result.allowed:
             return []
         told = {each.path for each in self.result.warnings if each.code in _DROPPED}
-        found = changes(self.before, self.result.patched)
+        found = differences(self.before, self.result.patched, "")
         return [change for change in found if change.path not in told]
 
 
@@ -196,12 +196,10 @@ def _as_json(finding: LintFinding, positions: "Positions", *, with_changes: bool
     return found
 
 
-def _change_as_json(change: FieldChange) -> dict[str, Any]:
+def _change_as_json(change: Difference) -> dict[str, Any]:
     """A change without `before` where the field is added, and without `after` where it is removed."""
-    values = {"before": change.before, "after": change.after}
-    return {"path": change.path} | {
-        key: value for key, value in values.items() if value is not ABSENT
-    }
+    values = {"path": change.path, "before": change.old, "after": change.new}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def write_github(

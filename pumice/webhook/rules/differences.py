@@ -1,4 +1,4 @@
-"""Differences of two raw values, as Kubernetes compares objects.
+"""Differences of two raw values, as Kubernetes compares objects: what an update changes, and what admission does.
 
 A missing field, null, an empty text, list and map are the same; so are `1` and `1000m` where a
 quantity is expected, `60s` and `1m` where a duration is, and zero and nothing for the fields of a pod
@@ -24,6 +24,14 @@ class Difference(NamedTuple):
     path: str
     old: Any
     new: Any
+
+    def __str__(self) -> str:
+        """`path: value added`, `path: value removed` or `path: old → new`."""
+        if self.old is None:
+            return f"{self.path}: {shown(self.new)} added"
+        if self.new is None:
+            return f"{self.path}: {shown(self.old)} removed"
+        return f"{self.path}: {shown_change(self.old, self.new)}"
 
 
 _QUANTITY_MAPS = frozenset({"requests", "limits", "capacity", "overhead"})
@@ -66,7 +74,7 @@ def differences(
     if isinstance(old, dict | None) and isinstance(new, dict | None) and (old or new):
         before, after = old or {}, new or {}
         for name in sorted(before.keys() | after.keys()):
-            where = f"{path}.{name}"
+            where = f"{path}.{name}" if path else name
             if key in _MAPS and (before.get(name) is None) != (after.get(name) is None):
                 yield Difference(where, before.get(name), after.get(name))
                 continue

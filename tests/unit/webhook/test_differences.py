@@ -82,6 +82,21 @@ def test_all_differences_are_found_in_the_order_of_their_names() -> None:
     assert [each.path for each in found] == ["spec.a.c", "spec.a.d", "spec.b"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1}, {"a": 2}, ["a: 1 → 2"]),
+        ({}, {"plugins": {"svc": []}}, ["plugins.svc: [] added"]),
+        ({"a": 1, "b": 2}, {"b": 2}, ["a: 1 removed"]),
+        ({"a": [{"x": 1}]}, {"a": [{"x": 2}]}, ["a[0].x: 1 → 2"]),
+        ({"a": {"b": True}}, {"a": {"b": "yes"}}, ['a.b: true → "yes"']),
+    ],
+)
+def test_a_difference_is_one_line(old: Any, new: Any, lines: list[str]) -> None:
+    assert [str(each) for each in differences(old, new, "")] == lines
+
+
 def test_a_long_value_is_cut() -> None:
     assert shown(None) == "nothing"
     assert shown("a") == '"a"'
