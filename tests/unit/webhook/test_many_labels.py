@@ -20,10 +20,11 @@ def entries(number: int) -> dict[str, str]:
     return {f"example.com/l{each}": "a" for each in range(number)}
 
 
-def errors_of(obj: Raw, *assignments: str) -> list[tuple[str, str]]:
+def errors_of(obj: Raw, *assignments: str, old: Raw | None = None) -> list[tuple[str, str]]:
     settings = AdmissionSettings.from_assignments(assignments)
     view = Snapshot.of([builders.queue("default")])
-    found = judge(Admission(settings, view, builtin()), obj)
+    operation = "CREATE" if old is None else "UPDATE"
+    found = judge(Admission(settings, view, builtin()), obj, operation, old)
     return [(each.code, each.path) for each in found.errors]
 
 
@@ -100,3 +101,16 @@ def test_all_that_is_added_finds_room() -> None:
             meta = obj["metadata"]
             assert len(meta["labels"]) <= LABELS + ADDED, obj["kind"]
             assert len(meta["annotations"]) <= ANNOTATIONS + ADDED, obj["kind"]
+
+
+@pytest.mark.parametrize("kind", ["JobTemplate", "CronJob"])
+def test_a_template_may_get_fewer_beside_a_field_of_a_wrong_type(kind: str) -> None:
+    many, some = LABELS + 2, LABELS + 1
+    made = []
+    for number in (many, some):
+        obj, path = holder(kind, {"labels": entries(number)})
+        tasks = obj["spec"].get("jobTemplate", obj)["spec"]["tasks"]
+        tasks[0]["template"]["spec"]["hostNetwork"] = "yes"
+        made.append(obj)
+    assert errors_of(made[1], old=made[0]) == []
+    assert errors_of(made[0], old=made[1]) == [("TPL-MANY-LABELS", f"{path}.metadata.labels")]
