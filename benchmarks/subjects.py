@@ -99,7 +99,7 @@ def applied_job(*, defaulted: bool) -> Raw:
     annotations = {"example.com/owner": "vision", "volcano.sh/preemptable": "true"}
     metadata["annotations"] = annotations
     copied = json.dumps(found, separators=(",", ":"))
-    fields = {
+    fields: Raw = {
         "f:metadata": {
             "f:annotations": {
                 ".": {},

@@ -5,6 +5,7 @@ A text may be a megabyte long. A cache of thousands of results would keep as man
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from inspect import signature
 from typing import Concatenate, ParamSpec, TypeVar
 
 __all__ = ["remembered"]
@@ -25,6 +26,16 @@ def remembered(
         compute: Callable[Concatenate[str, P], R],
     ) -> Callable[Concatenate[str, P], R]:
         cached = lru_cache(maxsize=most)(compute)
+
+        if len(signature(compute).parameters) == 1:  # without packed arguments a call costs half
+
+            @wraps(compute)
+            def call_one(text: str, /) -> R:
+                if len(text) > _LONGEST:
+                    return compute(text)  # type: ignore[call-arg]
+                return cached(text)
+
+            return call_one  # type: ignore[return-value]
 
         @wraps(compute)
         def call(text: str, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -112,7 +112,7 @@ class Admission:
         if asked is None or problem:
             return malformed(asked.uid if asked else uid_of(body), 400, problem or "")
         question = bare(asked) if isinstance(asked, Request) else asked
-        case = self.case(question, view, reviews.MOST_CAUSES)
+        case = self.case(question, view, reviews.MOST_CAUSES, len(body))
         if problem := _unfit(endpoint, question):
             response = reviews.errored(400, problem)
         elif isinstance(asked, Request):
@@ -134,9 +134,13 @@ class Admission:
         return case
 
     def case(
-        self, question: Question[Any], view: AdmissionView | None = None, most: int | None = None
+        self,
+        question: Question[Any],
+        view: AdmissionView | None = None,
+        most: int | None = None,
+        review_bytes: int = 0,
     ) -> Case:
-        """Create the case for the object of a review, with a maximum number of errors."""
+        """Create the case for the object of a review, with a maximum number of errors, and the size of the review."""
         return Case(
             self.settings,
             view or self.view,
@@ -147,6 +151,7 @@ class Admission:
             creating=question.operation == "CREATE",
             uid=question.uid,
             namespace=question.namespace,
+            review_bytes=review_bytes,
             most=most,
         )
 

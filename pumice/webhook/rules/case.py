@@ -1,7 +1,7 @@
 """The input of a rule, and where it reports problems."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -40,6 +40,7 @@ class Case(msgspec.Struct, eq=False):
         stricter: Whether Volcano does not check this object, so that with `strict-upstream` every rule only warns.
         uid: UID of the review, for messages about defects of Pumice.
         namespace: Namespace of the object; empty for a cluster-scoped one.
+        review_bytes: Size of the review; 0 if it is not known.
         suggestions: Finds names that were probably meant, within a budget for the whole review.
         most: Maximum number of errors; None to find all.
         levels: Levels that settings give rules, by code.
@@ -63,6 +64,7 @@ class Case(msgspec.Struct, eq=False):
     stricter: bool = False
     uid: str = ""
     namespace: str = ""
+    review_bytes: int = 0
     suggestions: Suggestions = msgspec.field(default_factory=Suggestions)
     most: int | None = None
     levels: Mapping[str, Level] = {}

@@ -13,6 +13,7 @@ from pumice.webhook.rules.jobs.sizes import MOST, status_bytes
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit import builders
+from tests.unit.webhook.reviewing import request, review
 
 Raw = dict[str, Any]
 PATH = [("JOB-SIZE", "spec.tasks")]
@@ -54,3 +55,14 @@ def test_the_status_of_many_pods_is_larger(change: Raw, least: int) -> None:
     task = builders.task() | change
     job = msgspec.convert(builders.job("train", [task]), Job)
     assert least <= status_bytes(job) - 20_000 <= least + 1000
+
+
+def test_a_review_that_is_short_for_its_job_is_measured_too() -> None:
+    """Numbers may be written shorter than they are stored: `1e15` is 1000000000000000.0 then."""
+    numbers = b",".join([b"1e15"] * 85_000)
+    body = review(request("/jobs/validate", with_argument(1)))
+    long = body.replace(b'"args": ["x"]', b'"args": ["x"], "other": [' + numbers + b"]")
+    assert len(long) < MOST / 3
+    admission = Admission(AdmissionSettings(), Snapshot.of([]), builtin())
+    assert b"JOB-SIZE" not in admission.review("/jobs/validate", body)
+    assert b"JOB-SIZE" in admission.review("/jobs/validate", long)

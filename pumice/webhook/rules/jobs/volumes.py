@@ -1,6 +1,6 @@
 """Volumes of a Job: claims mounted into every pod."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from pumice.api.jobs import Job, Volume
 from pumice.api.names import dns_subdomain_problem
@@ -134,18 +134,17 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
     for index, task in enumerate(job.tasks):
         spec = task.pod_spec()
         for field in ("containers", "initContainers"):
-            for place, path in _mounts(spec.get(field)):
-                if path in mounted:
-                    where = f"spec.tasks[{index}].template.spec.{field}{place}"
-                    message = f'"{path}" is mounted here by the container: spec.volumes[{mounted[path]}] is not mounted'
-                    case.report(VOL_TAKEN, where, message)
+            for place, path in _mounts(spec.get(field), mounted):
+                where = f"spec.tasks[{index}].template.spec.{field}{place}"
+                message = f'"{path}" is mounted here by the container: spec.volumes[{mounted[path]}] is not mounted'
+                case.report(VOL_TAKEN, where, message)
 
 
-def _mounts(containers: object) -> Iterator[tuple[str, str]]:
-    """Paths at which containers have a volume or a block device, each with its path in the Job."""
+def _mounts(containers: object, taken: Container[str]) -> Iterator[tuple[str, str]]:
+    """Those of some paths at which containers have a volume or a block device, each with its place in the pod."""
     for position, container in entries(containers):
         for field, member in _PLACES:
             for number, mount in entries(container.get(field)):
                 path = mount.get(member)
-                if isinstance(path, str):
+                if isinstance(path, str) and path in taken:
                     yield f"[{position}].{field}[{number}].{member}", path

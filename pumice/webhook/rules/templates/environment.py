@@ -47,10 +47,15 @@ _BINARY = frozenset(MILLI * 2**exponent for exponent in range(0, 61, 10))
 _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
 
 
-def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
-    """Check duplicate variables: a later one hides an earlier one, unless its value contains it."""
+def _variables(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
+    """Check the names of variables, and duplicates: a later one hides an earlier one, unless its value contains it."""
     called = [each.get("name", "") for each in variables]
-    if len({*called}) == len(called) or any(map(names.env_name_problem, called)):
+    # A name is invalid because of a character at any position, so all are checked together.
+    if "" in called or (called and names.env_name_problem("".join(called))):
+        for index, variable in enumerate(variables):
+            _name(site, variable.get("name", ""), f"{field}[{index}].name", variable)
+        return
+    if len({*called}) == len(called):
         return
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
@@ -125,6 +130,7 @@ def _divisor(site: Site, rule: FieldRule, ref: Raw, field: str) -> None:
         site.report(rule, message, field)
 
 
+_name = TPL_ENV.required(names.env_name_problem)
 _NO_SOURCE = "must specify one of: "
 _SEVERAL = "may not have more than one field specified at a time"
 _KEY_REFS = "configMapKeyRef|secretKeyRef"
@@ -140,10 +146,18 @@ _VALUE_FROM = compiled(
     Row("fileKeyRef.path", TPL_ENV_VALUE.without_backsteps()),
     Row("fileKeyRef.volumeName", TPL_ENV_VALUE.judged(_file_volume_problem)),
 )
+
+
+def _sources(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
+    """Check where variables without a value have theirs from; most variables have a value."""
+    for index, each in enumerate(variables):
+        if "valueFrom" in each:
+            _VALUE_FROM(site, each["valueFrom"], f"{field}[{index}].valueFrom", each)
+
+
 ROWS = (
-    Row("env", compiled(Row("[].name", TPL_ENV.required(names.env_name_problem), ""))),
-    Row("env", _hidden),
-    Row("env[].valueFrom", _VALUE_FROM),
+    Row("env", _variables),
+    Row("env", _sources),
     Row("envFrom[]", TPL_ENV_FROM.exactly_one(("configMapRef", "secretRef"), _NO_SOURCE, _SEVERAL)),
     Row("envFrom[].prefix", TPL_ENV_FROM.valid(names.env_name_problem, empty=True)),
     Row(

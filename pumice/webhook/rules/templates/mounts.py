@@ -56,6 +56,8 @@ def _source_problem(site: Site, found: str, _: Raw) -> str:
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
+        if "mountPropagation" not in mount and "recursiveReadOnly" not in mount:
+            continue
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
         if propagation == "Bidirectional" and not privileged:
             message = "Bidirectional mount propagation is available only to privileged containers"

@@ -101,7 +101,12 @@ class FieldRule(Rule):
 
     def valid(self, problem: Problem, *, empty: bool = False) -> Check:
         """A string that must have no problem; an empty one is skipped if `empty` is true."""
-        return self.judged(lambda _, found, _o: (found or not empty) and problem(found))
+
+        def check(site: Site, found: str, field: str, _: Raw) -> None:
+            if (found or not empty) and (wrong := problem(found)):
+                site.report(self, wrong, field)
+
+        return check
 
     def matching(self, wanted: str, fits: Callable[[str], object], *, empty: bool = False) -> Check:
         """A string that must match; messages describe the expected form. An empty one is skipped if `empty` is true."""
@@ -158,12 +163,12 @@ class FieldRule(Rule):
         def check(site: Site, found: Any, field: str, _: Raw) -> None:
             seen: dict[str, int] = {}
             for index, item in enumerate(found):
-                value, where = item.get(member), f"{field}[{index}]"
+                value = item.get(member)
                 if value and (first := seen.setdefault(value, index)) != index:
                     message = f"{quoted(value)} {words} {site.path}.{field}[{first}]"
-                    site.report(self, message, f"{where}.{member}")
+                    site.report(self, message, f"{field}[{index}].{member}")
                 if then is not None:
-                    then(site, item, where, found)
+                    then(site, item, f"{field}[{index}]", found)
 
         return check
 

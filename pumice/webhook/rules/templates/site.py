@@ -5,7 +5,6 @@ reported the others and removed them.
 """
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -35,6 +34,7 @@ class CheckedPod:
             and whether only because the pod is in its node's network.
         ports: Numbers and protocols of ports of regular containers so far, with path and port of the first of each.
         port_names: Names of these ports, with the path of the first of each.
+        volumes: Declared volumes by name.
     """
 
     def __init__(self, spec: Raw, labels: Collection[str] = ()) -> None:
@@ -46,12 +46,8 @@ class CheckedPod:
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
         self.ports: dict[tuple[int, str], tuple[str, Raw]] = {}
         self.port_names: dict[str, str] = {}
-
-    @cached_property
-    def volumes(self) -> Mapping[str, Raw]:
-        """Declared volumes by name."""
-        found = reversed(self.spec.get("volumes", ()))
-        return {volume.get("name", ""): volume for volume in found}
+        first_counts = reversed(spec.get("volumes", ()))
+        self.volumes: Mapping[str, Raw] = {each.get("name", ""): each for each in first_counts}
 
 
 _NO_POD = CheckedPod({})

@@ -16,6 +16,8 @@ Check = Callable[[Site, Any, str, Raw], None]
 
 _UNJUDGED: Final[Any] = object()
 _ITEMS = "[]"
+_FEW = 8
+"""Members of a table that are looked up one by one in an object; with more of them, those of the object are looked up in the table."""
 
 
 class Row(NamedTuple):
@@ -63,18 +65,34 @@ def compiled(*rows: Row) -> Check:
 
 def _members(rows: Iterable[Row]) -> Check:
     """One check of the members of an object, in the order of the table."""
-    checks = []
+    checks: list[tuple[str, Check]] = []
+    absent: dict[str, tuple[Check, Any]] = {}
     for name, inner in _by_name(rows).items():
-        absent = [row for row in inner if not row.path and row.absent is not _UNJUDGED]
-        default = absent[-1].absent if absent else _UNJUDGED
-        checks.append((name, compiled(*inner), _all([row.check for row in absent]), default))
+        checks.append((name, compiled(*inner)))
+        if found := [row for row in inner if not row.path and row.absent is not _UNJUDGED]:
+            absent[name] = _all([row.check for row in found]), found[-1].absent
+    if len(checks) > _FEW and not absent:
+        return _present_members(checks)
 
     def members(site: Site, found: Any, field: str, _: Raw) -> None:
-        for name, check, absent, default in checks:
+        for name, check in checks:
             if name in found:
                 check(site, found[name], f"{field}.{name}" if field else name, found)
-            elif default is not _UNJUDGED:
-                absent(site, default, f"{field}.{name}" if field else name, found)
+            elif name in absent:
+                other, value = absent[name]
+                other(site, value, f"{field}.{name}" if field else name, found)
+
+    return members
+
+
+def _present_members(checks: Sequence[tuple[str, Check]]) -> Check:
+    """The same for many members of which few are present, and none is checked if it is absent."""
+    places = {name: place for place, (name, _) in enumerate(checks)}
+
+    def members(site: Site, found: Any, field: str, _: Raw) -> None:
+        for place in sorted([places[name] for name in found if name in places]):
+            name, check = checks[place]
+            check(site, found[name], f"{field}.{name}" if field else name, found)
 
     return members
 

@@ -61,20 +61,31 @@ _INTS = {
 class _Quantity:
     """A quantity, for msgspec, which has no such type."""
 
-    def __init__(self, found: object) -> None:
-        if type(found) not in (str, int, float):
-            raise ValueError
-        parse_milli(found)
-
 
 class _Time:
     """A time; msgspec's own type accepts more forms than Kubernetes."""
 
-    def __init__(self, found: object) -> None:
-        if type(found) is not str or not _TIME.fullmatch(found):
+
+_READ: dict[type, object] = {_Quantity: _Quantity(), _Time: _Time()}
+"""What values of these types are read as; only whether they can be read counts."""
+
+
+def _read(kind: type, found: object) -> object:
+    """Check a value of a type that msgspec does not have.
+
+    Raises:
+        ValueError: It has another type.
+    """
+    if kind is _Quantity:
+        if type(found) not in (str, int, float):
             raise ValueError
+        parse_milli(found)
+    elif type(found) is not str or not _TIME.fullmatch(found):
+        raise ValueError
+    else:
         # Python knows no year 0, Kubernetes does; it was a leap year.
         datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
+    return _READ[kind]
 
 
 _TYPES: dict[str, Any] = {
@@ -96,7 +107,7 @@ def fits(found: object, notation: str = ROOT) -> bool:
         notation: The type, in the notation of `pod_types`.
     """
     try:
-        msgspec.convert(found, _type_of(notation), dec_hook=lambda kind, read: kind(read))
+        msgspec.convert(found, _type_of(notation), dec_hook=_read)
     except (msgspec.ValidationError, RecursionError):
         return False
     return True

@@ -79,9 +79,12 @@ def _replaced_by(driver: str) -> Check:
 
 
 def _sources_problem(_: Site, volume: Raw, _owner: Raw) -> str:
+    if len(volume) == 2 and "name" in volume:  # as nearly all are
+        return ""
     sources = [source for source in volume if source in _SOURCES]
-    wrong = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
-    return wrong if len(sources) > 1 else ""
+    if len(sources) < 2:
+        return ""
+    return f"may not specify more than 1 volume type, found {' and '.join(sources)}"
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
@@ -206,7 +209,7 @@ _SOURCES = frozenset(
 )
 _VOLUME = compiled(
     Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
-    *_SOURCE_ROWS,
+    Row("", compiled(*_SOURCE_ROWS)),
     Row("", TPL_VOLUME_SOURCES.judged(_sources_problem)),
 )
 VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
