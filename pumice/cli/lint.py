@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
-    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.rules.rule import RuleSettings
 
 __all__ = ["EXAMPLES", "lint"]
 
@@ -134,7 +134,7 @@ def _say_nothing(_: str) -> None:
 def _findings(
     judged: list[Manifest],
     state: list[Manifest],
-    settings: "Terms",
+    settings: "RuleSettings",
     groups: "ResourceGroups",
 ) -> Iterator[LintFinding]:
     """The result of admission for each manifest, validated when it is taken."""

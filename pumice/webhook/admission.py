@@ -34,7 +34,7 @@ from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.paths import without
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.rules.unreadable import check_rest
 from pumice.webhook.type_problems import COMPARING, brought_type_problems
 from pumice.webhook.view import AdmissionView
@@ -67,7 +67,7 @@ class Admission:
 
     def __init__(
         self,
-        settings: Terms,
+        settings: RuleSettings,
         view: AdmissionView,
         plugins: Registry,
         *,

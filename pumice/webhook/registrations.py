@@ -16,7 +16,7 @@ from pumice.api.fields import did_you_mean
 from pumice.api.kinds import Kind
 from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 
 __all__ = [
     "EXEMPT_NAMESPACES",
@@ -37,7 +37,7 @@ EXEMPT_NAMESPACES = ("kube-system",)
 MatchCondition = dict[str, str]
 """Name and CEL expression over `object`, `oldObject` and `request`; the API server calls the webhook only if it is true."""
 
-Conditions = Callable[[Terms, ResourceGroups], tuple[MatchCondition, ...]]
+Conditions = Callable[[RuleSettings, ResourceGroups], tuple[MatchCondition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ _JOB_MUTATION = _of_changes(
 )
 
 
-def _pod_mutation(_: Terms, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
+def _pod_mutation(_: RuleSettings, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
     """Match conditions for pods that may be changed: by annotation, or by the namespace of a group."""
     known = (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
     annotated = _annotated(*known, *(key for key in groups.annotation_keys if key not in known))
@@ -151,7 +151,7 @@ def _pod_mutation(_: Terms, groups: ResourceGroups) -> tuple[MatchCondition, ...
     return (_condition("concerned", f"{annotated} || {in_groups}"), _NOT_BY_A_NODE)
 
 
-def _pod_validation(settings: Terms, _: ResourceGroups) -> tuple[MatchCondition, ...]:
+def _pod_validation(settings: RuleSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
     """Match conditions for pods of Pumice's schedulers with an annotation that is checked, or many labels or annotations."""
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
@@ -217,7 +217,7 @@ def enabled_paths(text: str) -> tuple[str, ...]:
 
 def configuration(
     registration: Registration,
-    settings: Terms,
+    settings: RuleSettings,
     client_config: dict[str, Any],
     *,
     groups: ResourceGroups = NO_GROUPS,
@@ -268,7 +268,7 @@ def _none_of(label: str, *values: str) -> dict[str, Any]:
 
 
 def configurations(
-    settings: Terms,
+    settings: RuleSettings,
     client_config: Callable[[str], dict[str, Any]],
     *,
     groups: ResourceGroups = NO_GROUPS,

@@ -37,10 +37,10 @@ from pumice.settings import FilePart, checked, document, is_null, read_leniently
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.labels import label_problems
 from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
+from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.site import Site
-from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import Snapshot
 
 __all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile", "parse"]
@@ -108,7 +108,7 @@ def _refuse_unfit(field: str, given: Any) -> None:
 
 def _judged(given: dict[str, Any]) -> tuple[Found, Found]:
     """Errors and warnings of the rules of pod templates about fields of a pod's spec."""
-    case = Case(Terms(), Snapshot(), builtin())
+    case = Case(RuleSettings(), Snapshot(), builtin())
     template = {"spec": given}
     if not types.fits(template):
         template, _ = types.read(Site(case, ""), template)

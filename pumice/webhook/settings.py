@@ -2,7 +2,7 @@
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
 the settings page and the chart's schema are generated from this model. It imports pydantic, so what admission uses
-is the plain form of the settings (`rules.terms`).
+is the plain form of the settings (`rules.rule`).
 """
 
 import re
@@ -21,8 +21,7 @@ from pumice.plugins import words
 from pumice.settings import checked, read, refuse
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.catalogue import section_of
-from pumice.webhook.rules.rule import Level
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import Level, RuleSettings
 
 __all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "read_level"]
 
@@ -103,7 +102,7 @@ _Namespace = Annotated[str, checked(_namespace_problem)]
         extra="forbid", alias_generator=lambda name: name.replace("_", "-"), validate_by_name=True
     ),
 )
-class AdmissionSettings(Terms):
+class AdmissionSettings(RuleSettings):
     """How admission judges."""
 
     rules: dict[_Code, _Level] = field(
@@ -131,9 +130,9 @@ class AdmissionSettings(Terms):
         )
         return found
 
-    def plain(self) -> Terms:
+    def plain(self) -> RuleSettings:
         """The same without a model: it can be used where pydantic is not imported."""
-        return Terms(**{each.name: getattr(self, each.name) for each in fields(self)})
+        return RuleSettings(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":
@@ -174,7 +173,7 @@ def _add(values: dict[str, Any], name: str, value: str) -> None:
 
 def _as_flag(name: str, value: str) -> bool | int | str:
     """A value in the spelling of people and of Go's flags; the text if it is not one."""
-    declared = Terms.declared().get(name.replace("-", "_"))
+    declared = RuleSettings.declared().get(name.replace("-", "_"))
     kind = declared.type if declared is not None else str
     found = words.boolean(value) if kind is bool else words.integer(value) if kind is int else None
     return value if found is None else found

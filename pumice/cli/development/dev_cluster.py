@@ -30,7 +30,7 @@ from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 
 __all__ = ["DevCluster", "dev_cluster"]
 
@@ -112,7 +112,7 @@ async def dev_cluster(
     """
     plugins, security = registry(), _security()
     view = StoreView()
-    admission = Admission(Terms(scheduler_names=_SCHEDULER_NAMES), view, plugins)
+    admission = Admission(RuleSettings(scheduler_names=_SCHEDULER_NAMES), view, plugins)
     cluster = EmbeddedCluster(
         all_crds(),
         admission=admission,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pumice.webhook.admission import Admission
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
-    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.rules.rule import RuleSettings
     from pumice.webhook.view import Snapshot
 
 __all__ = [
@@ -52,16 +52,16 @@ def registry() -> "Registry":
         raise UserError(str(error)) from None
 
 
-def read_settings(assignments: Sequence[str] | None) -> "Terms":
+def read_settings(assignments: Sequence[str] | None) -> "RuleSettings":
     """Settings of admission from `--set NAME=VALUE`.
 
     Raises:
         UserError: There is no such setting or it has no such value.
     """
-    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.rules.rule import RuleSettings
 
     if not assignments:
-        return Terms()
+        return RuleSettings()
     from pumice.webhook.settings import AdmissionSettings
 
     try:
@@ -111,12 +111,12 @@ def _check_wait_containers(settings: "PluginSettings") -> None:
     if not container:
         return
     from pumice.webhook.rules.case import Case
+    from pumice.webhook.rules.rule import RuleSettings
     from pumice.webhook.rules.templates import types
     from pumice.webhook.rules.templates.site import Site
-    from pumice.webhook.rules.terms import Terms
     from pumice.webhook.view import Snapshot
 
-    case = Case(Terms(), Snapshot(), builtin())
+    case = Case(RuleSettings(), Snapshot(), builtin())
     template = {"spec": {"initContainers": [{"name": "wait", **container}]}}
     if types.fits(template):
         return
@@ -179,7 +179,7 @@ def snapshot(state: Iterable[Raw], *, whole: bool = False) -> "Snapshot":
 
 def admission(
     state: Iterable[Raw],
-    settings: "Terms",
+    settings: "RuleSettings",
     groups: "ResourceGroups",
     *,
     whole: bool = False,
@@ -202,9 +202,9 @@ def job_check() -> Callable[[Raw], str]:
     """
     from pumice.webhook.offline import judge
     from pumice.webhook.rules.resource_groups import NO_GROUPS
-    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.rules.rule import RuleSettings
 
-    rules = admission((), Terms(), NO_GROUPS)
+    rules = admission((), RuleSettings(), NO_GROUPS)
 
     def check(job: Raw) -> str:
         first, more = (errors := judge(rules, job).errors)[:_TOLD], len(errors) - _TOLD
@@ -243,7 +243,7 @@ class ManifestChecker:
 
     def __init__(
         self,
-        settings: "Terms",
+        settings: "RuleSettings",
         state: Sequence[Manifest],
         others: Sequence[Manifest] = (),
         *,

@@ -19,7 +19,7 @@ from pumice.cluster.child_process import in_child_process
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server import (
     Certificates,
     InsecureAddressError,
@@ -53,7 +53,7 @@ class AdmissionServer:
         names: Names in certificates that Pumice creates.
     """
 
-    admission: Terms
+    admission: RuleSettings
     plugin_settings: PluginSettings
     paths: tuple[str, ...] | None
     files: tuple[Path | None, Path | None]
@@ -111,7 +111,7 @@ def read_settings(
     scheduler_names: Sequence[str],
     assignments: Sequence[str],
     plugin_assignments: Sequence[str],
-) -> tuple[Terms, PluginSettings, list[str]]:
+) -> tuple[RuleSettings, PluginSettings, list[str]]:
     """Settings of admission and of job plugins, and the arguments that are not settings.
 
     They are read in a child process, since reading them imports pydantic.
@@ -129,13 +129,13 @@ def read_settings(
     named = [f"scheduler-name={name}" for name in scheduler_names]
     wanted = [*as_flags, *named, *assignments]
     if not plugin_assignments and wanted in _DEFAULTS:
-        return Terms(), PluginSettings(), others
+        return RuleSettings(), PluginSettings(), others
     return (*in_child_process(_settings, wanted, plugin_assignments), others)
 
 
 def _settings(
     assignments: Sequence[str], plugin_assignments: Sequence[str]
-) -> tuple[Terms, PluginSettings]:
+) -> tuple[RuleSettings, PluginSettings]:
     return (
         checking.read_settings(assignments),
         checking.read_plugin_settings(plugin_assignments, "--set-plugins"),

@@ -13,9 +13,9 @@ _FEATURES = {
 
 def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Settings of admission from Volcano's flags, and the arguments that are not settings."""
-    from pumice.webhook.rules.terms import Terms
+    from pumice.webhook.rules.rule import RuleSettings
 
-    declared = {name.replace("_", "-"): each.type for name, each in Terms.declared().items()}
+    declared = {name.replace("_", "-"): each.type for name, each in RuleSettings.declared().items()}
     settings: list[str] = []
     others: list[str] = []
     rest = list(arguments)

@@ -23,7 +23,7 @@ from pumice.cli.output import note
 from pumice.cli.simulation.jobs import SimulatedJobs
 from pumice.cli.simulation.runtime_classes import SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 
 __all__ = ["SimulationInput"]
 
@@ -96,7 +96,7 @@ class SimulationInput:
 
     def _admit(self, jobs: list[Manifest], state: list[Manifest]) -> None:
         """Admit new Jobs; a Job with a phase was admitted before."""
-        checker = ManifestChecker(Terms(), [], state)
+        checker = ManifestChecker(RuleSettings(), [], state)
         for manifest in jobs:
             if _phase(manifest.object):
                 self.jobs.append(manifest.object)

@@ -7,6 +7,7 @@ title, why, example) and the functions that check them. Files outside the folder
 by its code, search for the code. Rules and functions that other files use have no underscore; a second list of them, as
 `__all__`, would say the same again.
 
-`case` is what a rule gets and where it reports, `terms` are the settings that rules read, `rule` describes a rule, `updates`
-compares an object with the stored one, `catalogue` lists all rules.
+`case` is what a rule gets and where it reports, `rule` describes a rule and the settings that rules read, `updates`
+compares an object with the stored one, `unreadable` checks an object without its fields of wrong types, `catalogue` lists
+all rules.
 """

@@ -12,8 +12,7 @@ from pumice.plugins import Registry
 from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.patches import Patch
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
-from pumice.webhook.rules.rule import Level, Rule
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import Level, Rule, RuleSettings
 from pumice.webhook.view import AdmissionView
 
 T = TypeVar("T")
@@ -54,7 +53,7 @@ class Case(msgspec.Struct, eq=False):
         crashes: Rules that raised, with their exceptions.
     """
 
-    settings: Terms
+    settings: RuleSettings
     view: AdmissionView
     plugins: Registry
     annotating: Collection[str] = ()

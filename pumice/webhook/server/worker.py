@@ -19,7 +19,7 @@ from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.rules.resource_groups import ResourceGroups
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
@@ -84,7 +84,7 @@ class WebhookWorker:
         self,
         source: StateSource,
         plugins: Registry,
-        admission: Terms | None = None,
+        admission: RuleSettings | None = None,
         settings: ServerSettings | None = None,
         certificates: Certificates | None = None,
         *,
@@ -115,7 +115,7 @@ class WebhookWorker:
             certificates.report_to(source.faults)
         settings = settings or ServerSettings()
         judging = Admission(
-            admission or Terms(),
+            admission or RuleSettings(),
             source.view,
             plugins,
             plugin_settings=plugin_settings,

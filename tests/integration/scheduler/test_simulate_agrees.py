@@ -24,7 +24,7 @@ from pumice.plugins import builtin
 from pumice.scheduler import Config, load_config
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit import tables
 from tests.kit.builders import job, node, pod, pod_group, queue, task
@@ -57,7 +57,7 @@ RECORDED = (
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
     """An API server that asks admission, as that of `pumice dev` does."""
     view, timings = StoreView(), NodeTimings(start=0.0, stop=0.0)
-    admission = Admission(Terms(), view, builtin())
+    admission = Admission(RuleSettings(), view, builtin())
     found = EmbeddedCluster(
         all_crds(), admission=admission, registrations=REGISTRATIONS, timings=timings, clock=wall
     )

@@ -11,7 +11,7 @@ from pumice.cli.files.checking import ManifestChecker, admission, placed
 from pumice.cli.files.manifests import Manifest, Source
 from pumice.webhook.offline import judge
 from pumice.webhook.rules.resource_groups import NO_GROUPS
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 from tests.kit.builders import pod_group, queue
 from tests.kit.counting import calls
 from tests.unit.webhook.test_queue_properties import QUEUES, ROOTS
@@ -107,7 +107,7 @@ def test_each_further_queue_takes_as_many_calls(
         state = manifests_of(old if is_stored else [], "s")
 
         def check() -> None:
-            checker = ManifestChecker(Terms(), state, manifests)
+            checker = ManifestChecker(RuleSettings(), state, manifests)
             for each in manifests:
                 checker.judge(each)
 
@@ -133,12 +133,12 @@ MANIFESTS = st.one_of(QUEUES, QUEUES, ROOTS, st.builds(with_path, QUEUES, HIERAR
 def test_each_queue_is_checked_as_over_all_others(checked: list[Raw], stored: list[Raw]) -> None:
     """The reference makes a view of its own for each queue, from all objects without it."""
     manifests, state = manifests_of(checked, "f"), manifests_of(stored, "s")
-    checker = ManifestChecker(Terms(), state, manifests)
+    checker = ManifestChecker(RuleSettings(), state, manifests)
     existing = {each.identity: placed(each) for each in state}
     others = {each.identity: placed(each) for each in manifests}
     for each in manifests:
         seen = existing | {key: other for key, other in others.items() if key != each.identity}
-        rules = admission(seen.values(), Terms(), NO_GROUPS)
+        rules = admission(seen.values(), RuleSettings(), NO_GROUPS)
         old = existing.get(each.identity)
         expected = judge(rules, placed(each), "UPDATE" if old else "CREATE", old)
         assert checker.judge(each) == expected

@@ -14,7 +14,7 @@ from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import responded
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit.builders import job, queue
@@ -136,7 +136,7 @@ def test_an_endpoint_that_raises_refuses_what_has_a_field_of_a_wrong_type_too(
     spec: dict[str, Any],
 ) -> None:
     crashes: list[RuleFailure] = []
-    settings = Terms(scheduler_names=Unsearchable(["volcano"]))
+    settings = RuleSettings(scheduler_names=Unsearchable(["volcano"]))
     judging = Admission(settings, STATE, builtin(), on_crash=crashes.append)
     asked = request("/pods/validate", {"metadata": {"name": "p"}, "spec": spec})
     response = answer(judging, "/pods/validate", asked)
