@@ -108,17 +108,17 @@ class Admission:
             except UNREADABLE as error:
                 uid, message = uid_of(body), f"this is no AdmissionReview: {error}"
                 return malformed(uid, 400, message, shown=bool(uid))
-        asked, problem = review.request, review_problem(review)
-        if asked is None or problem:
-            return malformed(asked.uid if asked else uid_of(body), 400, problem or "")
-        question = bare(asked) if isinstance(asked, Request) else asked
+        request, problem = review.request, review_problem(review)
+        if request is None or problem:
+            return malformed(request.uid if request else uid_of(body), 400, problem or "")
+        question = bare(request) if isinstance(request, Request) else request
         case = self.case(question, view, reviews.MOST_CAUSES, len(body))
         if problem := _unfit(endpoint, question):
             response = reviews.errored(400, problem)
-        elif isinstance(asked, Request):
+        elif isinstance(request, Request):
             response = self._admit(endpoint, question, case)
         else:
-            response = self._respond(endpoint, asked, body, case)
+            response = self._respond(endpoint, request, body, case)
         return answered(question, response, case)
 
     def judge(self, path: str, request: Request) -> Case:
@@ -155,36 +155,36 @@ class Admission:
             most=most,
         )
 
-    def _admit(self, endpoint: Endpoint, asked: Question[msgspec.Raw], case: Case) -> Response:
+    def _admit(self, endpoint: Endpoint, request: Question[msgspec.Raw], case: Case) -> Response:
         wanted: Any = endpoint.type | None
-        raw, raw_old = asked.object, asked.old_object
+        raw, raw_old = request.object, request.old_object
         try:
             new = raw and read(raw, wanted)
         except UNREADABLE as error:
-            self._judge_rest(endpoint, asked, case, error)
-            return self._finish(endpoint, asked.name, case)
+            self._judge_rest(endpoint, request, case, error)
+            return self._finish(endpoint, request.name, case)
         try:
             old = raw_old and read(raw_old, wanted)
         except UNREADABLE:
             if getattr(getattr(new, "metadata", None), "deletion_timestamp", None):
-                return self._finish(endpoint, asked.name, case)
+                return self._finish(endpoint, request.name, case)
             old = None  # the stored object cannot be read, so the object is checked as a new one
-        question: Question[Any] = msgspec.structs.replace(asked, object=new, old_object=old)
+        question: Question[Any] = msgspec.structs.replace(request, object=new, old_object=old)
         return self._respond(endpoint, question, raw or b"", case)
 
     def _judge_rest(
-        self, endpoint: Endpoint, asked: Question[msgspec.Raw], case: Case, error: Exception
+        self, endpoint: Endpoint, request: Question[msgspec.Raw], case: Case, error: Exception
     ) -> None:
         """Report all unreadable fields, and for a new object the problems of the other fields."""
-        problems = brought_type_problems(endpoint.registration.kind, asked, error)
+        problems = brought_type_problems(endpoint.registration.kind, request, error)
         case.errors.extend(problems)
         enough = case.most is not None and len(problems) >= case.most
         if enough or not problems or not case.creating or endpoint.registration.mutating:
             return
-        dropped, raw = [problem.path for problem in problems], asked.object or b"null"
+        dropped, raw = [problem.path for problem in problems], request.object or b"null"
         try:
             rest = without(without_nulls(msgspec.json.decode(raw)), dropped)
-            question = msgspec.structs.replace(asked, object=msgspec.convert(rest, endpoint.type))
+            question = msgspec.structs.replace(request, object=msgspec.convert(rest, endpoint.type))
             check_rest(case, dropped, COMPARING, lambda own: endpoint.judge(own, question, raw))
         except UNREADABLE:
             pass  # a path could not be followed, so the field is still there

@@ -94,7 +94,7 @@ def _judge(
         return _judged_owner(admission, kind, plain)
     reviewer = _EndpointReviewer(admission, kind, operation, old)
     dropped = _to_schema(kind, plain)
-    mutating = reviewer.ask(plain, mutating=True)
+    mutating = reviewer.reviewed(plain, mutating=True)
     patched = _patched(kind, plain, mutating)
     errors, doubts = reviewer.validated(patched, [each.path for each in mutating.errors])
     if kind == kinds.POD:
@@ -135,7 +135,7 @@ class _EndpointReviewer:
     operation: str
     old: Manifest | None
 
-    def ask(self, manifest: Manifest, *, mutating: bool) -> Case:
+    def reviewed(self, manifest: Manifest, *, mutating: bool) -> Case:
         """The result of the mutating or of the validating endpoint; an empty one if it is not called."""
         request = _request(self.kind, self.operation, readable(manifest), self.old)
         for each in REGISTRATIONS:
@@ -156,7 +156,7 @@ class _EndpointReviewer:
         if not unreadable or self.operation != "CREATE":
             return errors, warnings
         rest = without(without_nulls(manifest), unreadable)
-        mutating = self.ask(rest, mutating=True)
+        mutating = self.reviewed(rest, mutating=True)
         if mutating.errors:
             return errors, warnings
         found, doubts = self._found(_patched(self.kind, rest, mutating))
@@ -169,7 +169,7 @@ class _EndpointReviewer:
 
     def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object without changes."""
-        case, known = self.ask(manifest, mutating=False), schema(self.kind)
+        case, known = self.reviewed(manifest, mutating=False), schema(self.kind)
         found = metadata_problems(manifest, namespaced=self.kind.namespaced)
         if known is not None:
             found += [retold(known, manifest, each) for each in known.validate(manifest)]

@@ -142,12 +142,12 @@ def bare(request: Request) -> Question[msgspec.Raw]:
     )
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _RequestUid(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class _Asking(msgspec.Struct, frozen=True):
-    request: _Asked
+class _ReviewUid(msgspec.Struct, frozen=True):
+    request: _RequestUid
 
 
 def uid_of(body: bytes) -> str:
@@ -156,7 +156,7 @@ def uid_of(body: bytes) -> str:
     If the body is not valid JSON, the uid is still at the place where an API server writes it: first in the request.
     """
     try:
-        return msgspec.json.decode(body, type=_Asking).request.uid
+        return msgspec.json.decode(body, type=_ReviewUid).request.uid
     except UNREADABLE:
         found = _UID.search(body, 0, _NEAR)
         return found[1].decode() if found else ""

@@ -91,16 +91,18 @@ def _hint_for_map(node: Structural, value: Any) -> str:
 
 
 def brought_type_problems(
-    kind: Kind, asked: Question[msgspec.Raw], error: Exception
+    kind: Kind, request: Question[msgspec.Raw], error: Exception
 ) -> list[FieldError]:
     """Type problems of a question's object, without those that the stored object has.
 
     None for an update that does not change the spec, and for an object that is being deleted.
     """
     try:
-        new, old = (msgspec.json.decode(raw or b"null") for raw in (asked.object, asked.old_object))
+        new, old = (
+            msgspec.json.decode(raw or b"null") for raw in (request.object, request.old_object)
+        )
         problems = type_problems(kind, new, error)
-        if asked.operation == "UPDATE" and isinstance(new, dict) and isinstance(old, dict):
+        if request.operation == "UPDATE" and isinstance(new, dict) and isinstance(old, dict):
             meta = new.get("metadata")
             going = isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
             if going or new.get("spec") == old.get("spec"):

@@ -191,12 +191,12 @@ def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
 
 def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
     """Conflicts between fields of the object with limits and requests."""
-    for resource, asked in requests.items():
+    for resource, wanted in requests.items():
         limit, shared = limits.get(resource), is_shared(resource)
-        if asked == limit or (shared and (limit is None or asked < limit)):
+        if wanted == limit or (shared and (limit is None or wanted < limit)):
             continue
         rule = TPL_LIMIT if shared else TPL_LIMIT_EQUAL
-        requested = format_milli(asked)
+        requested = format_milli(wanted)
         if limit is None:
             message = "Limit must be set for non overcommitable resources: found none, expected what is requested"
             yield rule, f"limits.{resource}", f"{message} ({requested})"
