@@ -1,4 +1,4 @@
-"""Objects under review: Jobs of 10 and 26 KB, a Queue, a pod; and a cluster of a thousand queues."""
+"""Objects under review: Jobs of 10 and 24 KB, a Queue, a pod; and a cluster of a thousand queues."""
 
 import json
 from typing import Any
