@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.budget import Budget
 from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import Measure, open_session, unmeasured
@@ -76,7 +77,9 @@ def let_in(state: ClusterState, config: Config, now: float) -> None:
             if spec.name in _BEFORE_PODS:
                 spec.run(session, arguments)
         if "enqueue" not in session.view.actions:
-            _let_all_in(session)
+            for job in session.view.waiting:
+                with session.turn(job):
+                    admitted(session, job)
     finally:
         session.close()
         state.gains.any_gang = True  # the next cycle has to try every gang
@@ -84,18 +87,6 @@ def let_in(state: ClusterState, config: Config, now: float) -> None:
         raise error
     for job in session.entered.values():
         state.assume_status(job, replace(job.status, phase="Inqueue"))
-
-
-def _let_all_in(session: Session) -> None:
-    """Let gangs in as a configuration without action `enqueue` does: nothing but their queue is asked."""
-    for job in session.view.waiting:
-        if job.group is None or not session.is_pending(job):
-            continue
-        try:
-            if session.queue_of(job) is not None:
-                session.enter(job)
-        except Exception as error:  # nothing is placed here, so that there is nothing to undo
-            session.fail(job.key, error)
 
 
 def _run(

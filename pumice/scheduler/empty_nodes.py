@@ -31,10 +31,12 @@ class _Nodes(NamedTuple):
     Attributes:
         places: Pods of the kind that they hold when empty.
         largest: The most that one of them has, by column.
+        are_all: Whether they are all ready nodes.
     """
 
     places: int
     largest: Ints
+    are_all: bool
 
 
 class EmptyNodes:
@@ -46,6 +48,8 @@ class EmptyNodes:
         allocatable: Ints,
         ready: Bools,
         suiting: Callable[[TaskInfo, str], Bools],
+        *,
+        exclude_for_good: bool,
     ) -> None:
         """Begin a session.
 
@@ -54,28 +58,30 @@ class EmptyNodes:
             allocatable: What nodes have, by row and column.
             ready: Nodes that are ready, by row.
             suiting: Nodes that the filters leave to a pod of a queue.
+            exclude_for_good: Whether filters exclude no node only for some time, because it is cordoned or reserved.
         """
         self._axis = axis
         self._allocatable = allocatable
         self._ready = ready
         self._has_ready = bool(ready.any())
         self._suiting = suiting
-        self._said: dict[Hashable, str] = {}
+        self._exclude_for_good = exclude_for_good
+        self._said: dict[Hashable, str | None] = {}
         self._limits: tuple[Ints, Ints] | None = None
         self._smallest: list[int] | None = None
 
-    def why_too_large(self, job: JobInfo, *, has_reserved: bool = False) -> str:
-        """Why the nodes could not hold what a gang lacks, if they were empty; empty if they may, or if no node is ready.
+    def why_too_large(self, job: JobInfo, *, has_reserved: bool = False) -> str | None:
+        """Why the nodes could not hold what a gang lacks, if they were empty; None if they may, or if no node is ready.
+
+        Empty if its rules exclude all nodes, which the answers of the filters explain.
 
         Args:
             job: The gang.
             has_reserved: Whether it may use nodes that others may not.
         """
         lacking = job.min_member - job.ready
-        if lacking <= 0:
-            return ""
-        if not self._has_ready:
-            return ""
+        if lacking <= 0 or not self._has_ready:
+            return None
         if not job.tasks:
             key: Hashable = (job.minimum.tobytes(), lacking)
             if key not in self._said:
@@ -92,7 +98,7 @@ class EmptyNodes:
 
     def _of_pods(
         self, job: JobInfo, lacking: int, waiting: list[TaskInfo], counts: Mapping[PodShape, int]
-    ) -> str:
+    ) -> str | None:
         """The same of a gang with pods, of which so many of each shape wait; the same of all such gangs of a queue."""
         firsts = {task.shape: task for task in reversed(waiting)}
         for shape, task in firsts.items():
@@ -101,14 +107,16 @@ class EmptyNodes:
                 continue
             suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._ready
             usable = int(np.count_nonzero(suiting & self._ready))
+            if not usable and self._exclude_for_good:
+                return ""
             if not usable or self._have_places(shape, needed, usable):
-                continue  # where rules exclude all nodes, size does not matter
+                continue
             nodes = self._nodes(shape, suiting)
             if nodes.places < needed:
                 return self._of_shape(shape, needed, nodes)
-        return ""
+        return None
 
-    def _of_minimum(self, minimum: Ints, members: int) -> str:
+    def _of_minimum(self, minimum: Ints, members: int) -> str | None:
         """The same of a gang without pods, one of which asks for at least its part of the minimum."""
         if self._limits is None:
             rows = self._allocatable[self._ready]
@@ -126,7 +134,7 @@ class EmptyNodes:
                 at = int(exceeds.argmax())
                 has = amount(at, int(limits[at]))
                 return text.format(f"{amount(at, int(needs[at]))} {self._axis.names[at]}", has)
-        return ""
+        return None
 
     def _have_places(self, shape: PodShape, needed: int, nodes: int) -> bool:
         """Whether even so many of the smallest nodes hold the pods that are needed."""
@@ -137,9 +145,10 @@ class EmptyNodes:
 
     def _nodes(self, shape: PodShape, suiting: Bools) -> _Nodes:
         """What nodes hold of pods of a shape, or lack for it."""
-        rows = self._allocatable[suiting & self._ready]
+        usable = suiting & self._ready
+        rows = self._allocatable[usable]
         count = int(places([least([shape])], rows).sum())
-        return _Nodes(count, rows.max(axis=0))
+        return _Nodes(count, rows.max(axis=0), bool((usable == self._ready).all()))
 
     def _of_shape(self, shape: PodShape, needed: int, nodes: _Nodes) -> str:
         named = [need for need in shape.needs if need.name != "pods"]
@@ -147,7 +156,8 @@ class EmptyNodes:
             has = int(nodes.largest[need.column])
             if need.amount > has:
                 text = f"needs {amount(need.column, need.amount)} {need.name} on one node"
-                return f"{text}; the largest has {amount(need.column, has)}"
+                which = "the largest" if nodes.are_all else "the largest that it may use"
+                return f"{text}; {which} has {amount(need.column, has)}"
         if not nodes.places:
             asked = listed([f"{amount(need.column, need.amount)} {need.name}" for need in named])
             return f"needs {asked} on one node; no node has all of it, even when empty"

@@ -118,8 +118,14 @@ class Session(PluginAnswers):
         self.view.entitled_room = self.extensions.entitled_room
         self.view.seems_to_fit = self._seems_to_fit
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
+        ready = ~state.facts.unready
         self._empty_nodes = EmptyNodes(
-            state.axis, self.view.rows.allocatable, ~state.facts.unready, self.suiting
+            state.axis,
+            self.view.rows.allocatable,
+            ready,
+            self.suiting,
+            exclude_for_good=state.reservation is None
+            and not (ready & state.facts.unschedulable).any(),
         )
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
@@ -309,14 +315,17 @@ class Session(PluginAnswers):
         return usable
 
     def why_too_large(self, job: JobInfo) -> str:
-        """Why the nodes could not hold a gang even if they were empty; empty if they may. The gate keeps no room for such a gang."""
+        """Why the nodes could not hold a gang even if they were empty; the gate keeps no room for such a gang.
+
+        Empty if they may, or if the answers of filters explain it.
+        """
         has_reserved = self.may_use_reserved(job.key)
         why = self._empty_nodes.why_too_large(job, has_reserved=has_reserved)
-        if job.is_too_large != bool(why):
-            job.is_too_large = bool(why)
+        if job.is_too_large == (why is None):
+            job.is_too_large = why is not None
             self.state.shares.outdate(job)
             self.view.wake_at(self.now)  # for gangs that wait for the room that is kept for it
-        return why
+        return why or ""
 
     def could_hold(self, job: JobInfo) -> bool:
         """Whether the nodes could hold a gang if nothing else were there."""

@@ -20,6 +20,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
+    _find_too_large(session)
     _let_target_in(session)
     queues = session.ordered_queues()
     may_enter = session.entrance()
@@ -69,6 +70,18 @@ def run(session: Session, _arguments: Arguments) -> None:
             session.fail(job.key, error)
         session.time.end_turn(job.namespace)
         queues.push(queue)
+
+
+def _find_too_large(session: Session) -> None:
+    """Look at gangs whose pods have just been created, so that no room is kept for those that no nodes could hold."""
+    waiting = session.view.waiting
+    if not any(session.is_pending(job) and job.min_resources for job in waiting):
+        return
+    for job in waiting:
+        is_new = job.tasks and job.key in session.state.dirty and not session.is_pending(job)
+        if is_new and job.min_resources and job.group is not None:
+            with session.turn(job):
+                session.why_too_large(job)
 
 
 def _let_target_in(session: Session) -> None:
