@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.scheduler.model.away import Away
+from pumice.scheduler.model.away import Away, are_away
 from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
@@ -169,7 +169,7 @@ class SessionView:
     def yielding(self, job: JobInfo) -> Ints:
         """What pods take that `preempt` may evict for a gang, by column: pods of less important gangs of its queue.
 
-        Whether plugins protect some of them is not asked. Nothing without the action.
+        Whether plugins protect some of them is not asked. Pods on nodes that are not ready make no room. Nothing without the action.
         """
         key = job.row, job.order_priority
         found = self._yielding.get(key)
@@ -183,6 +183,7 @@ class SessionView:
                 ]
                 mask = running.used[:count] & running.preemptable[:count]
                 mask &= np.array(less, dtype=np.bool_)[running.gang[:count]]
+                mask &= ~are_away(running, self.facts.unready)[:count]
                 found = running.vectors[:count][mask].sum(axis=0)
             self._yielding[key] = found
         return found

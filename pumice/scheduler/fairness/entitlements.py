@@ -33,6 +33,7 @@ class Entitlements:
         real: What it may have at most as the cluster is.
         entry: The same, to be compared with what its gangs have without what they hold beyond their minimum.
         away: What its pods, and those of queues below it, hold on nodes that are not ready.
+        needed_away: The part of it that `entry` counts.
         deserved: What it deserves.
         named: Resources of which it deserves something.
         parents: Row of the queue above it by row, -1 for one that stands at the top.
@@ -44,6 +45,7 @@ class Entitlements:
     real: Ints
     entry: Ints
     away: Ints
+    needed_away: Ints
     deserved: Ints
     named: Bools
     parents: list[int]
@@ -85,6 +87,7 @@ class Entitlements:
             np.minimum(parts + held, capability),
             np.minimum(parts + needed, capability),
             held,
+            needed,
             np.where(named, deserved + held, 0),
             named,
             parents,

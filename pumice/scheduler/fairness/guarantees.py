@@ -109,4 +109,7 @@ class Guarantees:
             used, limit = self._at_top.item(column), self._total.item(column)
         else:
             used, limit = self._held.item(parent, column), self._rights.real.item(parent, column)
+            if limit < self._rights.capability.item(parent, column):
+                away = self._rights.away.item(parent, column)
+                used, limit = used - away, limit - away
         return GuaranteeConflict(parent, column, used, limit, reserve)

@@ -11,7 +11,7 @@ they have all that they asked for of a resource or ask for one that is used up, 
 A node keeps its children in columns. After a placement only the path from the job to the root is computed again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 import numpy as np
@@ -74,7 +74,7 @@ class _Node:
         self.jobs: list[JobInfo] = []
         self.key: NodeKey = (False, 0.0)
 
-    def open(self, columns: Ints) -> None:
+    def open(self, columns: Ints, held: Callable[[JobInfo], Ints]) -> None:
         """Make the columns, once all children are known."""
         self.jobs.sort(key=lambda job: job.key)
         count = len(self.children) + len(self.jobs)
@@ -83,7 +83,7 @@ class _Node:
         self.shares: Floats = np.zeros(count)
         self.saturated: Bools = np.zeros(count, dtype=np.bool_)
         for row, job in enumerate(self.jobs, len(self.children)):
-            self.held[row] = job.allocated[columns]
+            self.held[row] = held(job)[columns]
             self.asked[row] = self.held[row] + job.pending[columns]
 
 
@@ -94,16 +94,20 @@ class ShareTree:
         epoch: Grows when the key of a queue has become smaller.
     """
 
-    def __init__(self, session: SessionView, share: DominantShare) -> None:
+    def __init__(
+        self, session: SessionView, share: DominantShare, held: Callable[[JobInfo], Ints]
+    ) -> None:
         """Build the tree of a session.
 
         Args:
             session: The session.
             share: Shares of what the cluster has.
+            held: What a job holds of that.
         """
         self.epoch = 0
         self._rounds = 0
         self._jobs = session.jobs
+        self._held_by = held
         self._columns, self._totals = share.columns, share.totals
         self._root = _Node(None, 1.0)
         self._paths: dict[str, list[_Node]] = {}
@@ -148,7 +152,7 @@ class ShareTree:
                 (path[-1] if path else self._root).jobs.append(job)
         self._nodes = [self._root]
         for node in self._nodes:  # grows: the nodes of a level before those below it
-            node.open(self._columns)
+            node.open(self._columns, self._held_by)
             for row, job in enumerate(node.jobs, len(node.children)):
                 self._leaves[job.key] = (node, row)
             self._nodes.extend(node.children.values())
@@ -174,7 +178,7 @@ class ShareTree:
         for key in changed:
             leaf = self._leaves.get(key)
             if leaf is not None:
-                touched.append(self._set(*leaf, self._jobs[key].allocated[self._columns]))
+                touched.append(self._set(*leaf, self._held_by(self._jobs[key])[self._columns]))
         self.epoch += self._update(touched)
 
     def _set(self, node: _Node, row: int, held: Floats | Ints) -> _Node:

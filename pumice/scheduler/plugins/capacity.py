@@ -67,7 +67,7 @@ class Capacity:
         register.on_allocate(self._note)
         register.on_deallocate(self._note)
         session.publish("deserved", self._rights.deserved - self._rights.away * self._rights.named)
-        session.publish("real_capacity", self._rights.real)
+        session.publish("real_capacity", np.maximum(self._rights.real - self._rights.away, 0))
         session.publish("capacity", self._rights.capability)
         session.publish("share", self._shares())
 
@@ -154,16 +154,13 @@ class Capacity:
         refusal = self._limits.why_over_capability(row, task, own=True)
         if refusal is not None:
             return refusal
-        uses = [
-            Deficit(
-                need.name,
-                self._held.item(row, need.column),
-                self._rights.deserved.item(row, need.column),
-                need.amount,
-            )
-            for need in task.shape.needs
-            if need.column != PODS
-        ]
+        uses = []
+        for need in task.shape.needs:
+            if need.column != PODS:
+                away = self._rights.away.item(row, need.column)
+                deserves = max(self._rights.deserved.item(row, need.column) - away, 0)
+                held = self._held.item(row, need.column) - away
+                uses.append(Deficit(need.name, held, deserves, need.amount))
         if any(use.limit and use.used + use.needs <= use.limit for use in uses):
             return None
         listed = deficit_text(uses) or "the pod asks for nothing"
@@ -233,11 +230,13 @@ class Capacity:
             exceeds[place] & (~exceeds[place + 1] | (limits[place] < limits[place + 1]))
         ):
             place += 1  # the limit comes from above
+        stated = self._rights.capability[path[place]]
+        away = np.where(limits[place] < stated, self._rights.needed_away[path[place]], 0)
         shortages = [
             Deficit(
                 self._session.resource(column),
-                claims.item(place, column),
-                limits.item(place, column),
+                claims.item(place, column) - away.item(column),
+                limits.item(place, column) - away.item(column),
                 job.minimum.item(column),
             )
             for column in np.flatnonzero(exceeds[place]).tolist()

@@ -33,12 +33,13 @@ class Drf:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register orders and checks of victims."""
         self._share = DominantShare(session.total())
+        self._away = session.away.gangs
         register.job_order(self._of_job)
         self._first: dict[tuple[str, int], float] = {}
         register.preemptable(self._may_go, by=self._starts_with, grows_stricter=True)
         if not register.is_on("enableHierarchy"):
             return
-        tree = ShareTree(session, self._share)
+        tree = ShareTree(session, self._share, self._held)
 
         def epoch() -> int:
             tree.settle()
@@ -53,8 +54,15 @@ class Drf:
         register.on_allocate(lambda task, _: tree.note(_holder(session, task)))
         register.on_deallocate(lambda task, _: tree.note(_holder(session, task)))
 
+    def _held(self, job: JobInfo) -> Ints:
+        """What a job holds, without its pods on nodes that are not ready, which are not in the total either."""
+        if job.key not in self._away:
+            return job.allocated
+        held: Ints = np.maximum(job.allocated - self._away[job.key], 0)
+        return held
+
     def _of_job(self, job: JobInfo) -> float:
-        return self._share.of(job.allocated) if job.counted else 0.0
+        return self._share.of(self._held(job)) if job.counted else 0.0
 
     def _starts_with(self, preemptor: Preemptor) -> float:
         """Share with which the gang of a pod was first looked at for pods like this; gangs with equal ones are alike."""
@@ -65,14 +73,14 @@ class Drf:
 
     def _share_with(self, preemptor: Preemptor) -> float:
         """Share that the gang of a pod would have with it."""
-        return self._share.of(preemptor.job.allocated + preemptor.task.shape.vector)
+        return self._share.of(self._held(preemptor.job) + preemptor.task.shape.vector)
 
     def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
         """A pod may be evicted if its job keeps at least the share that the job of the preemptor would have."""
         ours = self._share_with(preemptor)
         if not len(candidates):
             return np.zeros(0, dtype=np.bool_)
-        held = np.array([job.allocated for job in candidates.jobs])[candidates.job]
+        held = np.array([self._held(job) for job in candidates.jobs])[candidates.job]
         rest = held - candidates.taken_before(candidates.job) - candidates.vectors
         may_go: Bools = self._share.of_rows(rest) >= ours - _EQUAL
         return may_go

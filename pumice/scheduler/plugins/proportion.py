@@ -67,6 +67,7 @@ class Proportion:
         total = self._session.total()
         away = self._session.away
         self._away: Ints = away.held
+        self._needed_away: Ints = away.needed
         self._capability: Ints = limits.capability
         guarantee = np.minimum(limits.guarantee, limits.capability)
         rest = np.maximum(total - guarantee.sum(axis=0), 0)
@@ -218,15 +219,15 @@ class Proportion:
     def _judge(self, job: JobInfo) -> Vote | Reason:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         row = job.row
-        used = self._claimed(row)
-        found = shortages(self._session, job, used, self._ceilings[row])
+        used, limits = self._claimed(row), self._ceilings[row]
+        away = np.where(limits < self._capability[row], self._needed_away[row], 0)
+        used, limits = used - away, limits - away
+        found = shortages(self._session, job, used, limits)
         yielding = self._session.yielding(job)
-        if not found or not shortages(self._session, job, used - yielding, self._ceilings[row]):
+        if not found or not shortages(self._session, job, used - yielding, limits):
             return Vote.PERMIT
         total = self._session.total()
-        is_whole = all(
-            0 < total[at] <= self._ceilings[row, at] for at in np.flatnonzero(job.minimum)
-        )
+        is_whole = all(0 < total[at] <= limits[at] for at in np.flatnonzero(job.minimum))
         name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
         plain = f"{name}: {deficit_text(found, 'used or reserved')}"
         kept = reserved_by(self._session, found, (row,))

@@ -176,5 +176,5 @@ def test_a_path_has_as_many_levels_as_count_for_queues() -> None:
     }
     scenario = Scenario(cluster, config_text(HDRF))
     view = open_session(scenario).view
-    tree = ShareTree(view, DominantShare(view.total()))
+    tree = ShareTree(view, DominantShare(view.total()), lambda job: job.allocated)
     assert len(tree.key("default")) == MAX_DEPTH

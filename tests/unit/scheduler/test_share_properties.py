@@ -149,7 +149,7 @@ def _slow_refuses(
     queues, shares = scenario.state.queues, scenario.state.shares
     used, total = _used(scenario, paths), scenario.state.nodes.rows().allocatable.sum(axis=0)
     nothing = np.zeros_like(shares.allocated)
-    rights = Entitlements.of(shares, total, Away(nothing, nothing), in_tree=len(paths["a"]) > 1)
+    rights = Entitlements.of(shares, total, Away(nothing, nothing, {}), in_tree=len(paths["a"]) > 1)
     above = {name: path[1] if len(path) > 1 else "" for name, path in paths.items()}
     for name in paths[queue]:
         for column, resource in enumerate(RESOURCES):
