@@ -34,6 +34,7 @@ from pumice.api.volumes import (
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.cycle import let_in
+from pumice.scheduler.model.away import Away
 from pumice.scheduler.opening import open_session
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
@@ -300,6 +301,15 @@ class Simulation:
             return {}, {}
         axis = self._state.axis
         return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
+
+    def away(self, queue: str) -> Amounts:
+        """What pods of a queue and of those below it hold on nodes that are not ready, milli-units by resource."""
+        state = self._state
+        row = state.shares.rows.get(queue)
+        if row is None:
+            return {}
+        held = Away.of(state.nodes.running, state.facts.unready, state.shares).held
+        return state.axis.amounts(state.shares.below(held)[row])
 
     def deserved(self, queue: str) -> Amounts:
         """What the configured plugins say that a queue deserves, in milli-units; nothing before `line` or a cycle."""

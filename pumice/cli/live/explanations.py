@@ -10,6 +10,7 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobs import Job
+from pumice.api.messages import listed
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
@@ -118,6 +119,9 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
     waiting.sort(key=lambda each: (each["position"] or len(waiting), each["podGroup"]))
     state = queue.status.state or "Open"
     message = f"Queue {name} is {state}; {_counted(len(waiting))} waiting"
+    away = simulation.away(name) if simulation else {}
+    if amounts := [f"{format_milli(away[each])} {each}" for each in resources if each in away]:
+        message += f"; on nodes that are not ready its pods hold {listed(amounts)}"
     return {
         "queue": name,
         "state": state,

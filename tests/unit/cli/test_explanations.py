@@ -1,4 +1,4 @@
-"""`pumice explain` of a gang whose pods are left to another scheduler: the scheduler says so, and no numbers contradict it."""
+"""`pumice explain`: no numbers contradict what the scheduler says of pods that are left to another one, nor those of a queue each other."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ from pumice.api.jobs import Job
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.live.explanations import of_job, of_pod, waiting_gangs
+from pumice.api.queues import Queue
+from pumice.cli.live.explanations import of_job, of_pod, of_queue, waiting_gangs
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
-from tests.kit.builders import job, node, pod, pod_group
+from tests.kit.builders import job, node, pod, pod_group, queue
 
 WHY = (
     "Not enough valid tasks; 1 pod names schedulerName other; this scheduler places pods of volcano"
@@ -60,3 +61,23 @@ def test_a_pod(seen: ReadableCluster) -> None:
 def test_the_list(seen: ReadableCluster) -> None:
     [found] = waiting_gangs(seen, load_config(None), 0.0)
     assert (found["summary"], found["message"], found["numbers"]) == (WHY, WHY, {})
+
+
+def test_a_queue_with_pods_on_a_node_that_is_not_ready() -> None:
+    """They are used, and no part of what it deserves."""
+    lost = node("lost", "12")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    running = pod("train-0", group="train", cpu="12", node="lost", phase="Running")
+    team = msgspec.convert(queue("team"), Queue)
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "4"), lost], list[Node]),
+        queues=[team],
+        pod_groups=[
+            msgspec.convert(pod_group("train", 1, queue="team", phase="Running"), PodGroup)
+        ],
+        pods=msgspec.convert([running, pod("train-1", group="train", cpu="5")], list[Pod]),
+    )
+    found = of_queue(team, ReadableCluster("default", objects), load_config(None), 0.0)
+    cpu = found["resources"]["cpu"]
+    assert (cpu["used"], cpu["deserved"]) == ("12", "4")
+    assert found["message"].endswith("; on nodes that are not ready its pods hold 12 cpu")

@@ -291,3 +291,26 @@ def test_capacity_publishes_what_queues_deserve_and_may_hold() -> None:
     deserved = read(registry, "deserved_milli_cpu")
     assert deserved == {"default": 0, "new": 0, "root": 0, "team": 2000, "night": 1000}
     assert read(registry, "share") == {"default": 1, "new": 1, "root": 1, "team": 1, "night": 2}
+
+
+def test_what_queues_deserve_and_may_hold_is_of_nodes_that_are_ready() -> None:
+    """The share, too; `allocated` counts all pods, as `status.allocated` does."""
+    lost = ["lost", 12, "16Gi", {"ready": "Unknown"}]
+    team = ["team", {"deserved": {"cpu": 2}}]
+    case = {
+        "nodes": [["n", 4, "16Gi"], lost],
+        "queues": [team],
+        "podgroups": [["ns", "train", "team", 1, "Running"]],
+        "pods": [
+            ["ns", "train-0", "lost", "Running", 12, 0, "train"],
+            ["ns", "train-1", "n", "Running", 1, 0, "train"],
+        ],
+    }
+    for plugin, deserved in (("capacity", 2000), ("proportion", 1000)):
+        scenario = Scenario(case, config_text([["gang", plugin, "predicates"]]))
+        scenario.cycle()
+        registry = gauges(scenario.state)
+        assert read(registry, "allocated_milli_cpu")["team"] == 13000
+        assert read(registry, "deserved_milli_cpu")["team"] == deserved
+        assert read(registry, "real_capacity_milli_cpu")["team"] == 4000
+        assert read(registry, "share")["team"] == 1000 / deserved
