@@ -35,6 +35,7 @@ class ClusterState(ClusterTables):
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
         too_large: Keys of gangs that wait and that the nodes could not hold if they were empty, as far as `elect` has looked.
+        passed_over: Keys of gangs that `elect` has looked at and that it cannot choose, while it has not looked at all gangs.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         rounds: Which gangs earlier cycles did not reach.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
@@ -71,6 +72,7 @@ class ClusterState(ClusterTables):
         self.reservation: Reservation | None = None
         self.has_restored = False
         self.too_large: set[str] = set()
+        self.passed_over: set[str] = set()
         self.figures: dict[str, Ints | Floats] = {}
         self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}

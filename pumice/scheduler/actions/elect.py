@@ -3,6 +3,9 @@
 One gang at a time is the target. It stays the target until it runs, cannot run any more, or its time is over
 (`reserve`). Plugins choose among gangs without running pods that the cluster could hold: gangs that are not in their
 queue yet, and gangs that are and are not ready. A target of an earlier process is kept, with its nodes and its time.
+
+Gangs are looked at by priority and age while the budget of the cycle lasts. Plugins then choose among those that were looked at;
+if none of them can be chosen, the next cycle looks at the others.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,17 +34,21 @@ def run(session: Session, _arguments: Arguments) -> None:
     state.too_large -= state.dirty.keys()
     has = session.view.rows.allocatable.sum(axis=0)
     jobs = [job for job in state.waiting.values() if _may_fit(job, has, state.too_large)]
-    left = _candidates(session, jobs)
+    found, is_late = _looked_at(session, jobs)
+    left = _candidates(session, found)
     fresh = [job for job in left if timed_out(job) is None]
     late = sorted(
         (job for job in left if timed_out(job) is not None),
         key=lambda job: (parse_time(timed_out(job)) or 0.0, job.key),
     )
     target = _choose(session, fresh) or _first(session, late)
+    if target is not None or not is_late:
+        state.passed_over.clear()
     if target is not None:
         state.too_large.clear()
         session.reserve(Reservation.of(target, session.now))
-    elif len(left) > _TRIES:
+    elif is_late or len(left) > _TRIES:
+        state.passed_over |= {job.key for job in found if job not in left} if is_late else set()
         session.view.wake_at(session.now)
 
 
@@ -56,7 +63,8 @@ def restore(session: Session) -> None:
         for job in state.waiting.values()
         if (found := restored(job, state.nodes.names)) is not None
     }
-    target = _choose(session, _candidates(session, [state.jobs[key] for key in told]))
+    waits = [job for key in told if _waits(session, job := state.jobs[key])]
+    target = _choose(session, _candidates(session, waits))
     if target is not None:
         session.reserve(told[target.key].not_after(session.now))
 
@@ -77,9 +85,26 @@ def _may_fit(job: JobInfo, has: Ints, too_large: set[str]) -> bool:
     return job.key not in too_large
 
 
+def _looked_at(session: Session, jobs: Collection[JobInfo]) -> tuple[list[JobInfo], bool]:
+    """Gangs that lack nothing but room on nodes, and whether there was no time to look at all gangs."""
+    passed_over, found = session.state.passed_over, []
+    passed_over &= session.state.waiting.keys()
+    is_late = False
+    for job in sorted(jobs, key=lambda job: (-job.order_priority, job.created, job.key)):
+        if job.key in passed_over:
+            continue
+        if not session.time.may_begin(job.namespace):
+            is_late = True
+        elif _waits(session, job):
+            found.append(job)
+        else:
+            passed_over.add(job.key)
+    return found, is_late
+
+
 def _candidates(session: Session, jobs: Collection[JobInfo]) -> list[JobInfo]:
-    """Gangs that lack nothing but room on nodes, in the order of their keys."""
-    found = sorted((job for job in jobs if _waits(session, job)), key=lambda job: job.key)
+    """Those gangs that wait behind no other one of their queue, in the order of their keys."""
+    found = sorted(jobs, key=lambda job: job.key)
     queues = session.state.queues
     behind = behind_others(session, {job.queue for job in found if queues[job.queue].is_fifo})
     return [job for job in found if job.key not in behind]

@@ -1,13 +1,15 @@
 """Nodes are reserved for one gang at a time, until it runs, goes, or its time is over."""
 
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import msgspec
 import pytest
 
 from pumice.api.meta import format_time
-from pumice.scheduler import ClusterState, CycleResult, load_config
+from pumice.scheduler import Budget, ClusterState, CycleResult, load_config
+from pumice.scheduler.actions.reserve import why_no_target
 from pumice.scheduler.reservation import Reservation
 from tests.unit.scheduler.scenarios import (
     NOW,
@@ -534,3 +536,29 @@ def test_a_target_of_an_earlier_process_counts_at_the_gate_from_the_first_cycle_
     scenario.cycle(NOW)
     assert scenario.phase("ns/new") == "Pending"
     assert scenario.phase("ns/large") == "Inqueue"
+
+
+def test_gangs_that_cannot_be_chosen_do_not_hide_others_when_the_time_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cycle looks at as many as its budget allows; the next one goes on with the others. The clock counts how often it is read."""
+    looked: list[str] = []
+
+    def noted(session: Any, job: Any) -> str:
+        looked.append(job.name)
+        return why_no_target(session, job)
+
+    monkeypatch.setattr("pumice.scheduler.actions.elect.why_no_target", noted)
+    lacking = [gang(f"a{each:03}", 0, 1, minimum=2, prio="high") for each in range(100)]
+    scenario = scenario_of(busy("n1", "n2", "n3"), *lacking, gang("z", 1, 16), classes={"high": 10})
+    budget = Budget(80, count().__next__)
+    turns: list[int] = []
+    while not target_of(scenario):
+        before = len(looked)
+        scenario.cycle(budget=budget)
+        turns.append(len(looked) - before)
+    assert target_of(scenario) == "ns/z"
+    assert len(looked) <= 101 + len(turns)
+    assert 1 < len(turns) < 30
+    assert max(turns) < 30
+    assert not scenario.state.passed_over
