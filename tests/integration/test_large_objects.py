@@ -20,6 +20,9 @@ STORED_BYTES = 1_500_000
 MOST = {"webhook": 72, "controller": 80, "scheduler": 120}
 """MiB that a component takes with ordinary objects, by which it may grow."""
 
+DONE = {"webhook": 8, "controller": large_objects.NUMBER, "scheduler": large_objects.NUMBER}
+"""Reviews that admit, pods that are made, and pods that a cycle decides about."""
+
 
 def test_it_is_as_large_as_can_be_and_admitted() -> None:
     job = large_objects.job()
@@ -50,5 +53,6 @@ async def test_the_memory_of_a_component_at_most_doubles(component: str) -> None
     found = json.loads(output)
     wanted = {kind.plural for kind in large_objects.lists(component)}
     assert {kind for kind, held in found["held"].items() if held >= large_objects.NUMBER} >= wanted
+    assert found["done"] >= DONE[component]
     grown = (found["peak"] - found["before"]) // 2**20
     assert grown <= MOST[component], found

@@ -2,33 +2,49 @@
 
     python -m tests.support.large_objects COMPONENT URL
 
-A process that holds the caches of a component, synced from an API server at a URL, with the scheduler's state fed from them. It
-prints its peak memory in bytes as JSON.
+A process that holds the caches of a component, synced from an API server at a URL, with the scheduler's state fed from them. The
+component then does its work once: the webhook reviews the Job, the controller makes its pods, and the scheduler runs a cycle over
+them, with their gates and without. It prints its peak memory in bytes as JSON.
 """
 
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
+from pumice.api.nodes import Node
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.loop.controllers import MAKERS
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.watches import Watches
+from pumice.controller.plan import CreateObject
 from pumice.plugins import builtin
-from pumice.scheduler import ClusterState
+from pumice.scheduler import ClusterState, load_config, run_cycle
 from pumice.scheduler.worker.feeds import SchedulerCaches
+from pumice.webhook.admission import Admission
+from pumice.webhook.offline import judge
 from pumice.webhook.server.lookup import CachedView
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import Snapshot
+from tests.kit import builders
 
 __all__ = ["COMPONENTS", "NUMBER", "job", "lists", "pod", "server"]
 
@@ -238,7 +254,50 @@ async def hold(component: str, url: str) -> dict[str, Any]:
             await stack.enter_async_context(feeds.feeding(state, asyncio.Event()))
             assert len(state.tasks) == NUMBER
         held = {cache.kind.plural: len(cache) for cache in caches if len(cache)}
-        return {"before": before, "peak": _peak(), "held": held}
+        done: dict[str, Callable[[], int]] = {
+            "webhook": _review,
+            "controller": _make_pods,
+            "scheduler": partial(_run, state),
+        }
+        return {"before": before, "held": held, "done": done[component](), "peak": _peak()}
+
+
+def _review() -> int:
+    """Review the Job a few times, as several users would send it; how often it was admitted."""
+    admission = Admission(AdmissionSettings(), Snapshot.of([builders.queue()]), builtin())
+    made = job()
+    del made["metadata"]["resourceVersion"]
+    return sum(not judge(admission, made).errors for _ in range(8))
+
+
+def _make_pods() -> int:
+    """Make all pods of the Job and encode each, as a pass of the controller does; how many."""
+    owner = pod(0)["metadata"]["ownerReferences"]
+    about = _metadata("j0-u0", 1) | {"ownerReferences": owner}
+    group: Raw = {"apiVersion": kinds.POD_GROUP.api_version, "kind": kinds.POD_GROUP.kind}
+    group |= {"metadata": about, "spec": {"minMember": 1}, "status": {"phase": "Inqueue"}}
+    plan = reconcile(Observed(job=job(), group=group), registry=builtin(), now=0.0)
+    pods = (
+        step for step in plan.steps if isinstance(step, CreateObject) and step.kind == kinds.POD
+    )
+    return sum(len(json.dumps(each.manifest)) > 0 for each in pods)
+
+
+def _run(state: ClusterState) -> int:
+    """Run a cycle over the pods of the Job, and another one without their gates; how many pods the last one decided about."""
+    state.set_queue(msgspec.convert(builders.queue(), Queue))
+    state.set_node(msgspec.convert(builders.node("n", "1000"), Node))
+    state.set_pod_group(msgspec.convert(builders.pod_group("j0-u0", phase="Inqueue"), PodGroup))
+    config = load_config(None)
+    run_cycle(state, config, 1.0)
+    for number in range(NUMBER):
+        raw = pod(number)
+        del raw["spec"]["schedulingGates"]
+        state.set_pod(msgspec.convert(raw, Pod))
+    result = run_cycle(state, config, 2.0)
+    assert result.error is None
+    assert not result.errors
+    return result.decided
 
 
 def _peak() -> int:
