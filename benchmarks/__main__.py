@@ -9,6 +9,7 @@ RESULTS = HERE / "results"
 BENCHMARKS = (
     "admission",
     "linting",
+    "verbs",
     "plugins",
     "scheduling",
     "scheduling_memory",

@@ -24,7 +24,7 @@ from benchmarks.questions import BESIDE, SUBJECTS, Subject
 from benchmarks.report import MACHINE, write
 from benchmarks.servers import Site, constant, site, webhook
 from benchmarks.subjects import view
-from pumice.cli.processes.lean import settled
+from pumice.cli.lean import settled
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings

@@ -42,7 +42,7 @@ from benchmarks.scheduling_work import (
     running,
     tree_of_queues,
 )
-from pumice.cli.processes.lean import settled
+from pumice.cli.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.opening import Step
 from pumice.scheduler.worker.settings import DELAYS

@@ -1,4 +1,4 @@
-"""What all objects share: metadata, owners, label selectors, conditions and times."""
+"""What all objects share: metadata, owners, label selectors, conditions, times and numbers in labels."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ __all__ = [
     "OwnerReference",
     "controller_of",
     "format_time",
+    "number_in",
     "parse_time",
     "version_number",
 ]
@@ -139,6 +140,16 @@ def format_time(moment: float) -> str:
     """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     # strftime would leave out the zeros before a year such as 0001, Go's zero time.
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+_MOST_DIGITS = 18
+
+
+def number_in(value: object) -> int | None:
+    """The integer in the value of a label or an annotation; None if it is not one or has too many digits."""
+    if not isinstance(value, str) or len(value) > _MOST_DIGITS:
+        return None
+    return int(value) if value.isascii() and value.isdigit() else None
 
 
 def version_number(resource_version: str) -> int:

@@ -1,45 +1,50 @@
 """The command as a whole: registration of verbs, and error handling."""
 
 import errno
+import functools
 import inspect
 import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from pumice import __version__
-from pumice.cli import (
-    certs,
-    completion,
-    controller,
-    dev,
-    exits,
-    explain,
-    job,
-    lint,
-    plugins,
-    queue,
-    render,
-    review,
-    rules,
-    scheduler,
-    schema,
-    simulate,
-    webhook,
-)
+from pumice.cli import exits
 from pumice.cli.arguments import instead_of, spread, without_values
 from pumice.cli.output import note, paint, write
 
 __all__ = ["app", "run"]
 
 PROGRAM = "pumice"
+COMPLETION_VARIABLE = "_PUMICE_COMPLETE"
+"""Variable with which the shell's script asks for completions."""
+
+_COMPONENTS = ("webhook", "controller", "scheduler", "certs")
+_NAMES = (
+    "lint",
+    "review",
+    "render",
+    "simulate",
+    "dev",
+    "explain",
+    "job",
+    "queue",
+    "plugins",
+    "rules",
+    "schema",
+    "completion",
+    *_COMPONENTS,
+)
+"""All commands in the order of the help, each named like its module."""
 
 
 class _Command(TyperCommand):
@@ -81,15 +86,37 @@ class _Group(TyperGroup):
         """Parse the arguments up to the verb, among them boolean flags with a value."""
         return super().parse_args(ctx, _without_flag_values(self, ctx, args))
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands, in the order in which they are defined; groups would come last otherwise."""
-        order = [_name(each) for each in (*_VERBS, *_COMPONENTS)]
-        found = list(super().list_commands(ctx))
-        return sorted(found, key=lambda name: order.index(name) if name in order else -1)
-
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         _write_epilog(self, ctx, formatter)
+
+
+class _Commands(Mapping[str, TyperCommand | TyperGroup]):
+    """All commands by name; the module of a command is imported when the command is read."""
+
+    def __getitem__(self, name: str) -> TyperCommand | TyperGroup:
+        if name not in _NAMES:
+            raise KeyError(name)
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+class _Root(_Group):
+    """The program."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of the help."""
+        del ctx
+        return list(self.commands)
 
 
 def _write_epilog(command: "_Command | _Group", ctx: Any, formatter: Any) -> None:
@@ -103,7 +130,7 @@ def _write_epilog(command: "_Command | _Group", ctx: Any, formatter: Any) -> Non
 
 app = typer.Typer(
     name="pumice",
-    cls=_Group,
+    cls=_Root,
     help="A Volcano-compatible batch stack for Kubernetes: admission, wiring, gang scheduling.",
     epilog="`pumice VERB --help` shows a verb's options and examples.",
     add_completion=False,
@@ -116,38 +143,28 @@ app = typer.Typer(
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For components: Volcano's charts pass flags that have no meaning here, and a literal `2>&1`."""
 
-_VERBS = (
-    lint,
-    review,
-    render,
-    simulate,
-    dev,
-    explain,
-    job,
-    queue,
-    plugins,
-    rules,
-    schema,
-    completion,
-)
-_COMPONENTS = (webhook, controller, scheduler, certs)
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"pumice.cli.{name}")
 
 
-def _name(module: ModuleType) -> str:
-    return module.__name__.rpartition(".")[2]
-
-
-def _register(module: ModuleType, **settings: object) -> None:
-    """Add a command: the function with the name of its module, or a group of commands, with the module's examples."""
-    name = _name(module)
-    if not hasattr(module, "VERBS"):
-        _add(app, name, getattr(module, name), module.EXAMPLES, settings)
-        return
-    group = typer.Typer(help=module.HELP, rich_markup_mode=None, no_args_is_help=False)
-    for verb, (function, examples) in module.VERBS.items():
-        _add(group, verb, function, examples, settings)
-    first = [examples[0] for _, examples in module.VERBS.values()]
-    app.add_typer(group, name=name, cls=_Group, epilog=_examples(first))
+@functools.cache
+def _command(name: str) -> TyperCommand | TyperGroup:
+    """A command: the function with the name of its module, or a group of commands, with the module's examples."""
+    module = _module(name)
+    settings = _ANY_FLAGS if name in _COMPONENTS else {}
+    alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if hasattr(module, "VERBS"):
+        group = typer.Typer(help=module.HELP, rich_markup_mode=None, no_args_is_help=False)
+        for verb, (function, examples) in module.VERBS.items():
+            _add(group, verb, function, examples, settings)
+        first = [examples[0] for _, examples in module.VERBS.values()]
+        alone.add_typer(group, name=name, cls=_Group, epilog=_examples(first))
+    else:
+        _add(alone, name, getattr(module, name), module.EXAMPLES, settings)
+    found = get_group(alone).commands[name]
+    assert isinstance(found, TyperCommand | TyperGroup)
+    return found
 
 
 def _add(
@@ -155,7 +172,7 @@ def _add(
     name: str,
     function: Callable[..., object],
     examples: Sequence[str],
-    settings: dict[str, object],
+    settings: dict[str, bool],
 ) -> None:
     added = group.command(
         name, cls=_Command, epilog=_examples(examples), context_settings=settings or None
@@ -166,12 +183,6 @@ def _add(
 def _examples(examples: Sequence[str]) -> str:
     lines = "\n".join(f"  {example}" for example in examples)
     return f"\b\nExamples:\n{lines}"
-
-
-for _verb in _VERBS:
-    _register(_verb)
-for _component in _COMPONENTS:
-    _register(_component, **_ANY_FLAGS)
 
 
 def _version(wanted: bool) -> None:
@@ -239,20 +250,22 @@ def _prepare_output() -> None:
 
 
 def _parse_and_run(arguments: list[str], program: str) -> int:
-    if completion.VARIABLE in os.environ:
-        completion.prepare()
+    if COMPLETION_VARIABLE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
         returned = app(
             spread(arguments),
             prog_name=program,
-            complete_var=completion.VARIABLE,
+            complete_var=COMPLETION_VARIABLE,
             standalone_mode=False,
         )
     except typer.Abort:
         return exits.INTERRUPTED
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else _command(arguments, program)
+        command = context.command_path if context is not None else _as_typed(arguments, program)
         hint = f" (see `{command} --help`)" if context is not None else ""
         several = error.messages if isinstance(error, exits.UserError) else [_message(error)]
         for message in several:
@@ -261,12 +274,11 @@ def _parse_and_run(arguments: list[str], program: str) -> int:
     return returned if isinstance(returned, int) else exits.FINE
 
 
-def _command(arguments: list[str], program: str) -> str:
+def _as_typed(arguments: list[str], program: str) -> str:
     """The verb of the arguments, as a user would type it."""
-    modules = {_name(each): each for each in (*_VERBS, *_COMPONENTS)}
-    if not arguments or arguments[0] not in modules:
+    if not arguments or arguments[0] not in _NAMES:
         return program
-    group = getattr(modules[arguments[0]], "VERBS", {})
+    group = getattr(_module(arguments[0]), "VERBS", {})
     depth = 2 if len(arguments) > 1 and arguments[1] in group else 1
     return " ".join([program, *arguments[:depth]])
 

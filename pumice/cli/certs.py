@@ -15,15 +15,6 @@ from pumice.cli.options import (
     Server,
     namespace_option,
 )
-from pumice.cli.processes import logs
-from pumice.cli.processes.components import (
-    connected,
-    identity,
-    read_lease_times,
-    report_ignored,
-    run,
-    serving_health,
-)
 
 __all__ = ["EXAMPLES", "certs"]
 
@@ -78,7 +69,16 @@ def certs(
     from prometheus_client import CollectorRegistry
 
     from pumice.certs.keeper import CertificateManager
+    from pumice.cli.processes import logs
     from pumice.cli.processes.authorities import cert_settings
+    from pumice.cli.processes.components import (
+        connected,
+        identity,
+        read_lease_times,
+        report_ignored,
+        run,
+        serving_health,
+    )
     from pumice.cluster.elected import ElectionSettings, run_elected
     from pumice.cluster.events import EventRecorder
     from pumice.cluster.heartbeat import Heartbeat

@@ -7,7 +7,7 @@ import typer
 
 from pumice.cli.output import write_document
 
-__all__ = ["EXAMPLES", "VARIABLE", "completion", "prepare"]
+__all__ = ["EXAMPLES", "completion"]
 
 EXAMPLES = (
     "source <(pumice completion bash)",
@@ -15,9 +15,6 @@ EXAMPLES = (
     "pumice completion zsh > ~/.zfunc/_pumice",
     "pumice completion fish > ~/.config/fish/completions/pumice.fish",
 )
-
-VARIABLE = "_PUMICE_COMPLETE"
-"""Variable with which the shell's script asks for completions."""
 
 
 class _Shell(enum.StrEnum):
@@ -36,12 +33,9 @@ def completion(
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    script = get_completion_script(prog_name="pumice", complete_var=VARIABLE, shell=shell.value)
+    from pumice.cli.app import COMPLETION_VARIABLE
+
+    script = get_completion_script(
+        prog_name="pumice", complete_var=COMPLETION_VARIABLE, shell=shell.value
+    )
     write_document(script)
-
-
-def prepare() -> None:
-    """Let the command answer completion scripts."""
-    from typer.completion import completion_init  # type: ignore[attr-defined]
-
-    completion_init()

@@ -14,6 +14,7 @@ from pumice.cli.options import (
     LeaderElect,
     LeaseDuration,
     LeaseNamespace,
+    Level,
     LogLevel,
     MetricsPort,
     RenewDeadline,
@@ -23,14 +24,6 @@ from pumice.cli.options import (
     namespace_option,
     scheduler_name_option,
     settings_option,
-)
-from pumice.cli.processes import lean, logs
-from pumice.cli.processes.components import (
-    identity,
-    read_lease_times,
-    read_seconds,
-    report_ignored,
-    run_worker,
 )
 
 if TYPE_CHECKING:
@@ -129,7 +122,7 @@ def controller(
     retry_period: RetryPeriod = "2s",
     stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
-    log_level: LogLevel = logs.Level.INFO,
+    log_level: LogLevel = Level.INFO,
     settings: PluginSettings = None,
 ) -> None:
     """Run the controllers: Jobs become PodGroups and pods.
@@ -138,8 +131,18 @@ def controller(
     HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
     without these variables).
     """
+    from pumice.cli import lean
+    from pumice.cli.processes import logs
+
     with lean.importing():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
+        from pumice.cli.processes.components import (
+            identity,
+            read_lease_times,
+            read_seconds,
+            report_ignored,
+            run_worker,
+        )
         from pumice.controller.loop import ControllerSettings, ControllerWorker
 
     running = _selected(controllers)

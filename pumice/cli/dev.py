@@ -1,6 +1,5 @@
 """`pumice dev`: a cluster in one process, for kubectl."""
 
-import asyncio
 import sys
 import tempfile
 from pathlib import Path
@@ -11,12 +10,12 @@ import typer
 from pumice.api import kinds
 from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import config_option, state_option
+from pumice.cli.options import Level, config_option, state_option
 from pumice.cli.output import note, paint, write
-from pumice.cli.processes import logs
-from pumice.cli.processes.components import read_seconds, run
 
 if TYPE_CHECKING:
+    import asyncio
+
     from pumice.embedded import EmbeddedCluster
 
 __all__ = ["EXAMPLES", "dev"]
@@ -88,6 +87,8 @@ def dev(
     from pumice.cli.development import dev_kubeconfig
     from pumice.cli.development.nodes import read_nodes
     from pumice.cli.files.manifests import read
+    from pumice.cli.processes import logs
+    from pumice.cli.processes.components import read_seconds, run
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
@@ -96,9 +97,11 @@ def dev(
     scheduling = read_config(config)
     if kubeconfig is not None:
         dev_kubeconfig.check(kubeconfig)
-    logs.configure(json=False, level=logs.Level.INFO if verbose else logs.Level.WARNING)
+    logs.configure(json=False, level=Level.INFO if verbose else Level.WARNING)
 
     async def work() -> None:
+        import asyncio
+
         from pumice.cli.development.dev_cluster import dev_cluster
         from pumice.cli.development.dev_state import log_life
         from pumice.cluster.lifecycle import stop_on_signals
@@ -129,8 +132,10 @@ def dev(
     run(work)
 
 
-async def _first_of(stop: asyncio.Event, components: asyncio.Task[None]) -> None:
+async def _first_of(stop: "asyncio.Event", components: "asyncio.Task[None]") -> None:
     """Wait until the user stops the cluster or a component fails."""
+    import asyncio
+
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait([stopped, components], return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()

@@ -3,6 +3,7 @@
 Where verbs explain the same option in other words, a function here declares it and the verb brings the help text.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,6 @@ import typer
 
 from pumice.cli.live.listing import Form, ListForm
 from pumice.cli.output import Format
-from pumice.cli.processes.logs import Level
 
 __all__ = [
     "AdmissionConf",
@@ -21,6 +21,7 @@ __all__ = [
     "LabelSelector",
     "LeaderElect",
     "LeaseNamespace",
+    "Level",
     "ListOutput",
     "LogLevel",
     "MetricsPort",
@@ -42,6 +43,15 @@ __all__ = [
     "settings_option",
     "state_option",
 ]
+
+
+class Level(StrEnum):
+    """Levels of logging; a level includes the more severe ones."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 def config_option(text: str, *aliases: str) -> Any:

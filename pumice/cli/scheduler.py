@@ -11,6 +11,7 @@ from pumice.cli.options import (
     LeaderElect,
     LeaseDuration,
     LeaseNamespace,
+    Level,
     LogLevel,
     MetricsPort,
     RenewDeadline,
@@ -22,15 +23,6 @@ from pumice.cli.options import (
     scheduler_name_option,
 )
 from pumice.cli.output import Format
-from pumice.cli.processes import lean, logs
-from pumice.cli.processes.components import (
-    identity,
-    read_lease_times,
-    read_seconds,
-    report_ignored,
-    run_worker,
-)
-from pumice.cli.processes.volcano_flags import is_on
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -102,15 +94,26 @@ def scheduler(
     retry_period: RetryPeriod = "2s",
     stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
-    log_level: LogLevel = logs.Level.INFO,
+    log_level: LogLevel = Level.INFO,
 ) -> None:
     """Run the scheduler: pods of PodGroups get nodes.
 
     A cycle runs after a change, and at the latest after the period. Any number of these processes may run; one of them
     leads. A changed configuration file is read again; if it is invalid, the previous configuration stays in effect.
     """
+    from pumice.cli import lean
+    from pumice.cli.processes import logs
+
     with lean.importing():
         from pumice.cli.files.configuration import config_text, read_config, report_config
+        from pumice.cli.processes.components import (
+            identity,
+            read_lease_times,
+            read_seconds,
+            report_ignored,
+            run_worker,
+        )
+        from pumice.cli.processes.volcano_flags import is_on
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     if check_config:
@@ -152,6 +155,7 @@ def _read_stall(text: str, budget: float) -> float:
     Raises:
         UserError: The text is not a duration, or a cycle that keeps its budget in seconds could take as long.
     """
+    from pumice.cli.processes.components import read_seconds
     from pumice.scheduler.budget import GANG_LIMIT
 
     stall_seconds = read_seconds("--stall-timeout", text)

@@ -93,7 +93,7 @@ def simulate(
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
-    from pumice.cli.processes.lean import settled
+    from pumice.cli.lean import settled
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 

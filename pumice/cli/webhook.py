@@ -10,6 +10,7 @@ from pumice import __version__
 from pumice.cli.options import (
     AdmissionConf,
     Kubeconfig,
+    Level,
     LogLevel,
     MetricsPort,
     Server,
@@ -19,8 +20,6 @@ from pumice.cli.options import (
     settings_option,
 )
 from pumice.cli.output import write
-from pumice.cli.processes import lean, logs
-from pumice.cli.processes.components import report_ignored, run
 
 __all__ = ["EXAMPLES", "webhook"]
 
@@ -127,7 +126,7 @@ def webhook(
     kubeconfig: Kubeconfig = None,
     server: Server = None,
     metrics_port: MetricsPort = None,
-    log_level: LogLevel = logs.Level.INFO,
+    log_level: LogLevel = Level.INFO,
 ) -> None:
     """Run the webhook: answer admission reviews over HTTP.
 
@@ -138,8 +137,12 @@ def webhook(
     The file of --admission-conf is read again when it changes, and may be created later. If it is invalid, the groups
     that were read before stay in effect; --check-config checks it in advance.
     """
+    from pumice.cli import lean
+    from pumice.cli.processes import logs
+
     with lean.importing():
         from pumice.cli.processes import admission_server, volcano_flags, webhook_certificates
+        from pumice.cli.processes.components import report_ignored, run
 
     if volcano_flags.asks_for_version(context.args):
         write(f"pumice {__version__}")

@@ -291,7 +291,7 @@ _encode = msgspec.json.encode
 def _tls(connection: Connection) -> ssl.SSLContext | bool:
     """The TLS context of a connection; for a plain HTTP server only a proxy may need one.
 
-    aiohttp's default context is not used, because servers do not load its authorities (`pumice.cli.processes.lean`).
+    aiohttp's default context is not used, because servers do not load its authorities (`pumice.cli.lean`).
     """
     if connection.tls is None and (connection.proxy or "").startswith("https:"):
         return ssl.create_default_context()

@@ -11,9 +11,9 @@ from pumice.api import keys
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.suggestions import Suggestions
+from pumice.api.task_lists import TaskGroups, format_groups, read_groups, read_order
 from pumice.plugins.arguments import Argument, ArgumentSpec, Values, ValueType
 from pumice.plugins.interface import Findings, JobPlugin
-from pumice.plugins.task_lists import TaskGroups, format_groups, read_groups, read_order
 
 __all__ = ["TaskTopology"]
 

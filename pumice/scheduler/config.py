@@ -19,10 +19,14 @@ All problems are reported. Plugins and actions of Volcano that this version lack
 are unknown fields, which Volcano ignores; unknown names are errors.
 """
 
+from typing import Any
+
 from pumice.api.fields import FieldError, summary
 from pumice.api.setting_errors import SettingError, SettingProblem
-from pumice.scheduler.options import Config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.options import SWITCHES, Config, PluginOption
 from pumice.scheduler.registry import SchedulerRegistry, default_registry
+from pumice.scheduler.specs import PluginSpec
 
 __all__ = ["DEFAULT", "Config", "ConfigError", "load_config"]
 
@@ -83,6 +87,8 @@ def load_config(text: str | None = None, registry: SchedulerRegistry | None = No
     Raises:
         ConfigError: It cannot be used.
     """
+    if text is None and registry is None:
+        return _default(default_registry())
     from pumice.scheduler.config_file import read_config  # brings pydantic
 
     try:
@@ -90,6 +96,25 @@ def load_config(text: str | None = None, registry: SchedulerRegistry | None = No
     except SettingError as error:
         problems = (*error.problems, *error.warnings)  # a misspelt key is often the cause
         raise ConfigError([_field_error(each) for each in problems]) from None
+
+
+def _default(registry: SchedulerRegistry) -> Config:
+    """The default, without pydantic, which checks files of users and would be a sixth of the start of a verb."""
+    from pumice.api.documents import parse  # brings YAML
+
+    ((_, _, content),) = parse(DEFAULT.encode())
+    actions = [registry.actions[name] for name in content["actions"].split(", ")]
+    plugins = [
+        _option(registry.plugins[entry.pop("name")], number, entry)
+        for number, tier in enumerate(content["tiers"])
+        for entry in tier["plugins"]
+    ]
+    return Config(tuple((each, Arguments({}, each.arguments)) for each in actions), tuple(plugins))
+
+
+def _option(spec: PluginSpec, tier: int, entry: dict[str, Any]) -> PluginOption:
+    arguments = Arguments(entry.pop("arguments", {}), spec.arguments)
+    return PluginOption(spec, tier, arguments, {**SWITCHES, **entry})
 
 
 def _field_error(problem: SettingProblem) -> FieldError:

@@ -11,6 +11,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.messages import listed
+from pumice.api.meta import number_in
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
@@ -18,7 +19,6 @@ from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
-from pumice.plugins.native.places import number_in
 from pumice.scheduler import Config
 from pumice.scheduler.advice import advise
 from pumice.scheduler.results import OTHER_SCHEDULER

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,9 +21,11 @@ from pumice.cli import exits
 from pumice.cli.live.listing import Form, write_result
 from pumice.cli.live.sessions import ClusterOptions, error_text, get, run
 from pumice.cli.output import note, paint
-from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, Gone, NotFound, Unavailable
 from pumice.controller.jobs.phases import FINISHED
+
+if TYPE_CHECKING:
+    from pumice.cluster.client import Client
 
 __all__ = ["OPERATIONS", "Operation", "Orders", "carry_out"]
 
@@ -146,7 +148,7 @@ class Orders:
             operations = [self._one(client, raw, where) for raw in found]
             return list(await asyncio.gather(*operations))
 
-    async def _one(self, client: Client, raw: Raw, namespace: str) -> dict[str, Any]:
+    async def _one(self, client: "Client", raw: Raw, namespace: str) -> dict[str, Any]:
         try:
             return await carry_out(
                 client,
@@ -164,7 +166,7 @@ class Orders:
 
 
 async def carry_out(
-    client: Client, operation: Operation, raw: Raw, namespace: str, *, wait: bool, seconds: float
+    client: "Client", operation: Operation, raw: Raw, namespace: str, *, wait: bool, seconds: float
 ) -> dict[str, Any]:
     """Create a Command for an object and wait for the controller.
 
@@ -236,7 +238,7 @@ def _is_asked_already(operation: Operation, raw: Raw, state: str) -> bool:
     return state in operation.accepted and annotations.get(CLOSED_BY_PARENT) != "true"
 
 
-async def _create(client: Client, operation: Operation, raw: Raw, namespace: str) -> Raw:
+async def _create(client: "Client", operation: Operation, raw: Raw, namespace: str) -> Raw:
     meta, kind = raw["metadata"], operation.kind
     owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": meta["name"]}
     owner |= {"uid": meta["uid"], "controller": True}
@@ -258,7 +260,7 @@ async def _create(client: Client, operation: Operation, raw: Raw, namespace: str
         raise ApiError(404, error.reason, message) from error
 
 
-async def _is_taken(client: Client, command: Raw, seconds: float) -> bool:
+async def _is_taken(client: "Client", command: Raw, seconds: float) -> bool:
     """True if a controller has deleted a Command, or if the user may not read Commands."""
     try:
         last = await _until(client, COMMAND, command, lambda each: not each, seconds)
@@ -292,7 +294,7 @@ def _not_reached(operation: Operation, raw: Raw, seconds: float) -> str:
 
 
 async def _until(
-    client: Client, kind: Kind, raw: Raw, holds: Callable[[Raw], bool], seconds: float
+    client: "Client", kind: Kind, raw: Raw, holds: Callable[[Raw], bool], seconds: float
 ) -> Raw:
     """Watch an object until a condition holds, it is deleted, or the time is over.
 

@@ -1,9 +1,7 @@
 """Commands that read a cluster: one event loop, and each failure in one line."""
 
-import asyncio
-import signal
 from collections.abc import Coroutine
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pumice.cli.exits import UserError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from pumice.api.kinds import Kind
     from pumice.cluster.client import Client, Object
     from pumice.cluster.errors import ApiError
@@ -38,7 +38,10 @@ class ClusterOptions:
 
     def connect(self) -> "AbstractAsyncContextManager[Client]":
         """Open a session with the API server, for an `async with` block."""
-        from pumice.cluster.client import Client
+        from pumice.cli import lean
+
+        with lean.importing():
+            from pumice.cluster.client import Client
 
         kubeconfig = str(self.kubeconfig) if self.kubeconfig else None
         return Client.connect(kubeconfig, self.server, context=self.context, fail_fast=True)
@@ -50,6 +53,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         UserError: No API server is configured, or it cannot be reached, or it refuses a request.
     """
+    import asyncio
+
     from pumice.cluster.connection import ConfigurationError
     from pumice.cluster.errors import ApiError
 
@@ -68,6 +73,9 @@ async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
     loop waits, it is noticed with the next event, and a watch may be silent for minutes. Signals wake a loop that has a
     signal handler of its own; the handler of `asyncio.run` stays in place.
     """
+    import asyncio
+    import signal
+
     handler = signal.getsignal(signal.SIGINT)
     with suppress(RuntimeError):  # another thread than the main one gets no signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)

@@ -76,7 +76,7 @@ def run_worker(
     Raises:
         UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
     """
-    from pumice.cli.processes import lean
+    from pumice.cli import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:

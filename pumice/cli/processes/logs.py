@@ -3,24 +3,15 @@
 import logging
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 from pumice.api.fields import plain
+from pumice.cli.options import Level
 
-__all__ = ["Level", "configure", "verbosity"]
+__all__ = ["configure", "verbosity"]
 
 _DEBUG_VERBOSITY = 4
 """Verbosity from which on Volcano's components log single objects."""
-
-
-class Level(StrEnum):
-    """Levels of logging; a level includes the more severe ones."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 def verbosity(level: Level, arguments: Sequence[str]) -> tuple[Level, list[str]]:

@@ -15,7 +15,7 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
-from pumice.api.meta import Raw, parse_time
+from pumice.api.meta import Raw, number_in, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs.broken_gangs import is_broken, reported_at
 from pumice.controller.jobs.job_pods import JobPods, version_of
@@ -33,7 +33,6 @@ from pumice.controller.jobs.policies import (
     concerns,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
-from pumice.plugins.native.places import number_in
 
 __all__ = ["completed", "evicted", "job_events"]
 

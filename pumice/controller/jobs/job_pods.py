@@ -27,13 +27,12 @@ from types import MappingProxyType
 
 from pumice.api import keys
 from pumice.api.jobs import Job
-from pumice.api.meta import format_time, parse_time
+from pumice.api.meta import format_time, number_in, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
 from pumice.controller.jobs.phases import SOFT
 from pumice.controller.jobs.podsets import PodNames
-from pumice.plugins.native.places import number_in
 
 __all__ = [
     "COMPLETED",

@@ -7,7 +7,7 @@ from functools import cached_property
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.api.kinds import POD
-from pumice.api.meta import Raw
+from pumice.api.meta import Raw, number_in
 from pumice.api.pods import Pod
 from pumice.controller.jobs.job_pods import JobPods
 from pumice.controller.jobs.job_pods import read as read_job_pods
@@ -27,7 +27,6 @@ from pumice.plugins import (
     Wiring,
     problems,
 )
-from pumice.plugins.native.places import number_in
 
 __all__ = ["LIMITS", "Limits", "Situation", "secret_names", "situation", "unexpected_error"]
 

@@ -12,9 +12,8 @@ import msgspec
 
 from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
-from pumice.api.meta import ApiStruct, ObjectMeta, controller_of
+from pumice.api.meta import ApiStruct, ObjectMeta, controller_of, number_in
 from pumice.api.pods import Pod
-from pumice.plugins.native.places import number_in
 
 __all__ = ["GROUP_PREFIX", "OWNER_KINDS", "GroupedPods", "Workload", "group_named_by", "unit_of"]
 

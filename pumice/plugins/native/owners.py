@@ -10,8 +10,7 @@ import msgspec
 
 from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
-from pumice.api.meta import ApiStruct
-from pumice.plugins.native.places import number_in
+from pumice.api.meta import ApiStruct, number_in
 
 __all__ = ["OWNERS", "IndexedJob", "JobSet", "LeaderWorkerSet", "Owner", "OwnerKey", "Template"]
 

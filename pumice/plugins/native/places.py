@@ -5,6 +5,7 @@ from typing import Any
 
 from pumice.api import kinds
 from pumice.api.kinds import Kind
+from pumice.api.meta import number_in
 
 __all__ = [
     "COMPLETION_INDEX",
@@ -15,7 +16,6 @@ __all__ = [
     "SET_NAME",
     "WORKER_INDEX",
     "NativePlace",
-    "number_in",
     "place",
 ]
 
@@ -28,7 +28,6 @@ GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 _JOB_SET_UID = "jobset.sigs.k8s.io/jobset-uid"
 _JOB_INDEX = "jobset.sigs.k8s.io/job-index"
-_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +96,6 @@ def _controller(metadata: dict[str, Any]) -> dict[str, Any]:
         if isinstance(each, dict) and each.get("controller") is True:
             return each
     return {}
-
-
-def number_in(value: object) -> int | None:
-    """The integer in a text without leading zeros; None if the text is not one or has too many digits."""
-    if not isinstance(value, str) or len(value) > _MOST_DIGITS:
-        return None
-    return int(value) if value.isascii() and value.isdigit() else None
 
 
 def _text(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.plugins.task_lists import read_groups, read_order
+from pumice.api.task_lists import read_groups, read_order
 
 __all__ = ["TopologyError", "TopologyRules", "check_rules", "read_rules"]
 

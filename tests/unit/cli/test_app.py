@@ -6,7 +6,7 @@ import pytest
 import typer
 
 import pumice as package
-from pumice.cli import app, completion, exits, job, kubectl_plugin, main, queue
+from pumice.cli import app, exits, job, kubectl_plugin, main, queue
 from tests.kit.builders import job as job_object
 from tests.kit.counting import calls
 from tests.unit.cli.conftest import Pumice, texts
@@ -107,8 +107,8 @@ def test_shells_complete_verbs_options_and_values(
     expected: list[str],
 ) -> None:
     script = pumice("completion", shell).out
-    assert f"{completion.VARIABLE}=complete_{shell}" in script
-    monkeypatch.setenv(completion.VARIABLE, f"complete_{shell}")
+    assert f"{app.COMPLETION_VARIABLE}=complete_{shell}" in script
+    monkeypatch.setenv(app.COMPLETION_VARIABLE, f"complete_{shell}")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from pumice.cli.processes import lean
+from pumice.cli import lean
 
 LOADING = """
 import sys
-from pumice.cli.processes import lean
+from pumice.cli import lean
 with lean.importing():
     import structlog
 hidden = "rich" not in sys.modules
@@ -51,7 +51,7 @@ def test_who_collects_no_garbage_does_not_begin_to() -> None:
 
 AUTHORITIES = """
 import ssl
-from pumice.cli.processes import lean
+from pumice.cli import lean
 before = dict(ssl.SSLContext.__dict__)
 with lean.importing():
     import aiohttp.connector as connector

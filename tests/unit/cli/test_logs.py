@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from pumice.cli.options import Level
 from pumice.cli.processes import logs
-from pumice.cli.processes.logs import Level
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.api.task_lists import format_groups, read_groups
 from pumice.plugins import Raw, Wiring, builtin, job_annotations, problems
-from pumice.plugins.task_lists import format_groups, read_groups
 from tests.unit.plugins.support import job, pod_of, rows, task
 
 KEYS = {

@@ -7,7 +7,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.scheduler import ConfigError, load_config
+from pumice.scheduler import Config, ConfigError, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.options import SWITCHES
 from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, builtin_registry
 from tests.unit.scheduler.scenarios import case_id, load_cases
@@ -58,6 +60,23 @@ def test_the_default_is_quiet_and_complete() -> None:
         (1, "task-topology"),
         (1, "nodegroup"),
     ]
+
+
+def test_the_default_is_what_its_text_says() -> None:
+    """It is built without the models that check files of users."""
+
+    def told(config: Config) -> Any:
+        actions = [(spec, _given(arguments)) for spec, arguments in config.actions]
+        plugins = [
+            (each.spec, each.tier, _given(each.arguments), each.switches) for each in config.plugins
+        ]
+        return actions, plugins, config.warnings, config.missing
+
+    assert told(load_config(None)) == told(load_config(DEFAULT))
+
+
+def _given(arguments: Arguments) -> tuple[object, ...]:
+    return tuple(arguments.texts("")), arguments.warnings, arguments.problems
 
 
 def test_volcanos_own_file_is_accepted_with_warnings() -> None:
