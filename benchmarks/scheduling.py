@@ -12,7 +12,7 @@ Ordering: action enqueue admits 10,000 PodGroups of 1,000 queues, one of each qu
 Sharing: elastic gangs of three pods in each of 1,000 or 2,000 queues, in a tree in which all queues deserve something; each pod has a turn of its
 own, after which the order of the queues is another one. Plugin capacity with its hierarchy.
 CPU time of the cycle (and of the event) alone; median and range over the runs. Python's garbage collector is as in the
-component (`pumice/cli/processes/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
+component (`pumice/cli/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
 Memory: see `benchmarks/scheduling_memory.py`.
 """
 
