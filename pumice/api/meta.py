@@ -1,6 +1,6 @@
 """What all objects share: metadata, owners, label selectors, conditions, times and numbers in labels."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -9,12 +9,14 @@ import msgspec
 
 __all__ = [
     "ApiStruct",
+    "LabelExpression",
     "LabelSelector",
     "LabelSelectorRequirement",
     "ObjectMeta",
     "OwnerReference",
     "controller_of",
     "format_time",
+    "labels_match",
     "number_in",
     "parse_time",
     "version_number",
@@ -69,6 +71,33 @@ class ObjectMeta(ApiStruct, frozen=True):
         return self.annotations.get(key, default) if self.annotations else default
 
 
+LabelExpression = tuple[str, str, Collection[str]]
+"""One expression of a label selector: key, operator and values."""
+
+
+def labels_match(expressions: Iterable[LabelExpression], labels: Mapping[str, str]) -> bool:
+    """True if every expression of a label selector holds for labels; an unknown operator holds for none.
+
+    Semantics: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+    """
+    for key, operator, values in expressions:
+        value = labels.get(key)
+        match operator:
+            case "In":
+                holds = value is not None and value in values
+            case "NotIn":
+                holds = value is None or value not in values
+            case "Exists":
+                holds = value is not None
+            case "DoesNotExist":
+                holds = value is None
+            case _:
+                holds = False
+        if not holds:
+            return False
+    return True
+
+
 class LabelSelectorRequirement(ApiStruct, frozen=True):
     """One expression of a label selector."""
 
@@ -83,26 +112,16 @@ class LabelSelector(ApiStruct, frozen=True):
     match_labels: dict[str, str] | None = None
     match_expressions: list[LabelSelectorRequirement] | None = None
 
+    def expressions(self) -> Iterator[LabelExpression]:
+        """All conditions as expressions."""
+        for key, value in (self.match_labels or {}).items():
+            yield key, "In", (value,)
+        for each in self.match_expressions or ():
+            yield each.key, each.operator, each.values or ()
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """True if the selector matches a set of labels; an unknown operator matches nothing."""
-        if any(labels.get(key) != value for key, value in (self.match_labels or {}).items()):
-            return False
-        return all(_holds(each, labels) for each in self.match_expressions or ())
-
-
-def _holds(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
-    value = labels.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value is not None and value in (requirement.values or ())
-        case "NotIn":
-            return value is None or value not in (requirement.values or ())
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case _:
-            return False
+        return labels_match(self.expressions(), labels)
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:

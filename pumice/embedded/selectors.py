@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from pumice.api.meta import LabelExpression, labels_match
 from pumice.embedded import statuses
 from pumice.embedded.storage import Obj
 
@@ -37,37 +39,33 @@ def parse_labels(text: str) -> LabelTest | None:
     Raises:
         ApiStatusError: 400 when the text is no selector.
     """
-    tests: list[LabelTest] = []
+    expressions: list[LabelExpression] = []
+    comparisons: list[LabelTest] = []
     position = 0
     while position < len(text):
         match = _EXPRESSION.match(text, position)
         if match is None:
             raise statuses.bad_request(f"unable to parse requirement: {text[position:]!r}")
-        tests.append(_label_test(match))
+        if match["operator"] in ("<", ">"):
+            comparison = _comparison(match["key"], match["value"], greater=match["operator"] == ">")
+            comparisons.append(comparison)
+        else:
+            expressions.append(_expression(match))
         position = match.end()
-    return _all(tests)
+    if expressions:
+        comparisons.append(partial(labels_match, expressions))
+    return _all(comparisons)
 
 
-def _label_test(match: re.Match[str]) -> LabelTest:
+def _expression(match: re.Match[str]) -> LabelExpression:
     if match["absent"]:
-        absent = match["absent_key"]
-        return lambda labels: absent not in labels
-    key, operator = match["key"], match["operator"]
+        return match["absent_key"], "DoesNotExist", ()
     if match["set"]:
         values = frozenset(value.strip() for value in match["values"].split(","))
-        if match["set"] == "in":
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
-    if operator is None:
-        return lambda labels: key in labels
-    value = match["value"]
-    match operator:
-        case "!=":
-            return lambda labels: labels.get(key) != value
-        case ">" | "<":
-            return _comparison(key, value, greater=operator == ">")
-        case _:
-            return lambda labels: labels.get(key) == value
+        return match["key"], "In" if match["set"] == "in" else "NotIn", values
+    if match["operator"] is None:
+        return match["key"], "Exists", ()
+    return match["key"], "NotIn" if match["operator"] == "!=" else "In", (match["value"],)
 
 
 def _comparison(key: str, value: str, *, greater: bool) -> LabelTest:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from pumice.api.meta import LabelSelector
+from pumice.api.meta import LabelSelector, labels_match
 from pumice.api.pods import (
     Affinity,
     Pod,
@@ -193,24 +193,7 @@ _NO_RULES = PeerRules(None, (), (), (), (), (), ())
 
 def holds(requirements: Requirements | None, labels: Mapping[str, str]) -> bool:
     """Whether labels fulfil all expressions of a selector."""
-    if requirements is None:
-        return False
-    for key, operator, values in requirements:
-        value = labels.get(key)
-        match operator:
-            case "In":
-                fulfilled = value is not None and value in values
-            case "NotIn":
-                fulfilled = value is None or value not in values
-            case "Exists":
-                fulfilled = value is not None
-            case "DoesNotExist":
-                fulfilled = value is None
-            case _:
-                fulfilled = False
-        if not fulfilled:
-            return False
-    return True
+    return requirements is not None and labels_match(requirements, labels)
 
 
 def _required(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
@@ -270,8 +253,6 @@ def _requirements(
     if selector is None:
         return None
     found: set[Requirement] = set(more or ())
-    for key, value in (selector.match_labels or {}).items():
-        found.add((key, "In", (value,)))
-    for each in selector.match_expressions or ():
-        found.add((each.key, each.operator, tuple(sorted(set(each.values or ())))))
+    for key, operator, values in selector.expressions():
+        found.add((key, operator, tuple(sorted(set(values)))))
     return tuple(sorted(found))
