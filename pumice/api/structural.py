@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pumice.api.fields import FieldError
-from pumice.api.structural_keywords import SchemaError, check_keywords
-from pumice.api.structural_rules import Path, add, render, rules_of
+from pumice.api.structural_rules import Path, SchemaError, add, check_keywords, render, rules_of
 
 __all__ = ["SchemaError", "Structural", "compile", "default", "prune", "validate"]
 

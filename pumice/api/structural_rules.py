@@ -1,4 +1,4 @@
-"""Checks of a structural schema beyond types: one small function for each keyword.
+"""Keywords of structural schemas: the types of their values, and what they check beyond types, a small function each.
 
 Messages are worded as kube-apiserver words them.
 """
@@ -11,7 +11,66 @@ from typing import Any, Protocol
 from pumice.api.fields import FieldError, Reason
 from pumice.api.meta import parse_time
 
-__all__ = ["CompiledSchema", "Path", "Rule", "add", "render", "rules_of"]
+__all__ = [
+    "CompiledSchema",
+    "Path",
+    "Rule",
+    "SchemaError",
+    "add",
+    "check_keywords",
+    "render",
+    "rules_of",
+]
+
+_KEYWORDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
+    ("additionalProperties", (dict, bool)),
+    ("allOf", list),
+    ("anyOf", list),
+    ("enum", list),
+    ("format", str),
+    ("items", dict),
+    ("maxItems", int),
+    ("maxLength", int),
+    ("maxProperties", int),
+    ("maximum", (int, float)),
+    ("minItems", int),
+    ("minLength", int),
+    ("minProperties", int),
+    ("minimum", (int, float)),
+    ("multipleOf", (int, float)),
+    ("not", dict),
+    ("oneOf", list),
+    ("pattern", str),
+    ("properties", dict),
+    ("required", list),
+    ("type", str),
+    ("x-kubernetes-list-map-keys", list),
+    ("x-kubernetes-list-type", str),
+    ("x-kubernetes-map-type", str),
+)
+
+
+class SchemaError(ValueError):
+    """An invalid schema: a keyword has a value of the wrong type."""
+
+
+def check_keywords(schema: Any) -> None:
+    """Check the keywords of one node.
+
+    Raises:
+        SchemaError: The schema is invalid.
+    """
+    if not isinstance(schema, dict):
+        raise SchemaError(f"expected a schema, found {schema!r}")
+    for keyword, types in _KEYWORDS:
+        if keyword in schema and not isinstance(schema[keyword], types):
+            raise SchemaError(f"{keyword}: unexpected value {schema[keyword]!r}")
+    if schema.get("multipleOf") == 0:
+        raise SchemaError("multipleOf: expected a number other than 0")
+    for keyword in ("required", "x-kubernetes-list-map-keys"):
+        if any(not isinstance(name, str) for name in schema.get(keyword, ())):
+            raise SchemaError(f"{keyword}: expected names, found {schema[keyword]!r}")
+
 
 Json = Any
 Path = tuple[Any, ...]

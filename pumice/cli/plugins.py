@@ -1,9 +1,16 @@
-"""`pumice plugins`: the plugins for `spec.plugins`, and a check of the plugin contract."""
+"""`pumice plugins`: the plugins for `spec.plugins`, and a check of the plugin contract.
 
+The plugin to check is a module, a module and a class, or a Python file.
+"""
+
+import importlib
 import os
 import sys
 import tempfile
 from collections.abc import Iterable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +25,8 @@ if TYPE_CHECKING:
     from pumice.plugins.arguments import Argument
     from pumice.testing import Result
 
-__all__ = ["EXAMPLES", "plugins"]
+
+__all__ = ["EXAMPLES", "load", "plugins"]
 
 EXAMPLES = (
     "pumice plugins",
@@ -151,8 +159,6 @@ def _entries() -> list[dict[str, Any]]:
 
 
 def _check(reference: str, count: int, output: Format) -> None:
-    from pumice.cli.plugin_modules import load
-
     with tempfile.TemporaryDirectory() as folder:
         _need_hypothesis(folder)
         from pumice.testing import job_plugin_results
@@ -210,3 +216,57 @@ def _show(name: str, reference: str, results: list["Result"]) -> None:
         write(f"  {answer}  {each.name.ljust(width)}  {each.text}")
         for line in each.details():
             write(f"          {line}")
+
+
+def load(reference: str) -> list[Any]:
+    """Load the classes or the object that a reference names.
+
+    Args:
+        reference: `package.module`, `file.py`, or either with `:Name` behind it. Without a name, all
+            subclasses of `JobPlugin` that the module itself defines are meant.
+
+    Raises:
+        UserError: There is no such module, it cannot be imported, or it holds no plugin.
+    """
+    from pumice.plugins import JobPlugin
+
+    place, _, name = reference.partition(":")
+    if place.endswith(".py") and not Path(place).is_file():
+        raise UserError(f"{place}: no such file")
+    try:
+        module = _module(place)
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{place} cannot be imported: {error!r}") from error
+    if name:
+        found = getattr(module, name, None)
+        if found is None:
+            raise UserError(f"{place} has no {name!r}{did_you_mean(name, dir(module))}")
+        return [found]
+    plugins = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, JobPlugin)
+        and each.__module__ == module.__name__
+        and not each.__name__.startswith("_")
+    ]
+    if not plugins:
+        raise UserError(f"{place} defines no subclass of pumice.plugins.JobPlugin")
+    return plugins
+
+
+def _module(place: str) -> ModuleType:
+    file = Path(place).resolve()
+    sys.path.insert(0, str(file.parent))  # of a module's name this is the current folder
+    try:
+        if file.suffix != ".py":
+            return importlib.import_module(place)
+        spec = spec_from_file_location(file.stem, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        sys.modules.setdefault(file.stem, module)  # where dataclasses look it up
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(file.parent))

@@ -132,7 +132,7 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
     from pumice.api.kinds import PRIORITY_CLASS
     from pumice.api.nodes import PriorityClass
     from pumice.api.priority_classes import values_of
-    from pumice.cli.files.decoding import decode
+    from pumice.cli.files.manifests import decode
 
     classes = [
         decode(each, PriorityClass)

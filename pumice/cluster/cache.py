@@ -30,9 +30,9 @@ from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.decoding import decode
 from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.events import Reference
-from pumice.cluster.nesting import decode
 from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.store import Key, ObjectStore, Read

@@ -18,13 +18,55 @@ from pumice.cluster import sources
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import Connection
+from pumice.cluster.decoding import decode, frames
 from pumice.cluster.errors import ApiError, TooLarge, error_of
-from pumice.cluster.frames import frames
-from pumice.cluster.nesting import decode
-from pumice.cluster.subresources import binding, eviction
 from pumice.cluster.transport import Body, Transport
 
-__all__ = ["APPLY_PATCH", "JSON_PATCH", "MERGE_PATCH", "PAGE_SIZE", "Client", "Object"]
+__all__ = [
+    "APPLY_PATCH",
+    "JSON_PATCH",
+    "MERGE_PATCH",
+    "PAGE_SIZE",
+    "Client",
+    "Object",
+    "binding",
+    "eviction",
+]
+
+
+def binding(
+    namespace: str,
+    pod: str,
+    node: str,
+    uid: str | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A `v1` Binding of a pod to a node, with annotations that the pod gets; with a uid, of that incarnation only."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod, "namespace": namespace}
+        | ({"uid": uid} if uid else {})
+        | ({"annotations": dict(annotations)} if annotations else {}),
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+
+
+def eviction(
+    namespace: str, pod: str, uid: str | None = None, grace: int | None = None
+) -> dict[str, Any]:
+    """A `policy/v1` Eviction of a pod with a grace period in seconds."""
+    options: dict[str, Any] = {}
+    if uid:
+        options["preconditions"] = {"uid": uid}
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": namespace},
+    } | ({"deleteOptions": options} if options else {})
+
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

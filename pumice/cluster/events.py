@@ -5,26 +5,82 @@ the same Event object with a higher count, so an error that repeats every second
 
 Each object and each namespace has a limit of its own. Above that of its object an event is dropped, which the next one about the
 object says. Events above the limit of their namespace wait in a queue, and namespaces take turns; when too many wait, the
-namespace with the most loses its oldest. What is dropped is counted. After a 429 nothing is sent for the time that the
+namespace with the most loses its oldest. What is dropped is counted. Both limits are token
+buckets in bounded tables: the bucket of a key that was not asked about for longest is forgotten, and is full when the key comes
+again. After a 429 nothing is sent for the time that the
 server asked for; then the same event is sent again, a few times.
 """
 
 import asyncio
 import hashlib
 import logging
+import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from pumice.api.kinds import EVENT, Kind
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.cluster.client import MERGE_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, NotFound, TooManyRequests
-from pumice.cluster.event_limits import Rate, TokenBuckets
 
-__all__ = ["DROPS", "EventRecorder", "Reference"]
+__all__ = ["DROPS", "EventRecorder", "Rate", "Reference", "TokenBuckets"]
+
+K = TypeVar("K", bound=Hashable)
+
+_ROUNDING = 1e-3
+"""Part of a token that may lack: who sleeps as long as `wait` says must find one."""
+
+_KEYS = 4096
+"""Buckets that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate of tokens.
+
+    Attributes:
+        per_second: Tokens that a bucket gets back each second.
+        burst: Tokens of a full bucket.
+    """
+
+    per_second: float
+    burst: int
+
+
+class TokenBuckets(Generic[K]):
+    """A token bucket for each key; the time is an argument, in seconds, and never goes back."""
+
+    def __init__(self, rate: Rate, keys: int = _KEYS) -> None:
+        """All buckets are full; at most `keys` are remembered."""
+        self._rate = rate
+        self._keys = keys
+        # The moment at which each bucket will be, or was, full: one number says all.
+        self._full_at: OrderedDict[K, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Number of buckets that are remembered."""
+        return len(self._full_at)
+
+    def wait(self, key: K, now: float) -> float:
+        """Seconds until the bucket has a token; 0 if it has one."""
+        missing = (self._full_at.get(key, -math.inf) - now) * self._rate.per_second
+        lack = missing - (self._rate.burst - 1)
+        return lack / self._rate.per_second if lack > _ROUNDING else 0.0
+
+    def take(self, key: K, now: float) -> bool:
+        """Take a token; False if there is none."""
+        if self.wait(key, now) > 0:
+            return False
+        full_at = max(self._full_at.pop(key, now), now)
+        self._full_at[key] = full_at + 1 / self._rate.per_second
+        # A bucket that is full again says nothing.
+        while len(self._full_at) > self._keys or next(iter(self._full_at.values())) <= now:
+            self._full_at.popitem(last=False)
+        return True
+
 
 logger = logging.getLogger(__name__)
 

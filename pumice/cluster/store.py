@@ -17,9 +17,9 @@ import msgspec
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
+from pumice.cluster.decoding import decode
 from pumice.cluster.events import Reference
 from pumice.cluster.index import Index
-from pumice.cluster.nesting import decode
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.sharing import LARGE, SharedParts
 from pumice.cluster.slices import in_slices

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pumice.api.ages import UNKNOWN, human_duration
+from pumice.api.durations import UNKNOWN, human_duration
 from pumice.api.meta import parse_time
 from pumice.embedded.resources import PrinterColumn
 from pumice.embedded.storage import Obj, ResourceKey

@@ -7,7 +7,7 @@ Source: Kubernetes "API conventions", section on strategic merge patch, with the
 from typing import Any
 
 from pumice.embedded import statuses
-from pumice.embedded.listtypes import strategic_key
+from pumice.embedded.fieldtypes import strategic_key
 
 __all__ = ["in_order", "strategic_merge"]
 

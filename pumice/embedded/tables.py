@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pumice.api.ages import UNKNOWN, human_duration
+from pumice.api.durations import UNKNOWN, human_duration
 from pumice.api.meta import parse_time
 from pumice.embedded.jsonpaths import PathError, compile_path
 from pumice.embedded.printers import AGE, NAME, PRINTERS, Cell, Printer

@@ -17,9 +17,8 @@ from pumice.plugins.arguments import (
     ValueType,
 )
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port, apply
-from pumice.plugins.errors import PluginError
 from pumice.plugins.findings import problems
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, PluginError, PodEditor, Raw
 from pumice.plugins.registry import ENTRY_POINT_GROUP, Registry, builtin, dependencies
 from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import PluginSettings

@@ -15,8 +15,7 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins import answers
 from pumice.plugins.arguments import ArgumentProblem, ArgumentSpec, Parsed, Values, parse, shown
 from pumice.plugins.edits import PodEdits
-from pumice.plugins.errors import PluginError
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, PluginError, PodEditor, Raw
 from pumice.plugins.registry import Registered, Registry
 from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import DEFAULT, PluginSettings

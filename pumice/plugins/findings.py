@@ -12,8 +12,7 @@ from pumice.api.jobs import Job
 from pumice.api.suggestions import Suggestions
 from pumice.plugins.applied import applied
 from pumice.plugins.arguments import ArgumentProblem
-from pumice.plugins.errors import PluginError
-from pumice.plugins.interface import Findings
+from pumice.plugins.interface import Findings, PluginError
 from pumice.plugins.registry import Registry
 
 __all__ = ["problems"]

@@ -20,7 +20,12 @@ from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
 from pumice.plugins.secrets import KeySecret
 
-__all__ = ["Findings", "JobPlugin", "PodEditor", "Raw"]
+__all__ = ["Findings", "JobPlugin", "PluginError", "PodEditor", "Raw"]
+
+
+class PluginError(Exception):
+    """A plugin cannot be registered, is unknown, or cannot wire a pod; the message names it."""
+
 
 Raw = dict[str, Any]
 """A JSON object as a manifest gives it."""

@@ -8,6 +8,7 @@ Source: PyTorch documentation, "torchrun (Elastic Launch)": the default of each 
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
@@ -25,7 +26,7 @@ from pumice.plugins.arguments import (
     parse,
 )
 from pumice.plugins.edits import EnvVar, PodEdits, Port
-from pumice.plugins.elastic import elastic_warnings, read_nodes
+from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.role_members import RoleMembers, empty_warnings, role_warnings
@@ -34,7 +35,64 @@ from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
-__all__ = ["PyTorch", "pytorch_ranks"]
+__all__ = ["Nodes", "PyTorch", "elastic_warnings", "pytorch_ranks", "read_nodes"]
+
+_RANGE = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A range of pods.
+
+    Attributes:
+        least: Number with which the group starts.
+        most: Maximum number.
+    """
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}:{self.most}"
+
+
+def read_nodes(word: str) -> Nodes:
+    """Read a range.
+
+    Raises:
+        ValueError: The text is not a range; the message says what was expected.
+    """
+    match = _RANGE.fullmatch(word)
+    if match and 0 < (least := int(match[1])) <= (most := int(match[2])):
+        return Nodes(least, most)
+    raise ValueError("expected least:most, for example 2:8")
+
+
+def elastic_warnings(job: Job, members: RoleMembers, nodes: Nodes) -> list[FieldError]:
+    """Warn about a range for which the Job has too few pods, or whose minimum the gang always exceeds.
+
+    Args:
+        job: The Job.
+        members: Members of the roles.
+        nodes: The range.
+    """
+    warnings = []
+    if nodes.most > members.size > 0:
+        text = f"--elastic={nodes} reaches beyond the {members.size} pods of master and workers"
+        warnings.append(FieldError("spec.plugins.pytorch", text, "JOB-PLUGIN-ROLE"))
+    if isinstance(job, ForeignJob):
+        return warnings  # its pods are no gang
+    others = sum(task.minimum for task in job.tasks if not members.role(task))
+    minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)
+    if minimum > nodes.least + others:
+        text = (
+            f"is {minimum} (by default the minimum of all tasks), and no pod starts before {minimum} pods fit, so "
+            f"--elastic={nodes} of plugin pytorch never starts with {nodes.least}: let minAvailable of the tasks "
+            f"add up to {nodes.least + others}"
+        )
+        warnings.append(FieldError("spec.minAvailable", text, "JOB-PLUGIN-ROLE"))
+    return warnings
+
 
 _PORT_NAME = "pytorchjob-port"
 # Precise enough to detect mistakes; the node and its registry check the rest.

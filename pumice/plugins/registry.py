@@ -15,9 +15,8 @@ from pumice.api.names import dns_label_problem
 from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import ArgumentSpec
 from pumice.plugins.env import Env
-from pumice.plugins.errors import PluginError
 from pumice.plugins.hcclrank import HcclRank
-from pumice.plugins.interface import JobPlugin
+from pumice.plugins.interface import JobPlugin, PluginError
 from pumice.plugins.mpi import Mpi
 from pumice.plugins.mxnet import MXNet
 from pumice.plugins.pytorch import PyTorch

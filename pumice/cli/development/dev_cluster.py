@@ -5,15 +5,18 @@ import secrets
 import ssl
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.crds import all_crds
+from pumice.api.kinds import Kind
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.development.dev_state import load
-from pumice.cli.development.dev_view import StoreView
 from pumice.cli.development.nodes import SimulatedNode
 from pumice.cli.files.checking import registry
 from pumice.cli.files.manifests import Manifest
@@ -23,7 +26,7 @@ from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerSettings, ControllerWorker
-from pumice.embedded import EmbeddedCluster, NodeTimings, Security
+from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
 from pumice.embedded.storage import StoredWrite
 from pumice.plugins import Registry
 from pumice.scheduler import Config, load_config
@@ -31,8 +34,37 @@ from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queu
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.rule import RuleSettings
+from pumice.webhook.view import READ_AS, AdmissionView
 
-__all__ = ["DevCluster", "dev_cluster"]
+__all__ = ["DevCluster", "StoreView", "dev_cluster"]
+
+
+class StoreView(AdmissionView):
+    """An admission view without delay: it reads the store at each call.
+
+    Attributes:
+        store: The store; set after the server is created, because the server needs admission first.
+    """
+
+    def __init__(self, store: Store | None = None) -> None:
+        """Create a view on a store; without one the cluster is empty."""
+        self.store = store
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
+        """An object, or None if it does not exist."""
+        found = self.store.get(kind, name, namespace) if self.store is not None else None
+        return None if found is None else msgspec.convert(found, READ_AS[kind])
+
+    def list(self, kind: Kind) -> Collection[Any]:
+        """All objects of a kind."""
+        found = self.store.list(kind) if self.store is not None else ()
+        return [msgspec.convert(each, READ_AS[kind]) for each in found]
+
+    def knows(self, kind: Kind) -> bool:
+        """True: all kinds are looked up."""
+        del kind
+        return True
+
 
 _SCHEDULER_NAMES = (keys.DEFAULT_SCHEDULER, "default-scheduler")
 """There is no kube-scheduler, so pods that name none, as those of `kubectl run`, are placed, too."""

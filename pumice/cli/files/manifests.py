@@ -10,14 +10,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from pumice.api.fields import plain
 from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
-from pumice.cli.files.folders import find_files
-from pumice.cli.files.helm_templates import first_action, render_first
+from pumice.cli.files.folders import find_files, first_action, render_first
 from pumice.cli.output import note
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Raw",
     "ReadProblem",
     "Source",
+    "decode",
     "named",
     "read",
     "read_all",
@@ -362,3 +364,24 @@ _EXAMPLES = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
 
 def _shown(file: str) -> str:
     return "stdin" if file == STDIN else file
+
+
+T = TypeVar("T")
+
+
+def decode(manifest: Manifest, type: type[T]) -> T:  # noqa: A002 - the word that msgspec uses
+    """Decode a manifest into a struct; the namespace is `default` if it is not set.
+
+    Raises:
+        UserError: It has no name, or a field has the wrong type.
+    """
+    raw = manifest.object
+    if not isinstance(raw.get("metadata"), dict) or not manifest.name:
+        raise UserError(f"{manifest.source}: metadata.name is missing")
+    kind = of_object(raw)
+    if kind is not None and kind.namespaced and not raw["metadata"].get("namespace"):
+        raw = raw | {"metadata": raw["metadata"] | {"namespace": "default"}}
+    try:
+        return msgspec.convert(raw, type)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{manifest.source}: {manifest.identity}: {error}") from None

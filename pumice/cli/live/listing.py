@@ -93,7 +93,7 @@ def write_result(form: Form, data: Any, names: Sequence[str], text: Callable[[],
 
 def age(timestamp: str | None, now: float) -> str:
     """How long ago something was created, as kubectl shows it."""
-    from pumice.api.ages import UNKNOWN, human_duration
+    from pumice.api.durations import UNKNOWN, human_duration
     from pumice.api.meta import parse_time
 
     created = parse_time(timestamp)

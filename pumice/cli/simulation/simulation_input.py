@@ -17,11 +17,9 @@ from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.runtime_classes import RuntimeClass
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.files.checking import ManifestChecker, registry
-from pumice.cli.files.decoding import decode
-from pumice.cli.files.manifests import Manifest, Raw
+from pumice.cli.files.manifests import Manifest, Raw, decode
 from pumice.cli.output import note
-from pumice.cli.simulation.jobs import SimulatedJobs
-from pumice.cli.simulation.runtime_classes import SimulatedRuntimeClasses
+from pumice.cli.simulation.jobs import SimulatedJobs, SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.webhook.rules.rule import RuleSettings
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
-from pumice.plugins.errors import PluginError
 from pumice.plugins.findings import problems
+from pumice.plugins.interface import PluginError
 from pumice.plugins.native.owners import Owner
 from pumice.plugins.native.places import NativePlace
 from pumice.plugins.native.request import RequestError

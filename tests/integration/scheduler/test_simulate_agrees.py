@@ -14,8 +14,8 @@ import pytest
 from pumice.api import kinds
 from pumice.api.crds import all_crds
 from pumice.api.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS
+from pumice.cli.development.dev_cluster import StoreView
 from pumice.cli.development.dev_state import load
-from pumice.cli.development.dev_view import StoreView
 from pumice.cli.files.manifests import named, read
 from pumice.cluster.client import Client
 from pumice.controller.loop import ControllerSettings, ControllerWorker

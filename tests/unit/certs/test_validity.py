@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.certs.authority import generate_key, not_after
-from pumice.certs.validity import end_of
+from pumice.certs.reload import end_of
 from pumice.certs.verification import certificates_in
 from tests.unit.certs.keys import NOW, authority
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import HYPER_NODE, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
-from pumice.cli.development.dev_view import StoreView
+from pumice.cli.development.dev_cluster import StoreView
 from pumice.embedded import EmbeddedCluster
 from tests.kit.builders import pod_group, queue
 

@@ -8,8 +8,7 @@ import pytest
 from pumice.api.kinds import JOB, NODE
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.client import Client
-from pumice.cluster.event_limits import Rate, TokenBuckets
-from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.events import EventRecorder, Rate, Reference, TokenBuckets
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
 from tests.unit.cluster.tiny import TinyApi, status

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.frames import frames
+from pumice.cluster.decoding import frames
 
 EVENTS = [("ADDED", {"a": "ü\n"}), ("MODIFIED", {"b": ["x" * 50]}), ("BOOKMARK", {})]
 WIRE = b"".join(

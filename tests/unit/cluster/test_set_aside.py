@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from pumice.api.kinds import POD
 from pumice.cluster import cache as cache_module
-from pumice.cluster import nesting
+from pumice.cluster import decoding
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
@@ -71,7 +71,7 @@ class Faulty:
         if place == "decoder":
             check = self._checking(True, lambda each: each)
             monkeypatch.setattr(
-                "pumice.cluster.store.decode", lambda *args: check(nesting.decode(*args))
+                "pumice.cluster.store.decode", lambda *args: check(decoding.decode(*args))
             )
 
     def _checking(self, faulty: bool, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -263,7 +263,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     names = {"bad"}
 
     def decoded(decoder: msgspec.json.Decoder[Any], body: Any) -> Any:
-        found = nesting.decode(decoder, body)
+        found = decoding.decode(decoder, body)
         meta = getattr(found, "metadata", None)
         if isinstance(found, cache_module._Head) and getattr(meta, "name", "") in names:
             raise ZeroDivisionError("oh")

@@ -7,7 +7,7 @@ import pytest
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import CONFIG_MAP, JOB, Kind
-from pumice.cli.development.dev_view import StoreView
+from pumice.cli.development.dev_cluster import StoreView
 from pumice.embedded import EmbeddedCluster, fieldsets
 from pumice.embedded.apply import Applier
 from pumice.embedded.calls import Call

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api.ages import human_duration
+from pumice.api.durations import human_duration
 from pumice.api.meta import format_time
 from pumice.embedded.crds import resource_of
 from pumice.embedded.jsonpaths import PathError, compile_path

@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 import pytest
 
 from pumice.api.jobs import Job, Task
-from pumice.cli.plugin_modules import load
+from pumice.cli.plugins import load
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from pumice.testing import check_job_plugin, job_plugin_results

@@ -1,16 +1,20 @@
-"""Decoding of JSON that is nested more deeply than the decoder can follow.
+"""Decoding of what an API server answers: JSON of any depth, and the events of a watch.
 
 msgspec stops at a depth that depends on the Python version and on the caller. API servers store objects that are nested up to
 10,000 levels deep, for example in a Job's pod template. One such object must not end the watch of its kind, and a list must not
 fail because of it. So what is nested too deeply is left out.
+
+A watch answers with one JSON object on each line. The object inside an event stays undecoded (`msgspec.Raw`), so that the
+reader decodes it once, into its own struct.
 """
 
 import re
+from collections.abc import AsyncGenerator, AsyncIterable
 from typing import TypeVar
 
 import msgspec
 
-__all__ = ["DEEPEST", "decode"]
+__all__ = ["DEEPEST", "decode", "frames"]
 
 T = TypeVar("T")
 
@@ -47,3 +51,40 @@ def _shallow(body: bytes) -> bytes:
                 if depth == DEEPEST:
                     start = token.end()
     return b"".join([*parts, body[start:]])
+
+
+class _Frame(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_decoder = msgspec.json.Decoder(_Frame)
+
+
+async def frames(
+    chunks: AsyncIterable[bytes],
+) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
+    """Split chunks into events.
+
+    A last line without a line end is dropped: the connection broke there, and the watch continues after the event
+    before.
+
+    Yields:
+        Event type and the object's JSON.
+
+    Raises:
+        msgspec.DecodeError: When a complete line is not a watch event.
+    """
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        *lines, tail = chunk.split(b"\n")
+        if lines:
+            # Joining only when a line ends keeps a large event that arrives in many chunks linear.
+            lines[0] = b"".join((*rest, lines[0]))
+            rest.clear()
+        if tail:
+            rest.append(tail)
+        for line in lines:
+            if line:
+                frame = decode(_decoder, line)
+                yield frame.type, frame.object
