@@ -68,7 +68,6 @@ class ControllerCaches:
         self.pod_groups: WatchCache[Raw] = watches.of(kinds.POD_GROUP, dict)
         self.pods = watches.of(kinds.POD, Pod, label_selector=keys.JOB_NAME, trim=trim)
         self.jobs: WatchCache[Raw] = watches.of(kinds.JOB, dict)
-        self._by_kind = {cache.kind: cache for cache in self.all}
         self.pods.index(BY_JOB, lambda pod: some(job_of_pod(pod)))
         self.commands.index(BY_JOB, lambda command: some(job_of_command(command)))
         for cache in self.objects.values():
@@ -86,14 +85,6 @@ class ControllerCaches:
             self.pods,
             self.jobs,
         )
-
-    def job_keys(self) -> Iterable[JobKey]:
-        """The keys of all Jobs."""
-        return self.jobs.identities()
-
-    def of(self, kind: Kind) -> WatchCache[Any] | None:
-        """The cache of a kind; None for kinds that are not watched."""
-        return self._by_kind.get(kind)
 
     async def subscribe(
         self,

@@ -23,12 +23,12 @@ _COUNTS = frozenset(
 
 def writes_status(plan: Plan) -> bool:
     """True if a plan writes the status."""
-    return any(isinstance(step, PatchStatus) for step in _steps(plan))
+    return any(isinstance(step, PatchStatus) for step in plan.built)
 
 
 def written_phase(plan: Plan) -> str:
     """The phase that a plan writes; empty if it writes no status."""
-    found = next((step.status for step in _steps(plan) if isinstance(step, PatchStatus)), {})
+    found = next((step.status for step in plan.built if isinstance(step, PatchStatus)), {})
     return str((found.get("state") or {}).get("phase", ""))
 
 
@@ -41,16 +41,11 @@ def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
         stored: Status as stored.
         plan: The plan.
     """
-    steps = _steps(plan)
+    steps = list(plan.built)
     found = next((step for step in steps if isinstance(step, PatchStatus)), None)
     if found is None or any(map(_depends_on_it, steps)) or _rest(stored) != _rest(found.status):
         return None
     return found
-
-
-def _steps(plan: Plan) -> list[Step]:
-    """The steps of a plan, without pods, which are built when they are sent."""
-    return [step for stage in plan.stages if isinstance(stage, tuple) for step in stage]
 
 
 def _depends_on_it(step: Step) -> bool:
@@ -62,14 +57,7 @@ def _depends_on_it(step: Step) -> bool:
 
 def without_status(plan: Plan) -> Plan:
     """A plan without its write of the status."""
-    return Plan.of(
-        *(
-            [step for step in stage if not isinstance(step, PatchStatus)]
-            if isinstance(stage, tuple)
-            else stage
-            for stage in plan.stages
-        )
-    )
+    return plan.without(lambda step: isinstance(step, PatchStatus))
 
 
 def _rest(status: Raw) -> Raw:

@@ -112,8 +112,9 @@ class CronJobTerm(PlannedTerm[Key]):
             handled=handled if handled_uid == uid else None,
         )
 
-    def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
+    def carried_out(self, key: Key, plan: Plan, outcome: PlanOutcome) -> None:
         """Remember the run for which a Job was created: the Job may be gone before the status is written."""
+        del plan
         for each in outcome.written:
             if each.kind == JOB and each.made is not None:
                 instant = instant_of(key[1], each.made)

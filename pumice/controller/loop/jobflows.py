@@ -113,8 +113,9 @@ class JobFlowTerm(PlannedTerm[Key]):
         self._entering[key] = next((each for each in phases if each != stored), "")
         return plan
 
-    def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
+    def carried_out(self, key: Key, plan: Plan, outcome: PlanOutcome) -> None:
         """Count the phase that was entered."""
+        del plan
         phase = self._entering.pop(key, "")
         if phase and outcome.wrote_status:
             self._metrics.job_flow_entered(phase, key[0])

@@ -1,36 +1,48 @@
-"""Base of all controllers except the Job's: a queue of keys, a plan for each key, and the executor.
+"""Base of all controllers: a queue of keys, a plan for each key, and the executor.
 
 A pass looks at one object in the caches, makes a plan for it by a pure function, and carries the plan out. It waits
 until the caches show the writes of the pass before. State between passes only saves work; all of it may be lost at any
-time.
+time (`memory`).
 """
 
 import asyncio
+import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pumice.api.kinds import Kind
+from pumice.api.commands import Command
+from pumice.api.kinds import COMMAND, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.errors import ApiError, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.workqueue import WorkQueue
+from pumice.controller.commands import oldest
+from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.own_writes import OwnWrites
+from pumice.controller.loop.memory import Memories, ObjectMemory
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.resync import resync
 from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.plan import Plan, RecordEvent, Step
+from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
 __all__ = ["UNEXPECTED", "PlannedObject", "PlannedTerm"]
 
 K = TypeVar("K", bound=Hashable)
 
-_FINDS_SECONDS = 1.0
+logger = logging.getLogger(__name__)
+
+UNSEEN_SECONDS = 5.0
+"""How long until something that the caches do not show is checked again."""
+
+LONGEST_SECONDS = 3600.0
+"""Maximum delay of a pass that was requested for later."""
 
 UNEXPECTED = "ReconcileError"
 """Reason of the event about an object at which a pass failed unexpectedly."""
@@ -54,32 +66,16 @@ class PlannedObject:
         return str(self.obj["metadata"]["uid"])
 
 
-@dataclass(slots=True)
-class _Memory:
-    """State that a pass over an object leaves for the next one.
-
-    Attributes:
-        uid: Which incarnation of the object.
-        writes: Own writes that the caches may not show yet.
-        finds: Existing objects whose name is needed.
-        recorded: Events of the last plan that was carried out; these are not recorded again by the next.
-        failures: Passes in a row whose plan was not carried out completely.
-    """
-
-    uid: str
-    writes: OwnWrites = field(default_factory=OwnWrites)
-    finds: list[Raw] = field(default_factory=list)
-    recorded: frozenset[RecordEvent] = frozenset()
-    failures: int = 0
-
-
 class PlannedTerm(ABC, Generic[K]):
     """One controller, while this process is the leader.
 
     Attributes:
         queue: Keys of the objects to look at.
         clock: Tells the time.
+        find_seconds: How long an existing object counts whose name a creation needed, although no cache shows it.
     """
+
+    find_seconds = 1.0
 
     def __init__(
         self,
@@ -87,6 +83,7 @@ class PlannedTerm(ABC, Generic[K]):
         name: str,
         caches: Sequence[WatchCache[Any]],
         namespace_of: Callable[[K], str],
+        memories: Memories[K, Any] | None = None,
     ) -> None:
         """Create a term; it must `run`.
 
@@ -95,6 +92,7 @@ class PlannedTerm(ABC, Generic[K]):
             name: Name of the controller in logs: `cronjobs`.
             caches: Caches that must be synced before the first plan.
             namespace_of: The namespace of a key; see `WorkQueue`.
+            memories: State between passes, if it is more than `ObjectMemory`.
         """
         faults = worker.faults.of_queue(name, self.about, UNEXPECTED)
         self.queue: WorkQueue[K] = WorkQueue(
@@ -104,7 +102,9 @@ class PlannedTerm(ABC, Generic[K]):
         self.clock = worker.clock
         self._worker = worker
         self._required = caches
-        self._memories: dict[K, _Memory] = {}
+        self._by_kind = {each.kind: each for each in reversed(caches)}
+        self._memories: Memories[K, Any] = memories or Memories(ObjectMemory)
+        self._busy_until: dict[str, float] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=worker.settings.identity)
         self._sent = SentRequests()
         self._executors: dict[Kind, Executor] = {}
@@ -134,18 +134,61 @@ class PlannedTerm(ABC, Generic[K]):
         Args:
             key: Its key.
             subject: The result of `look`.
-            finds: Objects, with their kinds, whose name a creation of the pass before needed.
+            finds: Objects, with their kinds, whose name a creation of an earlier pass needed.
         """
 
     def cache_of(self, kind: Kind) -> WatchCache[Any] | None:
         """The cache that shows writes of a kind; None for a kind that is not watched."""
-        return next((each for each in self._required if each.kind == kind), None)
+        return self._by_kind.get(kind)
 
     def forget(self, key: K) -> None:
         """Drop the state of a deleted object."""
 
-    def carried_out(self, key: K, outcome: PlanOutcome) -> None:
+    def carried_out(self, key: K, plan: Plan, outcome: PlanOutcome) -> None:
         """Called after a plan was carried out, with its outcome."""
+
+    def report(self, subject: PlannedObject, trouble: PlanFailure) -> None:
+        """Report what the API server refused."""
+        meta = subject.obj["metadata"]
+        about = Reference(subject.kind, meta["name"], meta.get("namespace", ""), meta["uid"])
+        self._worker.recorder.record(about, "Warning", trouble.reason, trouble.message)
+
+    # What several controllers share
+
+    def was_refused(self, key: K) -> bool:
+        """True if the API server refused a write for an object, and no plan was carried out completely since."""
+        memory = self._memories.get(key)
+        return memory is not None and memory.trouble is not None
+
+    def add_refused(self) -> None:
+        """Add all these objects to the queue; for example, admission refuses PodGroups for closed queues."""
+        for key in self._memories.refused():
+            self.queue.add(key)
+
+    def command_for(self, commands: Iterable[Command]) -> PlannedObject | None:
+        """The subject of a pass over an object that does not exist: the oldest Command for it."""
+        command = oldest(commands)
+        if command is None:
+            return None
+        meta = command.metadata
+        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+        return PlannedObject(COMMAND, {"metadata": named})
+
+    async def refusal(self, command: Raw, kind: Kind, name: str) -> Plan:
+        """The plan for a Command whose target the caches do not show: it is deleted if there is none."""
+        meta = command["metadata"]
+        namespace = meta["namespace"] if kind.namespaced else None
+        try:
+            await self._worker.client.get(kind, name, namespace)
+        except NotFound:
+            message = f"Command {meta['name']} is refused: there is no {kind.kind} {name}"
+            delete = DeleteObject(COMMAND, meta["namespace"], meta["name"], meta["uid"])
+            return Plan.of([delete], [RecordEvent("Warning", "CommandRefused", message)])
+        except TooManyRequests as error:
+            return Plan.of([RequeueAfter(error.patience)])
+        except ApiError as error:
+            logger.warning("get %s %s: %s", kind.kind, name, error)
+        return Plan.of([RequeueAfter(UNSEEN_SECONDS)])  # its event arrives here earlier
 
     # What all share
 
@@ -164,43 +207,67 @@ class PlannedTerm(ABC, Generic[K]):
 
     async def _pass(self, key: K) -> float | None:
         """One pass over an object. Returns the seconds until the next pass, if known."""
+        namespace, now = self._namespace_of(key), self.clock.monotonic()
+        if (until := self._busy_until.get(namespace, now)) > now:
+            return until - now
         subject = self.look(key)
         if subject is None:
-            self._memories.pop(key, None)
+            self._memories.forget(key)
             self.forget(key)
             return None
-        memory = self._memories.get(key)
-        if memory is None or memory.uid != subject.uid:
-            memory = self._memories[key] = _Memory(subject.uid)
-        now = self.clock.monotonic()
+        memory: ObjectMemory = self._memories.of(key, subject.uid)
         if (unseen := memory.writes.unseen(self.cache_of, now)) is not None:
             return unseen  # the event that shows the write arrives here earlier
-        finds, memory.finds = memory.finds, []
+        finds = memory.found(now, self.find_seconds)
         plan = await self.plan(key, subject, finds)
         outcome = await self._executor(subject.kind).carry_out(
-            _news(plan, memory),
+            _news(plan, memory.recorded),
             subject.obj,
-            self._namespace_of(key),
+            namespace,
+            wide=memory.creates_pods,
             others_wait=lambda: self.queue.others_wait(key),
         )
-        memory.finds = [found for _, found in outcome.finds]
-        if outcome.interrupted:
-            memory.finds = finds + memory.finds  # the next pass makes the same plan for the rest
-        for each in outcome.written:
-            memory.writes.add(each, self.clock.monotonic())
-        self.carried_out(key, outcome)
+        had_trouble = memory.trouble is not None
+        memory.learn(outcome, self.clock.monotonic())
+        self.carried_out(key, plan, outcome)
+        if outcome.trouble is not None:
+            self.report(subject, outcome.trouble)
+        if outcome.busy is not None:
+            return self._busy(namespace, outcome.busy)
         if outcome.interrupted:
             return 0.0
-        if outcome.complete:
-            memory.failures = 0
-            memory.recorded = frozenset(
-                each for each in plan.steps if isinstance(each, RecordEvent)
-            )
-            if outcome.finds:
-                return 0.0
-            # The object may be gone, with its event before this pass: run another pass without it.
-            return _FINDS_SECONDS if finds and outcome.after is None else outcome.after
-        return self._after_failure(subject, memory, outcome, plan.wake)
+        if not outcome.complete:
+            return self._after_failure(memory, outcome, plan.wake)
+        memory.failures, memory.trouble = 0, None
+        memory.recorded = frozenset(each for each in plan.built if isinstance(each, RecordEvent))
+        if outcome.finds or had_trouble:
+            return 0.0
+        after = math.inf if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
+        if finds:  # they may be gone, with their events before this pass: run another pass without them
+            after = min(after, self.find_seconds)
+        return None if after == math.inf else after
+
+    def _busy(self, namespace: str, seconds: float) -> float:
+        """Send nothing for any object of a namespace for some time: it is not one object that has too many requests.
+
+        Other namespaces go on, because an admission webhook or plugin may refuse the requests of one alone. If the API server
+        is overloaded, each namespace learns it from its next request.
+        """
+        now = self.clock.monotonic()
+        until = max(self._busy_until.get(namespace, now), now + seconds)
+        self._busy_until = {key: each for key, each in self._busy_until.items() if each > now}
+        self._busy_until[namespace] = until
+        return seconds
+
+    def _after_failure(
+        self, memory: ObjectMemory, outcome: PlanOutcome, wake: float | None
+    ) -> float:
+        """Seconds until the next pass after a plan that was not carried out completely."""
+        memory.failures += 1
+        delay = self._backoff.delay(memory.failures - 1)
+        if outcome.trouble is None:  # the API server did not answer, or had a newer state
+            delay = min(delay, OUTAGE_SECONDS)
+        return delay if wake is None else min(delay, wake)  # an action is due by then, also now
 
     def _executor(self, kind: Kind) -> Executor:
         found = self._executors.get(kind)
@@ -217,34 +284,9 @@ class PlannedTerm(ABC, Generic[K]):
             )
         return found
 
-    def _after_failure(
-        self, subject: PlannedObject, memory: _Memory, outcome: PlanOutcome, wake: float | None
-    ) -> float:
-        if outcome.trouble is not None:
-            meta = subject.obj["metadata"]
-            self._worker.recorder.record(
-                Reference(subject.kind, meta["name"], meta.get("namespace", ""), meta["uid"]),
-                "Warning",
-                outcome.trouble.reason,
-                outcome.trouble.message,
-            )
-        if outcome.busy is not None:
-            return outcome.busy
-        memory.failures += 1
-        delay = self._backoff.delay(memory.failures - 1)
-        if wake is not None:
-            delay = min(delay, wake)  # an action is due by then, also after a failure
-        return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
 
-
-def _news(plan: Plan, memory: _Memory) -> Plan:
+def _news(plan: Plan, recorded: frozenset[RecordEvent]) -> Plan:
     """The plan without events that the plan before recorded."""
-    if not memory.recorded:
+    if not recorded:
         return plan
-    return Plan.of(
-        *([each for each in stage if not _is_known(each, memory)] for stage in plan.stages)
-    )
-
-
-def _is_known(step: Step, memory: _Memory) -> bool:
-    return isinstance(step, RecordEvent) and step in memory.recorded
+    return plan.without(lambda step: isinstance(step, RecordEvent) and step in recorded)

@@ -20,7 +20,6 @@ from pumice.cluster.turns import first_part
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (
@@ -132,7 +131,6 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         self._caches = caches
         self._inherit = settings.inherit_owner_annotations
         self._owners = OwnerLookup(worker.client, worker.clock)
-        self._refused: dict[UnitKey, None] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to pods, PodGroups, owners and queues."""
@@ -179,20 +177,12 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
             ObservedGroup(unit, picture.pods, found.owner, group, found.unread),
             exists,
             inherit=self._inherit,
-            was_refused=key in self._refused,
+            was_refused=self.was_refused(key),
         )
 
     def forget(self, key: UnitKey) -> None:
         """Drop the state of a unit that is gone."""
-        self._refused.pop(key, None)
         self._owners.forget(*key)
-
-    def carried_out(self, key: UnitKey, outcome: PlanOutcome) -> None:
-        """Remember refusals: the write may be accepted when a queue opens, and must not delay other steps."""
-        if outcome.trouble is not None:
-            self._refused[key] = None
-        else:
-            self._refused.pop(key, None)
 
     def _has_group(self, namespace: str) -> Callable[[str], bool]:
         return lambda name: self._caches.pod_groups.get(name, namespace) is not None
@@ -227,8 +217,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
     def _queue_changed(self, change: object, old: Queue | None, new: Queue | None) -> None:
         del change
         if new is not None and (old is None or old.status.state != new.status.state):
-            for key in self._refused:
-                self.queue.add(key)
+            self.add_refused()
 
 
 def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:

@@ -14,7 +14,7 @@ from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.caches import ControllerCaches
 from pumice.controller.loop.execution import Executor
 from pumice.controller.loop.job_owners import JobOwners
-from pumice.controller.loop.memory import JobMemory
+from pumice.controller.loop.memory import ObjectMemory
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.term import JobTerm
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, Step, UpdateObject
@@ -107,13 +107,12 @@ async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
             watches = worker.watches
             term = JobTerm(worker, builtin(), ControllerCaches(watches), JobOwners(watches))
             made = await empty.client.create(JOB, job("train"))
-            memory = JobMemory(uid=made["metadata"]["uid"], outages=50)
+            memory = ObjectMemory(uid=made["metadata"]["uid"], failures=50)
             outcome = await Executor(client, worker.recorder, ControllerMetrics()).carry_out(
                 Plan.of([_creation()]), made
             )
             assert outcome.broken
-            delay = term._after("default", memory, outcome)
-    assert delay is not None
+            delay = term._after_failure(memory, outcome, None)
     assert 15.0 < delay <= 30.0
 
 

@@ -184,7 +184,7 @@ async def test_a_pass_that_fails(
         (EventRecorder, "_write"),
         (JobTerm, "_note_pod"),
         (JobTerm, "_note_change"),
-        (JobTerm, "_after"),
+        (JobTerm, "carried_out"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.api.meta import format_time
 from pumice.api.pods import Pod
-from pumice.controller.loop.memory import Memory
+from pumice.controller.loop.job_memory import JobMemories
 from tests.kit.tables import table
 from tests.unit.controller.fake_cluster import START
 from tests.unit.controller.rows import UID, a_pod
@@ -46,7 +46,7 @@ def _seen(row: Raw) -> Iterator[tuple[int, ...]]:
 
 def _ended(row: Raw, seen: tuple[int, ...]) -> bool:
     """Whether the pod is remembered as ended when it is gone."""
-    memory = Memory()
+    memory = JobMemories()
     memory.of(KEY, UID)
     states = [_state(row, {"phase": "Running"}), *(_state(row, row["events"][at]) for at in seen)]
     for at, (before, (old, new)) in zip(

@@ -71,8 +71,7 @@ class Picture:
         kind = {"pod": POD, "job": JOB}[word]
         self.store.delete(kind, name, "default")
         left = self.store.get(kind, name, "default")
-        cache = self.caches.of(kind)
-        assert cache is not None
+        cache = next(each for each in self.caches.all if each.kind == kind)
         if left is not None:
             await self._shows(left)
         await until(lambda: (cache.get(name, "default") is None) is (left is None))
@@ -116,8 +115,7 @@ class Picture:
     async def _shows(self, obj: Raw) -> None:
         """Wait until a cache has this state of an object, where it watches it at all."""
         kind = {each.kind: each for each in (JOB, POD, POD_GROUP, COMMAND)}[obj["kind"]]
-        cache = self.caches.of(kind)
-        assert cache is not None
+        cache = next(each for each in self.caches.all if each.kind == kind)
         meta = obj["metadata"]
         if kind != POD or keys.JOB_NAME in (meta.get("labels") or {}):
             version = meta["resourceVersion"]

@@ -1,0 +1,144 @@
+"""State of Jobs that the loop keeps between passes, in addition to that of all objects (`memory`).
+
+*Ends.* Pods that succeeded or failed by themselves and were removed before a pass recorded it in the status.
+
+*Requests.* When the removal of pods was first requested; later requests hide that (`lifetimes`).
+
+*Absences.* Pods of which the API server has said that they do not exist: it is asked about a window of them in a pass.
+
+*Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pumice.api import keys
+from pumice.api.meta import Raw, controller_of
+from pumice.api.pods import Pod
+from pumice.controller.jobs.job_pods import has_ended
+from pumice.controller.jobs.lifetimes import first_request
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.phases import RESTARTING
+from pumice.controller.loop.caches import JobKey
+from pumice.controller.loop.memory import Memories, ObjectMemory
+from pumice.controller.plan import PatchStatus
+
+__all__ = ["JobMemories", "JobMemory"]
+
+
+@dataclass(slots=True)
+class JobMemory(ObjectMemory):
+    """State of one Job.
+
+    Attributes:
+        observed: The input of the plan that is being carried out.
+        began: Moment (monotonic) when that pass began.
+        claims: Claims that exist; they are not watched.
+        ended: Pods that had succeeded or failed by themselves and were removed since the status was last composed and
+            written.
+        requested: When the removal of pods was first requested, by uid.
+        absent: Names of pods that the API server does not have, asked for since the status was last written.
+        held: Status that is written later, because only counts have changed.
+        held_over: Status as stored when that was made.
+        overdue: Whether that status must be written before anything else: a pod that it counts was removed.
+        cost: Seconds that the last plan took.
+        held_at: Moment (monotonic) when the counts began to differ from those that are stored.
+    """
+
+    observed: Observed | None = None
+    began: float = 0.0
+    claims: dict[str, Raw] = field(default_factory=dict)
+    ended: dict[str, Pod] = field(default_factory=dict)
+    requested: dict[str, float] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    held: PatchStatus | None = None
+    held_over: Raw = field(default_factory=dict)
+    overdue: bool = False
+    cost: float = 0.0
+    held_at: float = 0.0
+
+    def hold(self, status: PatchStatus, stored: Raw) -> None:
+        """Delay the write of a status."""
+        self.held, self.held_over = status, stored
+
+    def let_go(self) -> None:
+        """Drop the delayed status."""
+        self.held, self.held_over, self.overdue = None, {}, False
+
+    def noted(self, pods: Iterable[Pod], *phases: str) -> None:
+        """Drop ended pods that the status takes into account now.
+
+        Args:
+            pods: The pods.
+            phases: The Job's phase in the pass, and the one that was written. Failed pods stay while it is `Restarting`:
+                no policy is asked then, and the write that begins a restart notes none for which a policy waits.
+        """
+        for pod in pods:
+            waits = RESTARTING in phases and pod.status.phase == "Failed"
+            if not waits and self.ended.get(pod.metadata.name) is pod:
+                del self.ended[pod.metadata.name]
+
+    def due(self, stored: Raw) -> PatchStatus | None:
+        """The delayed status if it must be written now; None if the stored status is newer."""
+        if self.held is not None and self.held_over != stored:
+            self.let_go()
+        return self.held if self.overdue else None
+
+
+class JobMemories(Memories[JobKey, JobMemory]):
+    """State of all Jobs."""
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        super().__init__(JobMemory)
+
+    def changed(self, key: JobKey, old: Pod, new: Pod, *, watched: bool) -> None:
+        """Record when the removal of a pod was first requested.
+
+        Args:
+            key: The Job whose name it carries.
+            old: Its state before the change.
+            new: Its state after the change.
+            watched: Whether a watch showed the change; a list may leave out states in between.
+        """
+        if old.metadata.deletion_timestamp is not None or new.metadata.deletion_timestamp is None:
+            return
+        found = self._with_pod(key, new)
+        if found is None:
+            return
+        found.requested.pop(new.metadata.uid, None)  # from before the API server was restored
+        if (moment := first_request(old, new, watched=watched)) is not None:
+            found.requested[new.metadata.uid] = moment
+
+    def removed(self, key: JobKey, pod: Pod) -> None:
+        """Record that a pod was removed.
+
+        Args:
+            key: The Job whose name it carries.
+            pod: Its last state.
+        """
+        found = self._known.get(key)
+        if found is not None:
+            found.overdue |= found.held is not None
+        found = self._with_pod(key, pod)
+        if found is None:
+            return
+        requested = found.requested.pop(pod.metadata.uid, None)
+        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and has_ended(pod, requested):
+            found.ended[pod.metadata.name] = pod
+
+    def _with_pod(self, key: JobKey, pod: Pod) -> JobMemory | None:
+        """State of the Job of a pod; None if the pod has another owner."""
+        owner = controller_of(pod.metadata)
+        if owner is None:
+            return None
+        found = self._known.get(key) or self.of(key, owner.uid)
+        return found if found.uid == owner.uid else None
+
+    def cost(self, key: JobKey) -> float:
+        """Seconds that the last plan took; 0 for a Job without one."""
+        return self._known[key].cost if key in self._known else 0.0
+
+    def waits(self, key: JobKey) -> bool:
+        """True if the caches do not show a write to a Job yet."""
+        return key in self._known and bool(self._known[key].writes)
