@@ -222,6 +222,11 @@ class Plan:
         """The steps of stages that need not be built, so all but the creations of a Job's pods."""
         return (step for stage in self.stages if isinstance(stage, tuple) for step in stage)
 
+    @property
+    def status(self) -> Raw | None:
+        """The status that it writes; None if it writes none."""
+        return next((step.status for step in self.built if isinstance(step, PatchStatus)), None)
+
     def without(self, unwanted: Callable[[Step], bool]) -> "Plan":
         """The plan without some of the steps that need not be built."""
         return Plan.of(

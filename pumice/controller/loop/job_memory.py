@@ -6,7 +6,7 @@
 
 *Absences.* Pods of which the API server has said that they do not exist: it is asked about a window of them in a pass.
 
-*Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
+*Counts.* Since when they differ from the stored ones; see `coalescing`.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,6 @@ from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.phases import RESTARTING
 from pumice.controller.loop.caches import JobKey
 from pumice.controller.loop.memory import Memories, ObjectMemory
-from pumice.controller.plan import PatchStatus
 
 __all__ = ["JobMemories", "JobMemory"]
 
@@ -38,11 +37,8 @@ class JobMemory(ObjectMemory):
             written.
         requested: When the removal of pods was first requested, by uid.
         absent: Names of pods that the API server does not have, asked for since the status was last written.
-        held: Status that is written later, because only counts have changed.
-        held_over: Status as stored when that was made.
-        overdue: Whether that status must be written before anything else: a pod that it counts was removed.
+        differs_since: Moment (monotonic) when the counts began to differ from those that are stored; None if they do not.
         cost: Seconds that the last plan took.
-        held_at: Moment (monotonic) when the counts began to differ from those that are stored.
     """
 
     observed: Observed | None = None
@@ -51,19 +47,8 @@ class JobMemory(ObjectMemory):
     ended: dict[str, Pod] = field(default_factory=dict)
     requested: dict[str, float] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
-    held: PatchStatus | None = None
-    held_over: Raw = field(default_factory=dict)
-    overdue: bool = False
+    differs_since: float | None = None
     cost: float = 0.0
-    held_at: float = 0.0
-
-    def hold(self, status: PatchStatus, stored: Raw) -> None:
-        """Delay the write of a status."""
-        self.held, self.held_over = status, stored
-
-    def let_go(self) -> None:
-        """Drop the delayed status."""
-        self.held, self.held_over, self.overdue = None, {}, False
 
     def noted(self, pods: Iterable[Pod], *phases: str) -> None:
         """Drop ended pods that the status takes into account now.
@@ -77,12 +62,6 @@ class JobMemory(ObjectMemory):
             waits = RESTARTING in phases and pod.status.phase == "Failed"
             if not waits and self.ended.get(pod.metadata.name) is pod:
                 del self.ended[pod.metadata.name]
-
-    def due(self, stored: Raw) -> PatchStatus | None:
-        """The delayed status if it must be written now; None if the stored status is newer."""
-        if self.held is not None and self.held_over != stored:
-            self.let_go()
-        return self.held if self.overdue else None
 
 
 class JobMemories(Memories[JobKey, JobMemory]):
@@ -117,9 +96,6 @@ class JobMemories(Memories[JobKey, JobMemory]):
             key: The Job whose name it carries.
             pod: Its last state.
         """
-        found = self._known.get(key)
-        if found is not None:
-            found.overdue |= found.held is not None
         found = self._with_pod(key, pod)
         if found is None:
             return

@@ -20,7 +20,7 @@ from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
-from pumice.controller.plan import PatchStatus, Plan
+from pumice.controller.plan import Plan
 
 __all__ = ["FlowCaches", "JobFlowTerm", "JobTemplateTerm"]
 
@@ -108,9 +108,8 @@ class JobFlowTerm(PlannedTerm[Key]):
                 if termination_name(name, job["metadata"]["uid"]) in taken
             }
         plan = plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall(), commanded)
-        stored = _phase(job_flow.get("status"))
-        phases = (_phase(each.status) for each in plan.steps if isinstance(each, PatchStatus))
-        self._entering[key] = next((each for each in phases if each != stored), "")
+        entered = _phase(plan.status)
+        self._entering[key] = entered if entered != _phase(job_flow.get("status")) else ""
         return plan
 
     def carried_out(self, key: Key, plan: Plan, outcome: PlanOutcome) -> None:

@@ -18,13 +18,7 @@ from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_key, job_of_pod
-from pumice.controller.loop.coalescing import (
-    COUNT_SECONDS,
-    counts_only,
-    without_status,
-    writes_status,
-    written_phase,
-)
+from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.loop.job_memory import JobMemories, JobMemory
 from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
@@ -129,9 +123,8 @@ class JobTerm(PlannedTerm[JobKey]):
         if outcome.wrote_status or not (outcome.complete or outcome.interrupted):
             memory.absent.clear()  # what they were asked for is done, or was planned from an old state
         if outcome.wrote_status:
-            if not memory.overdue:
-                memory.noted(observed.ended, _phase(observed), written_phase(plan))
-            memory.let_go()
+            memory.noted(observed.ended, _phase(observed.job.get("status")), _phase(plan.status))
+            memory.differs_since = None
         memory.creates_pods = (outcome.complete or outcome.interrupted) and any(
             each.kind == POD and each.made is not None for each in outcome.written
         )
@@ -198,20 +191,20 @@ class JobTerm(PlannedTerm[JobKey]):
             raise
 
     def _now_due(self, memory: JobMemory, observed: Observed, plan: Plan) -> Plan:
-        """The part of a plan that is carried out now: a write of counts alone waits for further changes."""
-        stored = observed.job.get("status") or {}
-        if (overdue := memory.due(stored)) is not None:
-            return Plan.of([overdue], [RequeueAfter(0.0)])
-        if not writes_status(plan):
-            memory.let_go()  # the stored object is right again
+        """The part of a plan that is carried out now: a write of counts alone waits for further changes.
+
+        The end of a pod that is gone is written at once, because nothing else tells of it.
+        """
+        stored = observed.job.get("status")
+        if plan.status is None:
+            memory.differs_since = None  # the stored object is right again
             if not plan:  # a Command is answered before the status is composed
-                memory.noted(observed.ended, _phase(observed))
-        elif (counts := counts_only(stored, plan)) is not None:
-            if memory.held is None:
-                memory.held_at = memory.began
-            left = memory.held_at + COUNT_SECONDS - memory.began
+                memory.noted(observed.ended, _phase(stored))
+        elif not observed.ended and counts_only(stored or {}, plan):
+            if memory.differs_since is None:
+                memory.differs_since = memory.began
+            left = memory.differs_since + COUNT_SECONDS - memory.began
             if left > 0:
-                memory.hold(counts, stored)
                 return Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
         return plan
 
@@ -254,9 +247,8 @@ class JobTerm(PlannedTerm[JobKey]):
         )
 
 
-def _phase(observed: Observed) -> str:
-    """The Job's phase as stored."""
-    return str(((observed.job.get("status") or {}).get("state") or {}).get("phase", ""))
+def _phase(status: Raw | None) -> str:
+    return str(((status or {}).get("state") or {}).get("phase", ""))
 
 
 def _whole(kind: Kind, obj: Raw) -> Raw:

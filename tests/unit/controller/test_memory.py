@@ -10,7 +10,6 @@ from pumice.api.pods import Pod
 from pumice.controller.loop.job_memory import JobMemories
 from pumice.controller.loop.memory import WRITE_SECONDS, CacheOf, ObjectMemory, OwnWrites
 from pumice.controller.loop.steps import OwnWrite
-from pumice.controller.plan import PatchStatus
 from tests.kit.builders import pod
 from tests.unit.controller.rows import a_pod
 
@@ -117,17 +116,6 @@ def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
     memory.of(("default", "train"), "u1").failures = 3
     memory.forget(("default", "train"))
     assert memory.of(("default", "train"), "u1").failures == 0
-
-
-def test_held_counts_are_never_written_over_a_newer_status() -> None:
-    memory = JobMemories()
-    job = memory.of(("default", "train"), "u1")
-    running = {"state": {"phase": "Running"}, "running": 2}
-    job.hold(PatchStatus(running | {"running": 1}), running)
-    memory.removed(("default", "train"), msgspec.convert(pod("x"), Pod))
-    assert job.due(running) == PatchStatus(running | {"running": 1})
-    assert job.due({"state": {"phase": "Aborting"}}) is None
-    assert job.due(running) is None, "it is forgotten for good"
 
 
 @pytest.mark.parametrize(
