@@ -19,7 +19,7 @@ that was never sent into an eviction. The note is written together with the coun
 it costs no write of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +31,6 @@ from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
-from pumice.controller.jobs.phases import SOFT
 from pumice.controller.jobs.podsets import PodNames
 from pumice.plugins.native.places import number_in
 
@@ -41,7 +40,6 @@ __all__ = [
     "PODS",
     "SUCCEEDED",
     "JobPods",
-    "has_ended",
     "read",
     "version_of",
 ]
@@ -71,16 +69,6 @@ def version_of(pod: Pod) -> int:
 @lru_cache(64)  # all pods of a Job have one of a few
 def _version(text: str) -> int:
     return number_in(text) or 0
-
-
-def has_ended(pod: Pod, requested: float | None) -> bool:
-    """True if a pod succeeded or failed, and not because its removal was requested.
-
-    Args:
-        pod: The pod.
-        requested: When its removal was first requested, as `lifetimes.first_request` tells.
-    """
-    return pod.status.phase in SOFT and ended_by_itself(pod, requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,45 +118,28 @@ class JobPods:
             return self.lost_by_task
         return self.names.numbers(podsets.read(text, self.names).difference(self.present))
 
-    def living(
+    def running(
         self,
-        leaving: Collection[str],
-        evicted: Mapping[str, float] | None = None,
-        completed: Mapping[str, float] | None = None,
+        removed: Callable[[str], bool],
+        waiting: Mapping[str, float],
+        completed: Mapping[str, float],
+        *,
+        replaced: bool = False,
     ) -> dict[str, str]:
         """The notes of a running Job.
 
         Args:
-            leaving: Names of pods that the controller is about to remove.
-            evicted: Pods that were just found missing and for which a policy has a timeout.
+            removed: Whether the controller is about to remove a pod.
+            waiting: Pods that do not run from now on and for which a policy has a timeout, with their moments.
             completed: Since when tasks are complete, if a policy has a timeout.
+            replaced: Whether removed pods are made again, so that policies go on waiting for them.
         """
-        waiting = {
-            name: moment
-            for name, moment in {**self.waiting, **(evicted or {})}.items()
-            if name not in leaving and self.waits(name)
-        }
-        return self._noted(leaving.__contains__, waiting, completed or {})
-
-    def without(
-        self,
-        replaced: Callable[[str], bool],
-        completed: Mapping[str, float] | None = None,
-        since: Mapping[str, float] | None = None,
-    ) -> dict[str, str]:
-        """The recorded pods of a running Job, without those that are replaced.
-
-        Args:
-            replaced: Whether a pod is replaced.
-            completed: Since when tasks are complete, if a policy has a timeout.
-            since: Since when replaced pods do not run, if a policy has a timeout; as stored if None.
-        """
-        waiting = {
+        still = {
             name: moment
             for name, moment in self.waiting.items()
-            if (since is None if replaced(name) else self.waits(name))
+            if (replaced if removed(name) else self.waits(name))
         }
-        return self._noted(replaced, {**waiting, **(since or {})}, completed or {})
+        return self._noted(removed, {**still, **waiting}, completed)
 
     def waits(self, name: str) -> bool:
         """True if a pod does not run again yet after its removal: none of that name exists, or it is pending.
@@ -242,7 +213,8 @@ class JobPods:
     def has_succeeded(self, pod: Pod) -> bool:
         """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.name in self.done or has_ended(pod, self.requested.get(pod.metadata.uid))
+            pod.metadata.name in self.done
+            or ended_by_itself(pod, self.requested.get(pod.metadata.uid))
         )
 
     def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:

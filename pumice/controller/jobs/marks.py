@@ -57,7 +57,11 @@ def of_living(
     claims = (each.claim for each in job_volumes(case.job)[:_CLAIMS])
     marks |= {f"volume-pvc-{claim}": claim for claim in claims}
     names = {pod.metadata.name for pod in leaving}
-    return _noted(case) | marks | case.job_pods.living(names, evicted, _completed(case))
+    return (
+        _noted(case)
+        | marks
+        | case.job_pods.running(names.__contains__, evicted or {}, _completed(case))
+    )
 
 
 def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
@@ -94,7 +98,9 @@ def of_restart(
         marks[restarts.NOTE] = restart.note(case.job_pods.names)
     if restart.targeted:
         covers = restart.covers(case.job, case.job_pods.names)
-        marks |= case.job_pods.without(covers, _completed(case), since)
+        marks |= case.job_pods.running(
+            covers, since or {}, _completed(case), replaced=since is None
+        )
         stored = case.job.status.controlled_resources or {}
         text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
         if text:

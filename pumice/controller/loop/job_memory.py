@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pumice.api import keys
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
-from pumice.controller.jobs.job_pods import has_ended
-from pumice.controller.jobs.lifetimes import first_request
+from pumice.controller.jobs.lifetimes import ended_by_itself, first_request
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.phases import RESTARTING
 from pumice.controller.loop.caches import JobKey
@@ -100,7 +99,7 @@ class JobMemories(Memories[JobKey, JobMemory]):
         if found is None:
             return
         requested = found.requested.pop(pod.metadata.uid, None)
-        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and has_ended(pod, requested):
+        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and ended_by_itself(pod, requested):
             found.ended[pod.metadata.name] = pod
 
     def _with_pod(self, key: JobKey, pod: Pod) -> JobMemory | None:

@@ -243,7 +243,9 @@ class PlannedTerm(ABC, Generic[K]):
         if outcome.finds or had_trouble:
             return 0.0
         after = math.inf if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
-        if finds:  # they may be gone, with their events before this pass: run another pass without them
+        if (
+            finds
+        ):  # they may be gone, with their events before this pass: run another pass without them
             after = min(after, self.find_seconds)
         return None if after == math.inf else after
 

@@ -44,7 +44,9 @@ MANY_PODS = 1000
 class JobTerm(PlannedTerm[JobKey]):
     """The Job controller, while this process is the leader, with its state."""
 
-    find_seconds = CONFLICT_SECONDS - 5.0  # less than the time after which a taken name is tried again
+    find_seconds = (
+        CONFLICT_SECONDS - 5.0
+    )  # less than the time after which a taken name is tried again
 
     def __init__(
         self,
@@ -214,9 +216,7 @@ class JobTerm(PlannedTerm[JobKey]):
         if created is not None and not (job.get("status") or {}).get("version"):
             self._metrics.first_pods.observe(max(0.0, self.clock.wall() - created) * 1000)
 
-    def _observe(
-        self, key: JobKey, job: Raw, memory: JobMemory, found: Sequence[Raw]
-    ) -> Observed:
+    def _observe(self, key: JobKey, job: Raw, memory: JobMemory, found: Sequence[Raw]) -> Observed:
         namespace, name = key
         caches = self._caches
         objects = {

@@ -14,7 +14,7 @@ from pumice.controller.loop.job_memory import JobMemories
 from pumice.controller.plan import PatchStatus
 from tests.kit.builders import task
 from tests.kit.tables import table
-from tests.unit.controller.fake_cluster import START, FakeCluster
+from tests.unit.controller.fake_cluster import START
 from tests.unit.controller.job_scenarios import policy, running
 
 Raw = dict[str, Any]
