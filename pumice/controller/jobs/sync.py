@@ -14,7 +14,6 @@ from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
 from pumice.controller import objects, podgroups
 from pumice.controller.jobs import job_group, marks, rolling
-from pumice.controller.jobs.creations import creations
 from pumice.controller.jobs.depends import HeldTask, held_tasks
 from pumice.controller.jobs.job_events import evicted
 from pumice.controller.jobs.phases import (
@@ -30,7 +29,7 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
-from pumice.controller.jobs.replicas import Replicas, is_marked, leaving, removal
+from pumice.controller.jobs.replicas import Replicas, creations, is_marked, leaving, removal
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import foreign_claims
 from pumice.controller.key_secrets import settle_keys

@@ -1,18 +1,34 @@
-"""The loop of Jobs: wait for a change of a Job, plan with `reconcile`, carry the plan out."""
+"""The loop of Jobs: wait for a change of a Job, plan with `reconcile`, carry the plan out.
+
+Owners of Jobs (CronJobs and JobFlows) record their Jobs in their status, and would run a Job again that is removed
+before that. They are watched also if their controllers do not run in this process.
+"""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from pumice.api.kinds import COMMAND, JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
+from pumice.api.kinds import (
+    COMMAND,
+    CRON_JOB,
+    JOB,
+    JOB_FLOW,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    Kind,
+)
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.store import Change, is_from_backup
 from pumice.cluster.turns import first_part
+from pumice.controller.cronjobs import awaits_note
+from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.observed import Observed, PlanFailure
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
@@ -20,16 +36,19 @@ from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_key, job_of_pod
 from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.loop.job_memory import JobMemories, JobMemory
-from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.owners import controls_raw
+from pumice.controller.loop.watches import Watches
+from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
 from pumice.plugins import Registry
 
-__all__ = ["JobTerm"]
+__all__ = [
+    "JobOwners",
+    "JobTerm",
+]
 
 TOGETHER_SECONDS = 0.05
 """How long changes of pods are collected into one pass: pods of a gang start and end one after the other."""
@@ -39,6 +58,45 @@ SHARE = 5
 
 MANY_PODS = 1000
 """Pods of a Job from which on a thread plans: a pass over 10,000 pods takes a tenth of a second or more."""
+
+
+Awaits = Callable[[Raw, Raw], bool]
+"""True if an owner has not yet recorded the end of one of its Jobs."""
+
+
+class JobOwners:
+    """The CronJobs and JobFlows that own Jobs."""
+
+    def __init__(self, watches: Watches) -> None:
+        """Create the caches."""
+        self._caches: dict[str, tuple[WatchCache[Raw], Awaits]] = {
+            kind.kind: (watches.of(kind, dict, optional=True), awaits)
+            for kind, awaits in ((CRON_JOB, awaits_note), (JOB_FLOW, _awaits_end))
+        }
+
+    def await_note(self, job: Raw) -> bool:
+        """True if an ended Job must stay until its owner has recorded it.
+
+        This is false if the owner is gone or has another uid.
+        """
+        owner = controller_raw(job)
+        if owner.get("kind") not in self._caches:
+            return False
+        cache, awaits = self._caches[owner["kind"]]
+        if owner.get("apiVersion") != cache.kind.api_version:
+            return False
+        if not cache.synced.is_set():
+            return True
+        found = cache.get(str(owner.get("name")), job["metadata"].get("namespace", ""))
+        return (
+            found is not None
+            and found["metadata"].get("uid") == owner.get("uid")
+            and awaits(found, job)
+        )
+
+
+def _awaits_end(job_flow: Raw, job: Raw) -> bool:
+    return awaits_end(job_flow, job["metadata"]["name"])
 
 
 class JobTerm(PlannedTerm[JobKey]):

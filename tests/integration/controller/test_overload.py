@@ -13,10 +13,9 @@ from pumice.cluster.errors import ApiError, Forbidden, TooManyRequests, Unavaila
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.caches import ControllerCaches
 from pumice.controller.loop.execution import Executor
-from pumice.controller.loop.job_owners import JobOwners
 from pumice.controller.loop.memory import ObjectMemory
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.term import JobTerm
+from pumice.controller.loop.term import JobOwners, JobTerm
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, Step, UpdateObject
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
