@@ -18,8 +18,8 @@ from pumice.api.pods import Pod
 from pumice.controller.jobs.lifetimes import ended_by_itself, first_request
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.phases import RESTARTING
-from pumice.controller.loop.caches import JobKey
 from pumice.controller.loop.memory import Memories, ObjectMemory
+from pumice.controller.loop.planned import ObjectKey
 
 __all__ = ["JobMemories", "JobMemory"]
 
@@ -63,14 +63,14 @@ class JobMemory(ObjectMemory):
                 del self.ended[pod.metadata.name]
 
 
-class JobMemories(Memories[JobKey, JobMemory]):
+class JobMemories(Memories[ObjectKey, JobMemory]):
     """State of all Jobs."""
 
     def __init__(self) -> None:
         """Know nothing."""
         super().__init__(JobMemory)
 
-    def changed(self, key: JobKey, old: Pod, new: Pod, *, watched: bool) -> None:
+    def changed(self, key: ObjectKey, old: Pod, new: Pod, *, watched: bool) -> None:
         """Record when the removal of a pod was first requested.
 
         Args:
@@ -88,7 +88,7 @@ class JobMemories(Memories[JobKey, JobMemory]):
         if (moment := first_request(old, new, watched=watched)) is not None:
             found.requested[new.metadata.uid] = moment
 
-    def removed(self, key: JobKey, pod: Pod) -> None:
+    def removed(self, key: ObjectKey, pod: Pod) -> None:
         """Record that a pod was removed.
 
         Args:
@@ -102,7 +102,7 @@ class JobMemories(Memories[JobKey, JobMemory]):
         if not pod.metadata.annotation(keys.OUT_OF_SYNC) and ended_by_itself(pod, requested):
             found.ended[pod.metadata.name] = pod
 
-    def _with_pod(self, key: JobKey, pod: Pod) -> JobMemory | None:
+    def _with_pod(self, key: ObjectKey, pod: Pod) -> JobMemory | None:
         """State of the Job of a pod; None if the pod has another owner."""
         owner = controller_of(pod.metadata)
         if owner is None:
@@ -110,10 +110,10 @@ class JobMemories(Memories[JobKey, JobMemory]):
         found = self._known.get(key) or self.of(key, owner.uid)
         return found if found.uid == owner.uid else None
 
-    def cost(self, key: JobKey) -> float:
+    def cost(self, key: ObjectKey) -> float:
         """Seconds that the last plan took; 0 for a Job without one."""
         return self._known[key].cost if key in self._known else 0.0
 
-    def waits(self, key: JobKey) -> bool:
+    def waits(self, key: ObjectKey) -> bool:
         """True if the caches do not show a write to a Job yet."""
         return key in self._known and bool(self._known[key].writes)

@@ -17,8 +17,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import OBJECT_KINDS
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.process import ControllerProcess
+from pumice.controller.loop.planned import ControllerProcess, PlannedObject, PlannedTerm
 from pumice.controller.loop.watches import Watches
 from pumice.controller.native import plan_native
 from pumice.controller.plan import Plan

@@ -3,6 +3,11 @@
 A pass looks at one object in the caches, makes a plan for it by a pure function, and carries the plan out. It waits
 until the caches show the writes of the pass before. State between passes only saves work; all of it may be lost at any
 time (`memory`).
+
+Every object is looked at again once in ten minutes, although nothing about it seems to have changed. Controllers act on
+what watches report, and a wake-up that is due at some time is a timer. An event that is lost by a defect, or a timer of a
+machine whose clock is set, would leave an object as it is until something else changes. So all keys are queued in turn, a
+few each second: there is no burst, and nothing is written for an object that is as it should be.
 """
 
 import asyncio
@@ -19,22 +24,39 @@ from pumice.api.kinds import COMMAND, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
+from pumice.cluster.turns import Slots, first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.commands import oldest
 from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.memory import Memories, ObjectMemory
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.resync import resync
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
-__all__ = ["UNEXPECTED", "PlannedObject", "PlannedTerm"]
+__all__ = [
+    "RESYNC_SECONDS",
+    "UNEXPECTED",
+    "ControllerProcess",
+    "NamespacedTerm",
+    "ObjectKey",
+    "PlannedObject",
+    "PlannedTerm",
+    "object_key",
+    "resync",
+]
 
 K = TypeVar("K", bound=Hashable)
+
+ObjectKey = tuple[str, str]
+"""Namespace and name."""
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +68,37 @@ LONGEST_SECONDS = 3600.0
 
 UNEXPECTED = "ReconcileError"
 """Reason of the event about an object at which a pass failed unexpectedly."""
+
+
+RESYNC_SECONDS = 600.0
+"""How long until all objects have been looked at again."""
+
+
+SLICE_SECONDS = 1.0
+"""Shortest time between two slices of keys."""
+
+
+class ControllerProcess(ElectedWorker[ControllerSettings, ControllerMetrics]):
+    """A process that runs controllers.
+
+    Attributes:
+        slots: Requests of plans that are under way, of all controllers; namespaces take turns.
+    """
+
+    component = "pumice-controller"
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ControllerSettings,
+        metrics: ControllerMetrics,
+        caches: Iterable[WatchCache[Any]],
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Create a process; the arguments are those of `ElectedWorker`."""
+        super().__init__(client, settings, metrics, caches, clock=clock)
+        self.slots = Slots(settings.concurrent_writes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +340,86 @@ class PlannedTerm(ABC, Generic[K]):
         return found
 
 
+class NamespacedTerm(PlannedTerm[ObjectKey]):
+    """A controller of one kind, whose objects are in namespaces and are kept as raw JSON."""
+
+    def __init__(
+        self,
+        worker: ControllerProcess,
+        name: str,
+        caches: Sequence[WatchCache[Any]],
+        objects: WatchCache[Raw],
+        memories: Memories[ObjectKey, Any] | None = None,
+    ) -> None:
+        """Create a term; the arguments are those of `PlannedTerm`, and the cache of the kind."""
+        super().__init__(worker, name, caches, first_part, memories)
+        self._objects = objects
+
+    def keys(self) -> Iterable[ObjectKey]:
+        """All objects of the kind."""
+        return self._objects.identities()
+
+    def about(self, key: ObjectKey) -> Reference:
+        """One of them, whether it exists or not."""
+        return self._objects.reference(key[1], key[0])
+
+    def look(self, key: ObjectKey) -> PlannedObject | None:
+        """One of them."""
+        found = self._objects.get(key[1], key[0])
+        return None if found is None else PlannedObject(self._objects.kind, found)
+
+    def add(self, obj: Raw | None, delay: float = 0.0) -> None:
+        """Add an object to the queue, for a pass after some seconds."""
+        if obj is not None:
+            self.queue.add_after(object_key(obj), delay)
+
+    def added_or_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        """Add an object that has changed to the queue; a subscriber of its cache."""
+        del change
+        self.add(new or old)
+
+
+def object_key(obj: Raw) -> ObjectKey:
+    """Key of an object in a namespace."""
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
 def _news(plan: Plan, recorded: frozenset[RecordEvent]) -> Plan:
     """The plan without events that the plan before recorded."""
     if not recorded:
         return plan
     return plan.without(lambda step: isinstance(step, RecordEvent) and step in recorded)
+
+
+async def resync(
+    keys: Callable[[], Iterable[K]],
+    add: Callable[[K], None],
+    clock: Clock,
+    *,
+    seconds: float | None = None,
+) -> None:
+    """Queue all keys once in each round, until cancelled.
+
+    The order of the keys is kept from round to round as far as `keys` keeps it, so the time between two turns of a key is about
+    one round. Keys that come during a round are looked at for their own event, and are part of the next.
+
+    Args:
+        keys: Gives all keys, at the beginning of a round.
+        add: Queues a key.
+        clock: Waits.
+        seconds: Length of a round; `RESYNC_SECONDS` if None.
+    """
+    length = RESYNC_SECONDS if seconds is None else seconds
+    while True:
+        begun = clock.monotonic()
+        try:
+            turn = list(keys())
+        except Exception:  # nothing depends on a round: objects have their own events
+            logger.exception("the keys of a round cannot be listed")
+            turn = []
+        slices = max(1, min(len(turn), int(length / SLICE_SECONDS)))
+        for number in range(1, slices + 1):
+            await clock.sleep(begun + length * number / slices - clock.monotonic())
+            for key in turn[len(turn) * (number - 1) // slices : len(turn) * number // slices]:
+                add(key)

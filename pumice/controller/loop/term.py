@@ -5,7 +5,7 @@ before that. They are watched also if their controllers do not run in this proce
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -24,20 +24,23 @@ from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.events import Reference
 from pumice.cluster.store import Change, is_from_backup
-from pumice.cluster.turns import first_part
 from pumice.controller.cronjobs import awaits_note
 from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.observed import Observed, PlanFailure
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
-from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_key, job_of_pod
+from pumice.controller.loop.caches import BY_JOB, ControllerCaches, job_of_pod
 from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.loop.job_memory import JobMemories, JobMemory
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.process import ControllerProcess
+from pumice.controller.loop.planned import (
+    ControllerProcess,
+    NamespacedTerm,
+    ObjectKey,
+    PlannedObject,
+    object_key,
+)
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw, controls_raw
@@ -99,7 +102,7 @@ def _awaits_end(job_flow: Raw, job: Raw) -> bool:
     return awaits_end(job_flow, job["metadata"]["name"])
 
 
-class JobTerm(PlannedTerm[JobKey]):
+class JobTerm(NamespacedTerm):
     """The Job controller, while this process is the leader, with its state."""
 
     find_seconds = (
@@ -115,7 +118,7 @@ class JobTerm(PlannedTerm[JobKey]):
     ) -> None:
         """Create a term; it must `run`."""
         self._memory = JobMemories()
-        super().__init__(worker, "jobs", caches.all, first_part, self._memory)
+        super().__init__(worker, "jobs", caches.all, caches.jobs, self._memory)
         self._registry = registry
         self._settings = settings = worker.settings
         self._metrics = worker.metrics
@@ -134,28 +137,19 @@ class JobTerm(PlannedTerm[JobKey]):
         stack.callback(await self._caches.jobs.replay(self._note_restore))
         await self._caches.subscribe(self.queue.add, stack, self._note_pod)
 
-    def keys(self) -> Iterable[JobKey]:
-        """All Jobs."""
-        return self._caches.jobs.identities()
-
-    def about(self, key: JobKey) -> Reference:
-        """A Job."""
-        return self._caches.jobs.reference(key[1], key[0])
-
-    def look(self, key: JobKey) -> PlannedObject | None:
+    def look(self, key: ObjectKey) -> PlannedObject | None:
         """A Job; if it does not exist, the oldest Command for it."""
-        namespace, name = key
         self._metrics.jobs.set(len(self._caches.jobs))
-        job = self._caches.jobs.get(name, namespace)
-        if job is not None:
-            return PlannedObject(JOB, _whole(JOB, job))
+        found = super().look(key)
+        if found is not None:
+            return PlannedObject(JOB, _whole(JOB, found.obj))
         return self.command_for(self._caches.commands.indexed(BY_JOB, key))
 
-    def forget(self, key: JobKey) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """A Job is gone."""
         self._metrics.forget(*key)
 
-    async def plan(self, key: JobKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """What `reconcile` says; a change of counts may wait. A Command for a Job that does not exist is refused."""
         if subject.kind == COMMAND:
             return await self.refusal(subject.obj, JOB, key[1])
@@ -166,7 +160,7 @@ class JobTerm(PlannedTerm[JobKey]):
         memory.cost = self.clock.monotonic() - memory.began
         return self._now_due(memory, observed, plan)
 
-    def carried_out(self, key: JobKey, plan: Plan, outcome: PlanOutcome) -> None:
+    def carried_out(self, key: ObjectKey, plan: Plan, outcome: PlanOutcome) -> None:
         """Take in what the next plan depends on, and count the pass."""
         memory = self._memory.get(key)
         if memory is None or memory.observed is None:
@@ -216,9 +210,9 @@ class JobTerm(PlannedTerm[JobKey]):
         """Forget what was written for a Job if the API server was restored to a state from before that."""
         del change
         if old is not None and new is not None and is_from_backup(old, new):
-            self._memory.forget(job_key(new))
+            self._memory.forget(object_key(new))
 
-    def _note_pod(self, key: JobKey) -> None:
+    def _note_pod(self, key: ObjectKey) -> None:
         """Add a Job whose pod changed to the queue, once for changes at about the same time."""
         if self._memory.waits(key):
             self.queue.add(key)
@@ -274,7 +268,9 @@ class JobTerm(PlannedTerm[JobKey]):
         if created is not None and not (job.get("status") or {}).get("version"):
             self._metrics.first_pods.observe(max(0.0, self.clock.wall() - created) * 1000)
 
-    def _observe(self, key: JobKey, job: Raw, memory: JobMemory, found: Sequence[Raw]) -> Observed:
+    def _observe(
+        self, key: ObjectKey, job: Raw, memory: JobMemory, found: Sequence[Raw]
+    ) -> Observed:
         namespace, name = key
         caches = self._caches
         objects = {

@@ -14,7 +14,7 @@ from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
-from pumice.controller.loop.process import ControllerProcess
+from pumice.controller.loop.planned import ControllerProcess
 from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import JobOwners, JobTerm

@@ -18,8 +18,7 @@ from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
-from pumice.controller.loop.process import ControllerProcess
+from pumice.controller.loop.planned import ControllerProcess, PlannedObject, PlannedTerm
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (

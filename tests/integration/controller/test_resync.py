@@ -7,7 +7,7 @@ import pytest
 
 from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.controller.loop import resync
+from pumice.controller.loop import planned
 from pumice.controller.loop.caches import ControllerCaches
 from pumice.controller.loop.cronjobs import CronJobTerm
 from pumice.controller.loop.jobflows import JobFlowTerm, JobTemplateTerm
@@ -34,7 +34,7 @@ async def test_objects_are_acted_on_although_every_event_is_lost(
     cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs, JobFlows, JobTemplates, CronJobs and pods of other owners."""
-    monkeypatch.setattr(resync, "RESYNC_SECONDS", 0.5)
+    monkeypatch.setattr(planned, "RESYNC_SECONDS", 0.5)
     for each in (ControllerCaches, CronJobTerm, JobFlowTerm, JobTemplateTerm, WorkloadTerm):
         monkeypatch.setattr(each, "subscribe", _deaf)
     stage = ControllerStage(cluster, client)
@@ -58,7 +58,7 @@ async def test_objects_are_acted_on_although_every_event_is_lost(
 async def test_nothing_is_written_when_nothing_changed(
     cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resync, "RESYNC_SECONDS", 0.2)
+    monkeypatch.setattr(planned, "RESYNC_SECONDS", 0.2)
     stage = ControllerStage(cluster, client)
     playing = asyncio.create_task(stage.schedule())
     async with stage.controller():

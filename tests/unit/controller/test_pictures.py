@@ -19,7 +19,8 @@ from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
 from pumice.controller.jobs.restarts import restart_for
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey
+from pumice.controller.loop.caches import BY_JOB, ControllerCaches
+from pumice.controller.loop.planned import ObjectKey
 from pumice.controller.loop.watches import Watches
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, pod_group, task
@@ -39,7 +40,7 @@ class Picture:
     def __init__(self, cluster: EmbeddedCluster, caches: ControllerCaches) -> None:
         self.store = cluster.store
         self.caches = caches
-        self.jobs: WorkQueue[JobKey] = WorkQueue("jobs", first_part)
+        self.jobs: WorkQueue[ObjectKey] = WorkQueue("jobs", first_part)
 
     @property
     def job(self) -> Raw | None:
