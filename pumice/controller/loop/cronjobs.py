@@ -98,15 +98,16 @@ class CronJobTerm(NamespacedTerm):
             handled=handled if handled_uid == uid else None,
         )
 
-    def carried_out(self, key: ObjectKey, plan: Plan, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: ObjectKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Remember the run for which a Job was created: the Job may be gone before the status is written."""
         del plan
         for each in outcome.written:
             if each.kind == JOB and each.made is not None:
                 instant = instant_of(key[1], each.made)
-                cron_job = self._caches.cron_jobs.get(key[1], key[0])
-                if instant is not None and cron_job is not None:
-                    self._handled[key] = cron_job["metadata"]["uid"], instant
+                if instant is not None:
+                    self._handled[key] = subject.uid, instant
 
     def forget(self, key: ObjectKey) -> None:
         """A CronJob is gone."""

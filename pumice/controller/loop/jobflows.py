@@ -60,7 +60,6 @@ class JobFlowTerm(NamespacedTerm):
         super().__init__(worker, "job flows", required, caches.job_flows)
         self._caches = caches
         self._metrics = worker.metrics
-        self._entering: dict[ObjectKey, str] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to JobFlows, to new and changed templates, and to Jobs by owner and by name."""
@@ -93,16 +92,14 @@ class JobFlowTerm(NamespacedTerm):
                 for name, job in jobs.items()
                 if termination_name(name, job["metadata"]["uid"]) in taken
             }
-        plan = plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall(), commanded)
-        entered = _phase(plan.status)
-        self._entering[key] = entered if entered != _phase(job_flow.get("status")) else ""
-        return plan
+        return plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall(), commanded)
 
-    def carried_out(self, key: ObjectKey, plan: Plan, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: ObjectKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Count the phase that was entered."""
-        del plan
-        phase = self._entering.pop(key, "")
-        if phase and outcome.wrote_status:
+        phase = _phase(plan.status)
+        if outcome.wrote_status and phase != _phase(subject.obj.get("status")):
             self._metrics.job_flow_entered(phase, key[0])
 
     def _template_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:

@@ -197,7 +197,7 @@ class PlannedTerm(ABC, Generic[K]):
     def forget(self, key: K) -> None:
         """Drop the state of a deleted object."""
 
-    def carried_out(self, key: K, plan: Plan, outcome: PlanOutcome) -> None:
+    def carried_out(self, key: K, subject: PlannedObject, plan: Plan, outcome: PlanOutcome) -> None:
         """Called after a plan was carried out, with its outcome."""
 
     def report(self, subject: PlannedObject, trouble: PlanFailure) -> None:
@@ -282,7 +282,7 @@ class PlannedTerm(ABC, Generic[K]):
         )
         had_trouble = memory.trouble is not None
         memory.learn(outcome, self.clock.monotonic())
-        self.carried_out(key, plan, outcome)
+        self.carried_out(key, subject, plan, outcome)
         if outcome.trouble is not None:
             self.report(subject, outcome.trouble)
         if outcome.busy is not None:

@@ -120,9 +120,11 @@ class QueueTerm(PlannedTerm[str]):
             )
         )
 
-    def carried_out(self, key: str, plan: Plan, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: str, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Note when the status was written."""
-        del plan
+        del subject, plan
         if outcome.wrote_status:
             self._written[key] = self.clock.monotonic()
 

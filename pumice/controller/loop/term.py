@@ -160,11 +160,13 @@ class JobTerm(NamespacedTerm):
         memory.cost = self.clock.monotonic() - memory.began
         return self._now_due(memory, observed, plan)
 
-    def carried_out(self, key: ObjectKey, plan: Plan, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: ObjectKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Take in what the next plan depends on, and count the pass."""
-        memory = self._memory.get(key)
-        if memory is None or memory.observed is None:
-            return  # a Command was refused
+        memory = self._memory.of(key, subject.uid)
+        if memory.observed is None:
+            return  # a Command was refused, or what was remembered of the Job does not count any more
         observed, memory.observed = memory.observed, None
         owner = ObjectMeta(uid=memory.uid)
         for kind, obj in outcome.finds:
