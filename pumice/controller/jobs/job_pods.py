@@ -23,14 +23,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
-from pumice.controller.jobs.lifetimes import ended_by_itself
 from pumice.controller.jobs.podsets import PodNames
 from pumice.plugins.native.places import number_in
 
@@ -81,10 +79,9 @@ class JobPods:
         notes: `controlledResources` as stored.
         present: Its pods that exist.
         elsewhere: Names of further ones that exist, although the watch does not show them.
-        requested: When the removal of pods was first requested, by uid (`lifetimes.first_request`).
         had: Pods that are recorded as seen.
         noted: Pods that are recorded as succeeded.
-        done: These, and pods that succeeded and were removed since the record was written.
+        done: These, and pods that succeeded and are removed since the record was written.
         missing: Pods that were evicted and have not been created again, in order.
         failed: Those of them that had failed by themselves since the notes were written.
         lost: Pods that succeeded and no longer exist.
@@ -99,7 +96,6 @@ class JobPods:
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
     elsewhere: AbstractSet[str]
-    requested: Mapping[str, float]
     had: AbstractSet[str]
     noted: AbstractSet[str]
     done: AbstractSet[str]
@@ -213,8 +209,7 @@ class JobPods:
     def has_succeeded(self, pod: Pod) -> bool:
         """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.name in self.done
-            or ended_by_itself(pod, self.requested.get(pod.metadata.uid))
+            pod.metadata.deletion_timestamp is None or pod.metadata.name in self.done
         )
 
     def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:
@@ -235,7 +230,6 @@ def read(
     now: float,
     found: Iterable[str] = (),
     ended: Iterable[Pod] = (),
-    requested: Mapping[str, float] = MappingProxyType({}),
 ) -> JobPods:
     """The pods of a Job.
 
@@ -244,8 +238,8 @@ def read(
         pods: Its own pods.
         now: The current time in UNIX seconds; later times in notes are ignored.
         found: Names of further pods of it that exist.
-        ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written.
-        requested: When the removal of pods was first requested, by uid.
+        ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written, or
+            are being removed.
     """
     names = PodNames(job)
     version = job.status.version
@@ -269,7 +263,6 @@ def read(
         notes=notes,
         present=present,
         elsewhere=elsewhere,
-        requested=requested,
         had=had,
         noted=noted,
         done=done,

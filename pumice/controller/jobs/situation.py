@@ -173,7 +173,7 @@ def situation(
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
     ended = (pod for pod in observed.ended if controls(job.metadata, pod.metadata))
-    job_pods = read_job_pods(job, ordered, now, found, ended, observed.requested)
+    job_pods = read_job_pods(job, ordered, now, found, ended)
     counts = count(ordered, lost=job_pods.lost_by_task)
     wanted_pods, decisive = ordered, counts
     if surplus := job_pods.surplus():

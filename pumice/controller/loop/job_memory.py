@@ -1,6 +1,7 @@
 """State of Jobs that the loop keeps between passes, in addition to that of all objects (`memory`).
 
-*Ends.* Pods that succeeded or failed by themselves and were removed before a pass recorded it in the status.
+*Ends.* Pods that succeeded or failed by themselves and were removed, or are being removed, before a pass recorded it in
+the status.
 
 *Requests.* When the removal of pods was first requested; later requests hide that (`lifetimes`).
 
@@ -32,8 +33,8 @@ class JobMemory(ObjectMemory):
         observed: The input of the plan that is being carried out.
         began: Moment (monotonic) when that pass began.
         claims: Claims that exist; they are not watched.
-        ended: Pods that had succeeded or failed by themselves and were removed since the status was last composed and
-            written.
+        ended: Pods that had succeeded or failed by themselves and were removed, or are being removed, since the status was
+            last composed and written.
         requested: When the removal of pods was first requested, by uid.
         absent: Names of pods that the API server does not have, asked for since the status was last written.
         differs_since: Moment (monotonic) when the counts began to differ from those that are stored; None if they do not.
@@ -48,6 +49,16 @@ class JobMemory(ObjectMemory):
     absent: set[str] = field(default_factory=set)
     differs_since: float | None = None
     cost: float = 0.0
+
+    def leaves(self, pod: Pod, requested: float | None) -> None:
+        """Remember a pod that is being removed, or is gone, if it had ended by itself.
+
+        Args:
+            pod: The pod, in its last state.
+            requested: When its removal was first requested, as `first_request` tells.
+        """
+        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and ended_by_itself(pod, requested):
+            self.ended[pod.metadata.name] = pod
 
     def noted(self, pods: Iterable[Pod], *phases: str) -> None:
         """Drop ended pods that the status takes into account now.
@@ -71,7 +82,7 @@ class JobMemories(Memories[ObjectKey, JobMemory]):
         super().__init__(JobMemory)
 
     def changed(self, key: ObjectKey, old: Pod, new: Pod, *, watched: bool) -> None:
-        """Record when the removal of a pod was first requested.
+        """Record when the removal of a pod was first requested, and whether the pod had ended before.
 
         Args:
             key: The Job whose name it carries.
@@ -79,14 +90,14 @@ class JobMemories(Memories[ObjectKey, JobMemory]):
             new: Its state after the change.
             watched: Whether a watch showed the change; a list may leave out states in between.
         """
-        if old.metadata.deletion_timestamp is not None or new.metadata.deletion_timestamp is None:
-            return
-        found = self._with_pod(key, new)
+        found = self._with_pod(key, new) if new.metadata.deletion_timestamp is not None else None
         if found is None:
             return
-        found.requested.pop(new.metadata.uid, None)  # from before the API server was restored
-        if (moment := first_request(old, new, watched=watched)) is not None:
-            found.requested[new.metadata.uid] = moment
+        if old.metadata.deletion_timestamp is None:
+            found.requested.pop(new.metadata.uid, None)  # from before the API server was restored
+            if (moment := first_request(old, new, watched=watched)) is not None:
+                found.requested[new.metadata.uid] = moment
+        found.leaves(new, found.requested.get(new.metadata.uid))
 
     def removed(self, key: ObjectKey, pod: Pod) -> None:
         """Record that a pod was removed.
@@ -95,12 +106,8 @@ class JobMemories(Memories[ObjectKey, JobMemory]):
             key: The Job whose name it carries.
             pod: Its last state.
         """
-        found = self._with_pod(key, pod)
-        if found is None:
-            return
-        requested = found.requested.pop(pod.metadata.uid, None)
-        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and ended_by_itself(pod, requested):
-            found.ended[pod.metadata.name] = pod
+        if (found := self._with_pod(key, pod)) is not None:
+            found.leaves(pod, found.requested.pop(pod.metadata.uid, None))
 
     def _with_pod(self, key: ObjectKey, pod: Pod) -> JobMemory | None:
         """State of the Job of a pod; None if the pod has another owner."""

@@ -289,7 +289,6 @@ class JobTerm(NamespacedTerm):
             job=job,
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
             ended=tuple(memory.ended.values()),
-            requested=dict(memory.requested),
             absent=frozenset(memory.absent),
             group=group,
             objects=(*(finds | objects).values(), *memory.claims.values()),

@@ -59,7 +59,6 @@ class FakeCluster:
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
         self.ended: list[Raw] = []
-        self.requested: dict[str, float] = {}
         self.absent: set[str] = set()
         self.writes = 0
         self.stop_before: int | None = None
@@ -199,7 +198,6 @@ class FakeCluster:
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
             ended=tuple(msgspec.convert(pod, Pod) for pod in self.ended),
-            requested=self.requested,
             absent=frozenset(self.absent),
             group=copy.deepcopy(self.group),
             objects=tuple(

@@ -76,7 +76,6 @@ class Watched:
         self._expect(removed="requested" in self.last, gone=False)
         memory = self.memory.of(KEY, UID)
         self.cluster.ended = [msgspec.to_builtins(pod) for pod in memory.ended.values()]
-        self.cluster.requested = dict(memory.requested)
         before = self.cluster.phase
         plan = self.cluster.look()
         if not plan or any(isinstance(step, PatchStatus) for step in plan.steps):
