@@ -14,7 +14,7 @@ from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
 from pumice.controller import key_secrets, objects
-from pumice.controller.jobs import marks, restarts, retries
+from pumice.controller.jobs import notes, restarts, retries
 from pumice.controller.jobs.phases import (
     ABORTED,
     FINISHED,
@@ -53,7 +53,7 @@ def kill(case: Situation) -> Plan:
     leaving = removal(removed, case.limits.window, marked=False)
     ended = case.phase in FINISHED or case.phase == ABORTED
     at_rest = ended and not every.alive
-    controlled = marks.of_ended(case) if at_rest else marks.of_passing(case)
+    controlled = notes.of_ended(case) if at_rest else notes.of_passing(case)
     if at_rest and (expired := _expiry(case)) is not None and not expired.seconds:
         return Plan.of([_forget(case)])
     status = case.status(verdict, controlled, removing=removed)
@@ -77,14 +77,14 @@ def restart(case: Situation) -> Plan:
     remaining: list[Pod] = []
     if verdict.phase in FINISHED:
         spared = [pod for pod in case.pods if pod.status.phase not in SOFT]
-        status = case.status(verdict, marks.of_passing(case), removing=spared)
+        status = case.status(verdict, notes.of_passing(case), removing=spared)
     else:
         remaining = under_way.remaining(case.pods)
         if remaining or verdict.phase == RESTARTING:
             verdict = _as_before(case, RESTARTING)
         over = verdict.phase != RESTARTING
         status = case.status(
-            verdict, marks.of_restart(case, under_way, over=over), removing=remaining
+            verdict, notes.of_restart(case, under_way, over=over), removing=remaining
         )
     leaving = removal(reversed(remaining), case.limits.window, marked=under_way.targeted)
     return Plan.of(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pumice.api.kinds import COMMAND
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
-from pumice.controller.jobs import marks, restarts, retries
+from pumice.controller.jobs import notes, restarts, retries
 from pumice.controller.jobs.due import Delayed, DueAction, due
 from pumice.controller.jobs.escalation import replaced_since
 from pumice.controller.jobs.kill import judged, kill, restart
@@ -141,7 +141,7 @@ def _turn(case: Situation, decision: DueAction) -> Plan:
     uid = order.command.metadata.uid if order else ""
     retry = found.retry or (case.strict and found.to == RESTARTING)
     if under_way is None:
-        controlled, removing = marks.of_passing(case, command=uid), _unfinished(case)
+        controlled, removing = notes.of_passing(case, command=uid), _unfinished(case)
     else:
         controlled, removing = _of_restart(case, decision, under_way, uid, retry)
     status = case.status(
@@ -173,12 +173,12 @@ def _of_restart(
     verdict = judged(case, under_way, case.facts.retry_count + retry, again, tallies)
     if verdict.phase not in FINISHED:
         since = replaced_since(case, under_way, decision.since) if under_way.targeted else {}
-        controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies, since=since)
+        controlled = notes.of_restart(case, under_way, command=uid, tallies=tallies, since=since)
         if not under_way.targeted:
             controlled.pop(START, None)
         return controlled, [pod for pod in case.pods if under_way.replaces(pod)]
     # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
-    controlled = marks.of_passing(case, command=uid) | {
+    controlled = notes.of_passing(case, command=uid) | {
         restarts.NOTE: under_way.note(case.job_pods.names)
     }
     if tallies:

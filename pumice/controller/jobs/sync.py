@@ -13,7 +13,7 @@ from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
 from pumice.controller import objects, podgroups
-from pumice.controller.jobs import job_group, marks, rolling
+from pumice.controller.jobs import job_group, notes, rolling
 from pumice.controller.jobs.depends import HeldTask, held_tasks
 from pumice.controller.jobs.job_events import evicted
 from pumice.controller.jobs.phases import (
@@ -116,9 +116,9 @@ def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
     if verdict.phase in FINISHED:
         removing = [pod for pod in case.pods if pod.status.phase not in SOFT]
-        status = case.status(verdict, marks.of_passing(case), removing=removing)
+        status = case.status(verdict, notes.of_passing(case), removing=removing)
         return Plan.of(absent, status, events if status else [])
-    status = case.status(verdict, marks.of_living(case, surplus, evicted))
+    status = case.status(verdict, notes.of_living(case, surplus, evicted))
     return Plan.of(
         absent,
         status,

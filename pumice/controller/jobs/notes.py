@@ -53,13 +53,13 @@ def of_living(
         leaving: Pods that are about to be removed.
         evicted: Pods that were just found missing and for which a policy has a timeout.
     """
-    marks = {f"plugin-{name}": name for name in case.plugin_names}
+    notes = {f"plugin-{name}": name for name in case.plugin_names}
     claims = (each.claim for each in job_volumes(case.job)[:_CLAIMS])
-    marks |= {f"volume-pvc-{claim}": claim for claim in claims}
+    notes |= {f"volume-pvc-{claim}": claim for claim in claims}
     names = {pod.metadata.name for pod in leaving}
     return (
         _noted(case)
-        | marks
+        | notes
         | case.job_pods.running(names.__contains__, evicted or {}, _completed(case))
     )
 
@@ -93,27 +93,27 @@ def of_restart(
         tallies: Restart counts; the stored ones if None.
         since: Since when replaced pods do not run, if a policy has a timeout; as stored if None.
     """
-    marks = _beside(case, command)
+    notes = _beside(case, command)
     if not over:
-        marks[restarts.NOTE] = restart.note(case.job_pods.names)
+        notes[restarts.NOTE] = restart.note(case.job_pods.names)
     if restart.targeted:
         covers = restart.covers(case.job, case.job_pods.names)
-        marks |= case.job_pods.running(
+        notes |= case.job_pods.running(
             covers, since or {}, _completed(case), replaced=since is None
         )
         stored = case.job.status.controlled_resources or {}
         text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
         if text:
-            marks[retries.NOTE] = text
+            notes[retries.NOTE] = text
     elif restart == restarts.RESUME:
-        marks |= case.job_pods.ended()
-    return marks
+        notes |= case.job_pods.ended()
+    return notes
 
 
 def of_ended(case: Situation) -> dict[str, str]:
     """Notes when only finished pods and claims are left."""
-    marks = of_passing(case)
-    return {key: text for key, text in marks.items() if not key.startswith("plugin-")}
+    notes = of_passing(case)
+    return {key: text for key, text in notes.items() if not key.startswith("plugin-")}
 
 
 def _completed(case: Situation) -> dict[str, float]:
@@ -123,10 +123,10 @@ def _completed(case: Situation) -> dict[str, float]:
 def _beside(case: Situation, command: str) -> dict[str, str]:
     """All notes except those of an incarnation."""
     stored = case.job.status.controlled_resources or {}
-    marks = {key: text for key, text in stored.items() if key not in _LIVING}
+    notes = {key: text for key, text in stored.items() if key not in _LIVING}
     if command:
-        marks[orders.NOTE] = command
-    return marks
+        notes[orders.NOTE] = command
+    return notes
 
 
 def _noted(case: Situation) -> dict[str, str]:
