@@ -20,10 +20,10 @@ from pumice.api.pods import Pod, PodSpec
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
-from pumice.controller.loop.planned import ObjectKey, object_key
+from pumice.controller.loop.controller import ObjectKey, object_key
 from pumice.controller.loop.watches import Watches
 
-__all__ = ["OBJECT_KINDS", "ControllerCaches", "object_kinds"]
+__all__ = ["OBJECT_KINDS", "JobCaches", "object_kinds"]
 
 OBJECT_KINDS = (kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NETWORK_POLICY)
 """Kinds of the objects that plugins want."""
@@ -37,7 +37,7 @@ def object_kinds(*, secrets: bool) -> tuple[Kind, ...]:
 BY_JOB = "job"
 
 
-class ControllerCaches:
+class JobCaches:
     """What the controller watches.
 
     Attributes:

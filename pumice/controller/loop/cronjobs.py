@@ -13,9 +13,9 @@ from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.loop.planned import (
+from pumice.controller.loop.controller import (
     ControllerProcess,
-    NamespacedTerm,
+    NamespacedController,
     ObjectKey,
     PlannedObject,
 )
@@ -24,7 +24,7 @@ from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
 
-__all__ = ["CronJobCaches", "CronJobTerm", "local_time_zone"]
+__all__ = ["CronJobCaches", "CronJobController", "local_time_zone"]
 
 _BY_CRON_JOB = "cron job"
 
@@ -56,7 +56,7 @@ class CronJobCaches:
         self.jobs.index(_BY_CRON_JOB, _cron_job_of)
 
 
-class CronJobTerm(NamespacedTerm):
+class CronJobController(NamespacedController):
     """The CronJob controller, while this process is the leader."""
 
     def __init__(
@@ -65,7 +65,7 @@ class CronJobTerm(NamespacedTerm):
         caches: CronJobCaches,
         local: tzinfo,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.jobs, caches.cron_jobs)
         super().__init__(worker, "cron jobs", required, caches.cron_jobs)
         self._caches = caches

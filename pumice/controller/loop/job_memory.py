@@ -19,8 +19,8 @@ from pumice.api.pods import Pod
 from pumice.controller.jobs.lifetimes import ended_by_itself, first_request
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.phases import RESTARTING
+from pumice.controller.loop.controller import ObjectKey
 from pumice.controller.loop.memory import Memories, ObjectMemory
-from pumice.controller.loop.planned import ObjectKey
 
 __all__ = ["JobMemories", "JobMemory"]
 

@@ -13,9 +13,9 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.planned import (
+from pumice.controller.loop.controller import (
     ControllerProcess,
-    NamespacedTerm,
+    NamespacedController,
     ObjectKey,
     PlannedObject,
 )
@@ -24,7 +24,7 @@ from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
 
-__all__ = ["FlowCaches", "JobFlowTerm", "JobTemplateTerm"]
+__all__ = ["FlowCaches", "JobFlowController", "JobTemplateController"]
 
 TOGETHER_SECONDS = 1.0
 """How long changes of a Job that do not end anything are collected: pod counts, and its first phase."""
@@ -51,11 +51,11 @@ class FlowCaches:
         self.jobs.index(_BY_TEMPLATE, _templates_of_job)
 
 
-class JobFlowTerm(NamespacedTerm):
+class JobFlowController(NamespacedController):
     """The JobFlow controller, while this process is the leader."""
 
     def __init__(self, worker: ControllerProcess, caches: FlowCaches) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.templates, caches.commands, caches.jobs, caches.job_flows)
         super().__init__(worker, "job flows", required, caches.job_flows)
         self._caches = caches
@@ -128,11 +128,11 @@ class JobFlowTerm(NamespacedTerm):
                 self.add(job_flow, TOGETHER_SECONDS if later else 0.0)
 
 
-class JobTemplateTerm(NamespacedTerm):
+class JobTemplateController(NamespacedController):
     """The JobTemplate controller, while this process is the leader."""
 
     def __init__(self, worker: ControllerProcess, caches: FlowCaches) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.jobs, caches.templates)
         super().__init__(worker, "job templates", required, caches.templates)
         self._caches = caches

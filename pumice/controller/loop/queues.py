@@ -17,7 +17,7 @@ from pumice.cluster.store import Change
 from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.controller.loop.planned import ControllerProcess, PlannedObject, PlannedTerm
+from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan
@@ -30,7 +30,7 @@ from pumice.controller.queues import (
     plan_queue,
 )
 
-__all__ = ["QueueCaches", "QueueTerm"]
+__all__ = ["QueueCaches", "QueueController"]
 
 CHANGE_SECONDS = 5.0
 """How long a change of the counts waits for others; so long the scheduler waits with the amounts."""
@@ -57,11 +57,11 @@ class QueueCaches:
         self.commands.index(_BY_QUEUE, _target)
 
 
-class QueueTerm(PlannedTerm[str]):
+class QueueController(Controller[str]):
     """The queue controller, while this process is the leader; keys are names of queues."""
 
     def __init__(self, worker: ControllerProcess, caches: QueueCaches) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         super().__init__(
             worker,
             "queues",

@@ -1,6 +1,6 @@
 """Steps of a plan as requests to the API server, and the meaning of the responses.
 
-The response to a sent write is awaited also if the term ends; see `cluster.sent`.
+The response to a sent write is awaited also if the process no longer leads; see `cluster.sent`.
 """
 
 import asyncio

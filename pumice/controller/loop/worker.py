@@ -8,18 +8,18 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.lifecycle import SupervisedTask
-from pumice.controller.loop.caches import ControllerCaches, object_kinds
-from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
-from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
-from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
+from pumice.controller.loop.caches import JobCaches, object_kinds
+from pumice.controller.loop.controller import ControllerProcess
+from pumice.controller.loop.cronjobs import CronJobCaches, CronJobController, local_time_zone
+from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeController
+from pumice.controller.loop.jobflows import FlowCaches, JobFlowController, JobTemplateController
+from pumice.controller.loop.jobs import JobController, JobOwners
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.native import NativeCaches, NativeTerm
-from pumice.controller.loop.planned import ControllerProcess
-from pumice.controller.loop.queues import QueueCaches, QueueTerm
+from pumice.controller.loop.podgroups import PodGroupCaches, PodGroupController
+from pumice.controller.loop.queues import QueueCaches, QueueController
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.term import JobOwners, JobTerm
 from pumice.controller.loop.watches import Watches
-from pumice.controller.loop.workloads import WorkloadCaches, WorkloadTerm
+from pumice.controller.loop.wiring import WiringCaches, WiringController
 from pumice.plugins import Registry
 
 __all__ = [
@@ -39,47 +39,47 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    caches = ControllerCaches(watches, wanted=object_kinds(secrets=settings.secrets))
+    caches = JobCaches(watches, wanted=object_kinds(secrets=settings.secrets))
     owners = JobOwners(watches)
-    return lambda worker: JobTerm(worker, registry, caches, owners).run()
+    return lambda worker: JobController(worker, registry, caches, owners).run()
 
 
 def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    caches = NativeCaches(watches, wanted=object_kinds(secrets=settings.secrets))
-    return lambda worker: NativeTerm(worker, registry, caches).run()
+    caches = WiringCaches(watches, wanted=object_kinds(secrets=settings.secrets))
+    return lambda worker: WiringController(worker, registry, caches).run()
 
 
 def _queues(watches: Watches, *_: object) -> Work:
     caches = QueueCaches(watches)
-    return lambda worker: QueueTerm(worker, caches).run()
+    return lambda worker: QueueController(worker, caches).run()
 
 
 def _pod_groups(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
     del registry
-    caches = WorkloadCaches(watches, settings.scheduler_names)
-    return lambda worker: WorkloadTerm(worker, caches).run()
+    caches = PodGroupCaches(watches, settings.scheduler_names)
+    return lambda worker: PodGroupController(worker, caches).run()
 
 
 def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
     if settings.namespace is not None:
         return None  # HyperNodes are in no namespace
     caches = HyperNodeCaches(watches, settings.discovery)
-    return lambda worker: HyperNodeTerm(worker, caches).run()
+    return lambda worker: HyperNodeController(worker, caches).run()
 
 
 def _cron_jobs(watches: Watches, *_: object) -> Work:
     caches = CronJobCaches(watches)
-    return lambda worker: CronJobTerm(worker, caches, local_time_zone()).run()
+    return lambda worker: CronJobController(worker, caches, local_time_zone()).run()
 
 
 def _job_flows(watches: Watches, *_: object) -> Work:
     caches = FlowCaches(watches)
-    return lambda worker: JobFlowTerm(worker, caches).run()
+    return lambda worker: JobFlowController(worker, caches).run()
 
 
 def _job_templates(watches: Watches, *_: object) -> Work:
     caches = FlowCaches(watches)
-    return lambda worker: JobTemplateTerm(worker, caches).run()
+    return lambda worker: JobTemplateController(worker, caches).run()
 
 
 MAKERS: Mapping[str, Maker] = {

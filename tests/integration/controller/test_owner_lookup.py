@@ -9,7 +9,7 @@ from pumice.api.kinds import EVENT, POD, POD_GROUP, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
 from pumice.cluster.errors import ApiError, Forbidden, Unavailable
-from pumice.controller.loop import owner_lookup, planned
+from pumice.controller.loop import controller, owner_lookup
 from pumice.controller.loop.owner_lookup import OwnerLookup
 from pumice.controller.workloads import GroupedPods
 from pumice.embedded import EmbeddedCluster
@@ -75,7 +75,7 @@ async def test_what_it_says_later_is_followed_too(
     """Also what it says when the right to read it is given; what that lacks is told once."""
     monkeypatch.setattr(owner_lookup, "FRESH_SECONDS", 0.5)
     monkeypatch.setattr(owner_lookup, "LOOK_AGAIN_SECONDS", 2.0)
-    monkeypatch.setattr(planned, "RESYNC_SECONDS", 2.0)
+    monkeypatch.setattr(controller, "RESYNC_SECONDS", 2.0)
     refusal: ApiError | None = Forbidden(403, "Forbidden", "no right")
     async with recorded(cluster.url) as (client, requests):
         requests.refuse = lambda request: refusal if is_lookup(request) else None

@@ -19,8 +19,8 @@ from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
 from pumice.controller.jobs.restarts import restart_for
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.caches import BY_JOB, ControllerCaches
-from pumice.controller.loop.planned import ObjectKey
+from pumice.controller.loop.caches import BY_JOB, JobCaches
+from pumice.controller.loop.controller import ObjectKey
 from pumice.controller.loop.watches import Watches
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, pod_group, task
@@ -37,7 +37,7 @@ POLICY = {"totalPartitions": 1, "partitionSize": 2, "networkTopology": TOPOLOGY}
 class Picture:
     """A server, what is known of it, and which Jobs are to be looked at."""
 
-    def __init__(self, cluster: EmbeddedCluster, caches: ControllerCaches) -> None:
+    def __init__(self, cluster: EmbeddedCluster, caches: JobCaches) -> None:
         self.store = cluster.store
         self.caches = caches
         self.jobs: WorkQueue[ObjectKey] = WorkQueue("jobs", first_part)
@@ -149,7 +149,7 @@ def _version(stored: Any) -> str:
 @pytest.fixture
 async def picture() -> AsyncIterator[Picture]:
     async with EmbeddedCluster(all_crds()) as cluster, Client.connect(server=cluster.url) as client:
-        caches = ControllerCaches(Watches(client))
+        caches = JobCaches(Watches(client))
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
         await wait_synced(*caches.all)
         picture = Picture(cluster, caches)

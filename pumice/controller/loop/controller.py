@@ -44,11 +44,11 @@ from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 __all__ = [
     "RESYNC_SECONDS",
     "UNEXPECTED",
+    "Controller",
     "ControllerProcess",
-    "NamespacedTerm",
+    "NamespacedController",
     "ObjectKey",
     "PlannedObject",
-    "PlannedTerm",
     "object_key",
     "resync",
 ]
@@ -119,7 +119,7 @@ class PlannedObject:
         return str(self.obj["metadata"]["uid"])
 
 
-class PlannedTerm(ABC, Generic[K]):
+class Controller(ABC, Generic[K]):
     """One controller, while this process is the leader.
 
     Attributes:
@@ -138,7 +138,7 @@ class PlannedTerm(ABC, Generic[K]):
         namespace_of: Callable[[K], str],
         memories: Memories[K, Any] | None = None,
     ) -> None:
-        """Create a term; it must `run`.
+        """Create a controller; it must `run`.
 
         Args:
             worker: The process.
@@ -340,7 +340,7 @@ class PlannedTerm(ABC, Generic[K]):
         return found
 
 
-class NamespacedTerm(PlannedTerm[ObjectKey]):
+class NamespacedController(Controller[ObjectKey]):
     """A controller of one kind, whose objects are in namespaces and are kept as raw JSON."""
 
     def __init__(
@@ -351,7 +351,7 @@ class NamespacedTerm(PlannedTerm[ObjectKey]):
         objects: WatchCache[Raw],
         memories: Memories[ObjectKey, Any] | None = None,
     ) -> None:
-        """Create a term; the arguments are those of `PlannedTerm`, and the cache of the kind."""
+        """Create a controller; the arguments are those of `Controller`, and the cache of the kind."""
         super().__init__(worker, name, caches, first_part, memories)
         self._objects = objects
 

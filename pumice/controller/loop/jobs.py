@@ -31,16 +31,16 @@ from pumice.controller.jobs.observed import Observed, PlanFailure
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
-from pumice.controller.loop.caches import BY_JOB, ControllerCaches, job_of_pod
+from pumice.controller.loop.caches import BY_JOB, JobCaches, job_of_pod
 from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
-from pumice.controller.loop.job_memory import JobMemories, JobMemory
-from pumice.controller.loop.planned import (
+from pumice.controller.loop.controller import (
     ControllerProcess,
-    NamespacedTerm,
+    NamespacedController,
     ObjectKey,
     PlannedObject,
     object_key,
 )
+from pumice.controller.loop.job_memory import JobMemories, JobMemory
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw, controls_raw
@@ -49,8 +49,8 @@ from pumice.controller.podgroups import queue_of
 from pumice.plugins import Registry
 
 __all__ = [
+    "JobController",
     "JobOwners",
-    "JobTerm",
 ]
 
 TOGETHER_SECONDS = 0.05
@@ -102,7 +102,7 @@ def _awaits_end(job_flow: Raw, job: Raw) -> bool:
     return awaits_end(job_flow, job["metadata"]["name"])
 
 
-class JobTerm(NamespacedTerm):
+class JobController(NamespacedController):
     """The Job controller, while this process is the leader, with its state."""
 
     find_seconds = (
@@ -113,10 +113,10 @@ class JobTerm(NamespacedTerm):
         self,
         worker: ControllerProcess,
         registry: Registry,
-        caches: ControllerCaches,
+        caches: JobCaches,
         owners: JobOwners,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         self._memory = JobMemories()
         super().__init__(worker, "jobs", caches.all, caches.jobs, self._memory)
         self._registry = registry

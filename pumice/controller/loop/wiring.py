@@ -17,21 +17,21 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import OBJECT_KINDS
-from pumice.controller.loop.planned import ControllerProcess, PlannedObject, PlannedTerm
+from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
 from pumice.controller.loop.watches import Watches
-from pumice.controller.native import plan_native
 from pumice.controller.plan import Plan
+from pumice.controller.wiring import plan_wiring
 from pumice.plugins import Registry
 from pumice.plugins.native import OWNERS, NativeWirings, Owner, OwnerKey
 
-__all__ = ["NativeCaches", "NativeTerm"]
+__all__ = ["WiringCaches", "WiringController"]
 
 _BY_OWNER = "owner"
 _FEW_PODS = 1_000
 """Number of pods up to which a pass over an owner does not block the event loop for long."""
 
 
-class NativeCaches:
+class WiringCaches:
     """Watches for owners and for the objects of plugins.
 
     Attributes:
@@ -80,16 +80,16 @@ class NativeCaches:
         ]
 
 
-class NativeTerm(PlannedTerm[OwnerKey]):
+class WiringController(Controller[OwnerKey]):
     """The controller for the objects of other controllers' pods, while this process is the leader."""
 
     def __init__(
         self,
         worker: ControllerProcess,
         registry: Registry,
-        caches: NativeCaches,
+        caches: WiringCaches,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         settings = worker.settings
         objects = list(caches.objects.values())
         super().__init__(worker, "owners", objects, itemgetter(1))
@@ -134,10 +134,10 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         known = {(each["kind"], each["metadata"]["name"]) for each in present}
         present += [each for each in finds if (each["kind"], each["metadata"]["name"]) not in known]
         if owner.pods <= _FEW_PODS:
-            return plan_native(owner, self._wirings, present)
+            return plan_wiring(owner, self._wirings, present)
         # Half a second for a thousand groups, in which the Lease must be renewed.
         async with self._large.slot(key[1]):
-            return await asyncio.to_thread(plan_native, owner, self._large_wirings, present)
+            return await asyncio.to_thread(plan_wiring, owner, self._large_wirings, present)
 
     def _owner_changed(self, kind: Kind) -> Any:
         def changed(change: object, old: Owner | None, new: Owner | None) -> None:

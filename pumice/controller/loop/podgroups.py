@@ -17,8 +17,8 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
+from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
-from pumice.controller.loop.planned import ControllerProcess, PlannedObject, PlannedTerm
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (
@@ -32,7 +32,7 @@ from pumice.controller.workloads import (
 )
 from pumice.controller.workloads.owners import GROUP_PREFIX
 
-__all__ = ["UnitKey", "WorkloadCaches", "WorkloadTerm"]
+__all__ = ["PodGroupCaches", "PodGroupController", "UnitKey"]
 
 UnitKey = tuple[str, str]
 """Namespace, and the uid of the owner."""
@@ -48,7 +48,7 @@ _PAUSE_SECONDS = 0.0001
 """Pause before a pass, in seconds for each pod of the unit: 20 times what the pass takes."""
 
 
-class WorkloadCaches:
+class PodGroupCaches:
     """Watches for PodGroups of other owners.
 
     Attributes:
@@ -116,15 +116,15 @@ class WorkloadCaches:
         return ObservedGroup(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
 
 
-class WorkloadTerm(PlannedTerm[UnitKey]):
+class PodGroupController(Controller[UnitKey]):
     """The controller for PodGroups of other owners' pods, while this process is the leader."""
 
     def __init__(
         self,
         worker: ControllerProcess,
-        caches: WorkloadCaches,
+        caches: PodGroupCaches,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         settings = worker.settings
         super().__init__(worker, "pods of other owners", caches.all, first_part)
         self._caches = caches
