@@ -233,17 +233,21 @@ class PodCreations:
         return ""
 
 
-def creations(case: Situation, missing: Sequence[Missing], *, forwarding: bool) -> PodCreations:
+def creations(
+    situation: Situation, missing: Sequence[Missing], *, forwarding: bool
+) -> PodCreations:
     """The creation of pods, with the edits of all plugins.
 
     Args:
-        case: The Job.
+        situation: The Job.
         missing: Which pods; none if its plugins cannot be used.
         forwarding: Whether the Job's queue lets other clusters take them.
     """
 
     def make(each: Missing) -> Raw:
-        assert case.wiring is not None
-        return build(case.job, each.task, each.index, case.wiring.pod, forwarding=forwarding)
+        assert situation.wiring is not None
+        return build(
+            situation.job, each.task, each.index, situation.wiring.pod, forwarding=forwarding
+        )
 
     return PodCreations(missing, make)

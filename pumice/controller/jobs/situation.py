@@ -29,7 +29,7 @@ from pumice.plugins import (
 )
 from pumice.plugins.native.places import number_in
 
-__all__ = ["LIMITS", "Limits", "Situation", "situation", "unexpected_error"]
+__all__ = ["LIMITS", "Limits", "Situation", "situation_of", "unexpected_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Situation:
         return [] if status is None else [PatchStatus(status)]
 
 
-def situation(
+def situation_of(
     observed: Observed,
     registry: Registry,
     now: float,

@@ -10,7 +10,7 @@ from pumice.api.meta import parse_time
 from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.lifetimes import ended_by_itself
 from pumice.controller.jobs.observed import Observed
-from pumice.controller.jobs.situation import situation
+from pumice.controller.jobs.situation import situation_of
 from pumice.plugins import builtin
 from pumice.plugins.settings import DEFAULT
 from tests.kit.tables import table
@@ -45,7 +45,7 @@ def test_events(case: Raw) -> None:
         ),
         group=_group(case["group"]) if "group" in case else None,
     )
-    known = situation(observed, builtin(), 0.0, DEFAULT)
+    known = situation_of(observed, builtin(), 0.0, DEFAULT)
     found = list(job_events(known.job, known.pods, known.job_pods, observed.group))
     wanted = case["events"]
     assert [each.event for each in found] == [each["event"] for each in wanted]
