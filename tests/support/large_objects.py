@@ -22,7 +22,7 @@ from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerSettings
 from pumice.controller.loop.watches import Watches
 from pumice.controller.loop.worker import MAKERS
 from pumice.plugins import builtin

@@ -8,7 +8,7 @@ any moment, and the next one continues from the state of the cluster.
 
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerSettings
 from pumice.controller.loop.worker import ControllerWorker
 
 __all__ = [

@@ -24,20 +24,17 @@ from pumice.api.kinds import COMMAND, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
-from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
-from pumice.cluster.turns import Slots, first_part
+from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.commands import oldest
 from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.memory import Memories, ObjectMemory
-from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
@@ -45,7 +42,6 @@ __all__ = [
     "RESYNC_SECONDS",
     "UNEXPECTED",
     "Controller",
-    "ControllerProcess",
     "NamespacedController",
     "ObjectKey",
     "PlannedObject",
@@ -76,29 +72,6 @@ RESYNC_SECONDS = 600.0
 
 SLICE_SECONDS = 1.0
 """Shortest time between two slices of keys."""
-
-
-class ControllerProcess(ElectedWorker[ControllerSettings, ControllerMetrics]):
-    """A process that runs controllers.
-
-    Attributes:
-        slots: Requests of plans that are under way, of all controllers; namespaces take turns.
-    """
-
-    component = "pumice-controller"
-
-    def __init__(
-        self,
-        client: Client,
-        settings: ControllerSettings,
-        metrics: ControllerMetrics,
-        caches: Iterable[WatchCache[Any]],
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        """Create a process; the arguments are those of `ElectedWorker`."""
-        super().__init__(client, settings, metrics, caches, clock=clock)
-        self.slots = Slots(settings.concurrent_writes)
 
 
 @dataclass(frozen=True, slots=True)

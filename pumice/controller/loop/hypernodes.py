@@ -20,7 +20,8 @@ from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
-from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import PatchStatus, Plan
 

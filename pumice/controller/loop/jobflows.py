@@ -13,12 +13,8 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.controller import (
-    ControllerProcess,
-    NamespacedController,
-    ObjectKey,
-    PlannedObject,
-)
+from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw

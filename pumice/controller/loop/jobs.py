@@ -34,13 +34,13 @@ from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import BY_JOB, JobCaches, job_of_pod
 from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.loop.controller import (
-    ControllerProcess,
     NamespacedController,
     ObjectKey,
     PlannedObject,
     object_key,
 )
 from pumice.controller.loop.job_memory import JobMemories, JobMemory
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw, controls_raw

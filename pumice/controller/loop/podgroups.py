@@ -17,8 +17,9 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
-from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (

@@ -17,7 +17,8 @@ from pumice.cluster.store import Change
 from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan

@@ -17,7 +17,8 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import OBJECT_KINDS
-from pumice.controller.loop.controller import Controller, ControllerProcess, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan
 from pumice.controller.wiring import plan_wiring

@@ -9,15 +9,14 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.controller.loop.caches import JobCaches, object_kinds
-from pumice.controller.loop.controller import ControllerProcess
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobController, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeController
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowController, JobTemplateController
 from pumice.controller.loop.jobs import JobController, JobOwners
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.podgroups import PodGroupCaches, PodGroupController
+from pumice.controller.loop.process import ControllerProcess, ControllerSettings
 from pumice.controller.loop.queues import QueueCaches, QueueController
-from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.watches import Watches
 from pumice.controller.loop.wiring import WiringCaches, WiringController
 from pumice.plugins import Registry

@@ -6,7 +6,7 @@ from pumice.api.kinds import HYPER_NODE
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.controller.loop import ControllerSettings, ControllerWorker
-from pumice.controller.loop.settings import CONTROLLERS, SelectionError, selected
+from pumice.controller.loop.process import CONTROLLERS, SelectionError, selected
 from pumice.controller.loop.worker import MAKERS
 from pumice.plugins import builtin
 

@@ -1,4 +1,4 @@
-"""Settings of the controller's process, and which controllers run.
+"""The controller's process as its controllers see it, its settings, and which controllers run.
 
 The option `--controllers` is that of Volcano's controller manager. An entry is a name, `+name` (the same as the name), `-name` (not this one), or `*` (all). For each controller the first
 entry with its name decides, or else `*`.
@@ -6,18 +6,25 @@ entry with its name decides, or else `*`.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.api.suggestions import Suggestions
-from pumice.cluster.elected import ElectionSettings
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.cluster.elected import ElectedWorker, ElectionSettings
+from pumice.cluster.turns import Slots
 from pumice.controller.jobs.reconcile import JobCheck
 from pumice.controller.jobs.situation import LIMITS
+from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = [
     "ALL",
     "CONTROLLERS",
     "NOT_BUILT",
+    "ControllerProcess",
     "ControllerSettings",
     "SelectionError",
     "selected",
@@ -123,3 +130,26 @@ def selected(entries: Iterable[str]) -> frozenset[str]:
     if not found:
         raise SelectionError("no controller is selected; name one, or write '*' for all of them")
     return found
+
+
+class ControllerProcess(ElectedWorker[ControllerSettings, ControllerMetrics]):
+    """A process that runs controllers.
+
+    Attributes:
+        slots: Requests of plans that are under way, of all controllers; namespaces take turns.
+    """
+
+    component = "pumice-controller"
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ControllerSettings,
+        metrics: ControllerMetrics,
+        caches: Iterable[WatchCache[Any]],
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Create a process; the arguments are those of `ElectedWorker`."""
+        super().__init__(client, settings, metrics, caches, clock=clock)
+        self.slots = Slots(settings.concurrent_writes)
