@@ -123,6 +123,7 @@ async def test_evicted_pods_are_asked_for_a_window_at_a_time(
                 await empty.until(lambda: empty.phase() == "Aborted")
                 assert len(asked) <= 25 + 10
                 return
+            await empty.until(lambda: "pumice.dev/retries" in str(empty.job()["status"]))
             await empty.until(lambda: empty.status("pending") == 80)
             await empty.calm()
     assert (len(asked), len(set(asked))) == (80, 80)
