@@ -20,7 +20,7 @@ from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
-from tests.kit.builders import job, pod, task
+from tests.kit.builders import bare_pod, job, pod, task
 from tests.kit.requests import Request, Requests, recorded
 
 Raw = dict[str, Any]
@@ -96,6 +96,23 @@ async def test_too_many_requests_in_one_namespace_do_not_stop_another(
             await empty.until(lambda: empty.store.list(POD_GROUP, "other"))
     paths = [each.path.split("/")[5] for each in requests.of("POST", "podgroups")]
     assert paths == ["default", "other"]  # before the first is tried again
+
+
+async def test_every_controller_waits_for_a_namespace_with_too_many_requests(
+    empty: ControllerStage,
+) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        requests.refuse = lambda request: (
+            TooManyRequests(429, "TooManyRequests", "slow down", retry_after=20.0)
+            if request.resource == "podgroups" and request.method == "POST"
+            else None
+        )
+        async with empty.controller(client, controllers=frozenset({"pg-controller"})):
+            await empty.client.create(POD, bare_pod("first", schedulerName="volcano"))
+            await empty.until(lambda: len(requests.of("POST", "podgroups")) == 1)
+            await empty.client.create(POD, bare_pod("second", schedulerName="volcano"))
+            await empty.still(0.3)
+            assert len(requests.of("POST", "podgroups")) == 1
 
 
 async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
