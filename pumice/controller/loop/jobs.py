@@ -249,14 +249,14 @@ class JobController(NamespacedController):
     def _now_due(self, memory: JobMemory, observed: Observed, plan: Plan) -> Plan:
         """The part of a plan that is carried out now: a write of counts alone waits for further changes.
 
-        The end of a pod that is gone is written at once, because nothing else tells of it.
+        The end of a pod that is gone does not wait, because the note of pods changes with it.
         """
         stored = observed.job.get("status")
         if plan.status is None:
             memory.differs_since = None  # the stored object is right again
             if not plan:  # a Command is answered before the status is composed
                 memory.noted(observed.ended, _phase(stored))
-        elif not observed.ended and counts_only(stored or {}, plan):
+        elif counts_only(stored or {}, plan):
             if memory.differs_since is None:
                 memory.differs_since = memory.began
             left = memory.differs_since + COUNT_SECONDS - memory.began
