@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pumice.controller.hypernodes.models import DiscoveryFile
+from pumice.controller.hypernodes.reading import DiscoveryFile
 from pumice.scheduler.config_file import SchedulerFile
 from pumice.settings import json_schema
 from pumice.webhook.resource_group_file import ResourceGroupsFile

@@ -8,7 +8,7 @@ thing itself.
 from collections.abc import Callable
 from typing import Any
 
-from pumice.controller.hypernodes.models import DiscoveryFile
+from pumice.controller.hypernodes.reading import DiscoveryFile
 from pumice.plugins.settings import PluginSettings
 from pumice.scheduler.config_file import SchedulerFile
 from pumice.settings import json_schema

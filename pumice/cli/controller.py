@@ -179,7 +179,7 @@ def controller(
 
 
 def _selected(controllers: str) -> frozenset[str]:
-    from pumice.controller.loop.selection import SelectionError, selected
+    from pumice.controller.loop.process import SelectionError, selected
 
     try:
         return selected(each.strip() for each in controllers.split(","))

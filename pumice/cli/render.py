@@ -155,7 +155,7 @@ def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[R
     from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of
-    from pumice.controller.render_native import render_native
+    from pumice.controller.render import render_native
     from pumice.plugins import PluginError
     from pumice.plugins.native import RequestError
 

@@ -6,7 +6,7 @@ There are two exceptions. If a quota refuses a pod, other pods are still tried. 
 its stage are still created, and then the plan ends.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -218,18 +218,31 @@ class Plan:
         return (step for stage in self.stages for step in stage)
 
     @property
+    def built(self) -> Iterator[Step]:
+        """The steps of stages that need not be built, so all but the creations of a Job's pods."""
+        return (step for stage in self.stages if isinstance(stage, tuple) for step in stage)
+
+    @property
+    def status(self) -> Raw | None:
+        """The status that it writes; None if it writes none."""
+        return next((step.status for step in self.built if isinstance(step, PatchStatus)), None)
+
+    def without(self, unwanted: Callable[[Step], bool]) -> "Plan":
+        """The plan without some of the steps that need not be built."""
+        return Plan.of(
+            *(
+                [step for step in stage if not unwanted(step)]
+                if isinstance(stage, tuple)
+                else stage
+                for stage in self.stages
+            )
+        )
+
+    @property
     def wake(self) -> float | None:
         """Seconds until the earliest `RequeueAfter`, also if a step before it is refused."""
-        return min(
-            (
-                step.seconds
-                for stage in self.stages
-                if isinstance(stage, tuple)
-                for step in stage
-                if isinstance(step, RequeueAfter) and step.seconds > 0  # 0 continues with this plan
-            ),
-            default=None,
-        )
+        later = (step.seconds for step in self.built if isinstance(step, RequeueAfter))
+        return min(filter(None, later), default=None)  # 0 continues with this plan
 
     def __bool__(self) -> bool:
         return any(not isinstance(step, RequeueAfter) for step in self.steps)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.api import kinds
-from pumice.controller.native import plan_native
+from pumice.controller.wiring import plan_wiring
 from pumice.plugins import builtin
 from pumice.plugins.native import OWNERS, NativeWirings, place
 from pumice.webhook.admission import Admission
@@ -78,7 +78,7 @@ def answered(shape: Raw, owner: Raw) -> None:
     body = review(request(PATH, pod))
     checked(body, in_time("the review of a pod", lambda: admission.answer(PATH, body)).body)
     wirings = NativeWirings(builtin())
-    plan = in_time("the controller", lambda: plan_native(read, wirings, []))
+    plan = in_time("the controller", lambda: plan_wiring(read, wirings, []))
     assert "Traceback" not in str(plan)
 
 

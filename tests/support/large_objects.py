@@ -32,9 +32,9 @@ from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.loop.controllers import MAKERS
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.process import ControllerSettings
 from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.worker import MAKERS
 from pumice.controller.plan import CreateObject
 from pumice.plugins import builtin
 from pumice.scheduler import ClusterState, load_config, run_cycle

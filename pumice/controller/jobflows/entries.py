@@ -2,6 +2,10 @@
 
 The status keeps the phase of an ended Job, so a Job that is removed is not created again. The phase of the JobFlow
 depends only on the present phases of all Jobs, so one pass after a long pause has the same result as many passes.
+
+An attempt at a flow is its first Job, or one that is created after a Job has failed. A failed Job is not removed. The next one has a name of its own, so what was tried and how it ended is known from the Jobs and from
+the lists of the status alone. A controller that dies at any write neither loses nor repeats an attempt: the failure is noted in the
+status before the next Job is created, and that Job's name can be taken only once.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,6 +14,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from pumice.api.jobflows import (
+    MAX_RETRIES,
     FailureOptions,
     Flow,
     JobFlow,
@@ -19,7 +24,6 @@ from pumice.api.jobflows import (
 )
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw
-from pumice.controller.jobflows.attempts import Attempt, latest, next_of
 from pumice.controller.jobflows.waits import (
     Wait,
     of_end,
@@ -38,10 +42,33 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.owners import controls_raw
 
-__all__ = ["FlowEntry", "Flows", "awaits_end", "read"]
+__all__ = [
+    "Attempt",
+    "FlowEntry",
+    "Flows",
+    "awaits_end",
+    "latest",
+    "next_of",
+    "read",
+]
 
 ACTIVE = (RUNNING, COMPLETING, TERMINATING)
 """Phases of Jobs that a JobFlow counts as running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a flow.
+
+    Attributes:
+        job: Name of its Job.
+        retry: 0 for the first one.
+        phase: Phase of the Job, also of one that has ended and was removed; None if there was none.
+    """
+
+    job: str
+    retry: int = 0
+    phase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +209,40 @@ def _phase(stored: str, phases: list[str | None]) -> str:
     if stored not in ("", "Pending") or any(each in (*ACTIVE, COMPLETED) for each in phases):
         return "Running"
     return "Pending"
+
+
+def latest(job_flow: str, flow: str, phases: Mapping[str, str], others: Collection[str]) -> Attempt:
+    """The attempt that counts: one that has completed, otherwise the latest.
+
+    Args:
+        job_flow: Name of the JobFlow.
+        flow: Name of the flow.
+        phases: Phases of existing and former Jobs by name.
+        others: Names of the first Jobs of all flows; such a Job is not an attempt at another flow.
+    """
+    first = job_name(job_flow, flow)
+    found = Attempt(first, 0, phases.get(first))
+    for retry in range(1, MAX_RETRIES + 1):
+        job = job_name(job_flow, flow, retry)
+        if found.phase == COMPLETED or job not in phases or job in others:
+            break
+        found = Attempt(job, retry, phases[job])
+    return found
+
+
+def next_of(
+    attempt: Attempt, job_flow: str, flow: str, retries: int, others: Collection[str]
+) -> Attempt | None:
+    """The attempt that follows a failed one; None if it has not failed, or was the last one.
+
+    Args:
+        attempt: The latest attempt.
+        job_flow: Name of the JobFlow.
+        flow: Name of the flow.
+        retries: How many attempts may follow the first.
+        others: As for `latest`.
+    """
+    if attempt.phase not in (FAILED, TERMINATED) or attempt.retry >= retries:
+        return None
+    job = job_name(job_flow, flow, attempt.retry + 1)
+    return None if job in others else Attempt(job, attempt.retry + 1)

@@ -1,13 +1,58 @@
-"""The Job of a flow, and the Command that ends it early."""
+"""The Job of a flow, and the Command that ends it early.
+
+The patch of a flow is merged into the spec of its JobTemplate. A scalar or a list of the patch replaces that of the template, maps are merged key by key, and null changes nothing. In some
+lists items are identified by a key: an item of the patch is merged into, or replaces, the one with the same key, or is appended.
+"""
+
+from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW
 from pumice.api.meta import ObjectMeta, Raw
-from pumice.controller.jobflows.merging import merged
 from pumice.controller.jobs.phases import TERMINATE_JOB
 from pumice.controller.owners import controller_reference
 
-__all__ = ["job_of", "made_from", "termination_name", "termination_of"]
+__all__ = [
+    "job_of",
+    "made_from",
+    "merged",
+    "termination_name",
+    "termination_of",
+]
+
+
+_CONTAINERS = ("tasks.template.spec.containers", "tasks.template.spec.initContainers")
+
+
+_MERGED = dict.fromkeys(("tasks", *_CONTAINERS), ("name",))
+"""Lists whose items are merged by key."""
+
+
+_REPLACED = {
+    "tasks.template.spec.volumes": ("name",),
+    "tasks.template.spec.tolerations": ("key",),
+    "tasks.template.spec.hostAliases": ("ip",),
+    **{f"{path}.env": ("name",) for path in _CONTAINERS},
+    **{f"{path}.ports": ("containerPort",) for path in _CONTAINERS},
+    **{f"{path}.volumeMounts": ("mountPath", "name") for path in _CONTAINERS},
+}
+"""Lists whose items are replaced as a whole: merged with another source, a volume or variable would have two sources."""
+
+
+_KEYS = _MERGED | _REPLACED
+
+
+_WHOLE = frozenset(
+    (
+        "affinity",
+        "securityContext",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    )
+)
+"""Maps that are replaced as a whole, because their fields exclude or depend on each other."""
 
 
 def made_from(namespace: str, name: str) -> str:
@@ -65,3 +110,56 @@ def termination_of(job: ObjectMeta, job_flow: str) -> Raw:
         "reason": "JobFlowFailed",
         "message": f"JobFlow {job_flow} has failed",
     }
+
+
+def merged(spec: Raw, patch: Raw) -> Raw:
+    """The spec of a Job: that of its template with a patch.
+
+    Args:
+        spec: `spec` of the JobTemplate.
+        patch: `patch.jobSpec` of the flow.
+    """
+    return _merged(spec, patch, "")
+
+
+def _merged(stored: Raw, patch: Raw, path: str) -> Raw:
+    found = dict(stored)
+    for key, value in patch.items():
+        at = f"{path}.{key}" if path else key
+        present = found.get(key)
+        if value is None:
+            continue
+        if isinstance(value, dict) and isinstance(present, dict) and key not in _WHOLE:
+            found[key] = _merged(present, value, at)
+        elif isinstance(value, list) and isinstance(present, list) and at in _KEYS:
+            found[key] = _items(present, value, at)
+        else:
+            found[key] = value
+    return found
+
+
+def _items(stored: list[Any], patch: list[Any], path: str) -> list[Any]:
+    found = list(stored)
+    for item in patch:
+        at = _position(found, item, _KEYS[path])
+        if at is None:
+            found.append(item)
+        elif path in _MERGED:
+            found[at] = _merged(found[at], item, path)
+        else:
+            found[at] = item
+    return found
+
+
+def _position(items: list[Any], wanted: Any, keys: tuple[str, ...]) -> int | None:
+    """Position of the item with the same key; the first key by which one is found decides."""
+    for key in keys:
+        value = _value(wanted, key)
+        for at, item in enumerate(items):
+            if value is not None and _value(item, key) == value:
+                return at
+    return None
+
+
+def _value(item: Any, key: str) -> Any:
+    return item.get(key) if isinstance(item, dict) else None

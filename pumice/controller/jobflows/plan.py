@@ -1,4 +1,4 @@
-"""Plan for a JobFlow: Jobs to create or remove, status, and events.
+"""Plans for a JobFlow (Jobs to create or remove, status, and events) and for a JobTemplate (the list of its Jobs).
 
 The status is written before a Job is created or removed. So a Job is created only if the JobFlow has not changed
 meanwhile, and the end of a Job is recorded before other steps depend on it. Events report differences between the
@@ -23,10 +23,20 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
 
-__all__ = ["plan_job_flow"]
+__all__ = [
+    "plan_job_flow",
+    "plan_job_template",
+]
 
 _STOPPED = ("", PENDING, RUNNING, RESTARTING)
 """Phases of Jobs that are terminated when a JobFlow stops; those that are aborted have no pods, the others end by themselves."""
+
+
+JOBS = 1000
+"""Maximum number of listed Jobs, the newest: an object has at most 1.5 MB."""
+
+
+_JOBS = "jobDependsOnList"
 
 
 def plan_job_flow(
@@ -126,3 +136,24 @@ def _list(status: Raw) -> list[Raw]:
 def _conditions(status: Raw) -> dict[str, str]:
     found = status.get("conditions") or {}
     return {name: condition.get("phase", "") for name, condition in found.items()}
+
+
+def plan_job_template(template: Raw, jobs: Iterable[Raw]) -> Plan:
+    """Plan the update of the list of Jobs.
+
+    Args:
+        template: The JobTemplate as stored.
+        jobs: The Jobs whose label says that they were created from it.
+    """
+    stored = template.get("status") or {}
+    newest = sorted((job["metadata"] for job in jobs), key=_age)[-JOBS:]
+    names = sorted(meta["name"] for meta in newest)
+    if template["metadata"].get("deletionTimestamp") or names == (stored.get(_JOBS) or []):
+        return Plan()
+    rest = {key: value for key, value in stored.items() if key != _JOBS}
+    return Plan.of([PatchStatus(rest | ({_JOBS: names} if names else {}))])
+
+
+def _age(meta: Raw) -> tuple[str, str]:
+    """Order of creation; times have one form in the API, so they compare as text."""
+    return meta.get("creationTimestamp") or "", meta["name"]

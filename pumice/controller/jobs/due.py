@@ -128,20 +128,26 @@ class _Together:
         )
 
 
-def due(case: Situation) -> tuple[DueAction | None, Delayed]:
+def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
     """The action that is due now, and the actions that will be due later."""
-    if case.phase not in (PENDING, RUNNING) or not has_policies(case.job):
+    if situation.phase not in (PENDING, RUNNING) or not has_policies(situation.job):
         return None, Delayed()
     wake: float | None = None
     waits: list[tuple[float, PolicyRequest]] = []
     wider: list[tuple[PolicyRequest, PolicyChoice]] = []
     together = _Together()
-    policies, names = Policies(case.job), case.job_pods.names
-    tallies = {} if case.strict else retries.of(case.job, names)
-    actions, evictions = turning(case.phase), evictions_that_wait(case.job, policies)
-    without = [event for event in (POD_PENDING, TASK_COMPLETED) if not concerns(case.job, event)]
+    policies, names = Policies(situation.job), situation.job_pods.names
+    tallies = {} if situation.strict else retries.of(situation.job, names)
+    actions, evictions = turning(situation.phase), evictions_that_wait(situation.job, policies)
+    without = [
+        event for event in (POD_PENDING, TASK_COMPLETED) if not concerns(situation.job, event)
+    ]
     for request in job_events(
-        case.job, case.wanted_pods, case.job_pods, case.observed.group, without=without
+        situation.job,
+        situation.wanted_pods,
+        situation.job_pods,
+        situation.observed.group,
+        without=without,
     ):
         choice = policies.choose(request)
         if choice.action not in actions:
@@ -162,7 +168,7 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
         if delay := max(choice.delay, backoff):
             if request.since is None:
                 continue
-            left = request.since + delay - case.now
+            left = request.since + delay - situation.now
             if left > 0:
                 wake = left if wake is None else min(wake, left)
                 if backoff:
@@ -172,9 +178,9 @@ def due(case: Situation) -> tuple[DueAction | None, Delayed]:
             return _alone(request, choice), Delayed()
         together.add(request, choice, target, unit)
         if request.event == POD_FAILED:
-            together.since[request.pod] = case.now - backoff
+            together.since[request.pod] = situation.now - backoff
     for request, choice in wider:
-        left = (request.since or case.now) + choice.delay - case.now
+        left = (request.since or situation.now) + choice.delay - situation.now
         target = target_for(choice.action, request.task, request.pod, request.partition)
         if left > 0:
             wake = left if wake is None else min(wake, left)

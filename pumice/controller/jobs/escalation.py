@@ -72,34 +72,36 @@ def after_failure(
 
 
 def replaced_since(
-    case: Situation, restart: Restart, since: Mapping[str, float]
+    situation: Situation, restart: Restart, since: Mapping[str, float]
 ) -> dict[str, float]:
     """Since when the pods that a restart replaces do not run, those for which a wider action follows.
 
     Args:
-        case: The Job.
+        situation: The Job.
         restart: The restart that begins.
         since: The moments for failed pods, by name.
     """
     found: dict[str, float] = {}
-    choices, known = evictions_that_wait(case.job, Policies(case.job)), case.job_pods
-    tasks = {task.name: task for task in case.job.tasks if task.name in choices}
-    for name in _replaced(case, restart) if choices else ():
+    choices, known = evictions_that_wait(situation.job, Policies(situation.job)), situation.job_pods
+    tasks = {task.name: task for task in situation.job.tasks if task.name in choices}
+    for name in _replaced(situation, restart) if choices else ():
         task, index = known.names.key(name) or ("", 0)
         if task not in tasks:
             continue
         done = restart.action(task, partition_of(tasks[task], index))
         if _is_wider(choices[task], done):
             moment = known.waiting.get(name) if known.waits(name) else None
-            found[name] = min(since.get(name, case.now) if moment is None else moment, case.now)
+            found[name] = min(
+                since.get(name, situation.now) if moment is None else moment, situation.now
+            )
     return found
 
 
-def _replaced(case: Situation, restart: Restart) -> Iterator[str]:
+def _replaced(situation: Situation, restart: Restart) -> Iterator[str]:
     """Names of the pods that a restart replaces, also of those that are gone."""
-    yield from (pod.metadata.name for pod in case.wanted_pods if restart.replaces(pod))
-    covers = restart.covers(case.job, case.job_pods.names)
-    yield from filter(covers, (*case.job_pods.missing, *case.job_pods.awaited))
+    yield from (pod.metadata.name for pod in situation.wanted_pods if restart.replaces(pod))
+    covers = restart.covers(situation.job, situation.job_pods.names)
+    yield from filter(covers, (*situation.job_pods.missing, *situation.job_pods.awaited))
 
 
 def _is_wider(choice: PolicyChoice, than: str) -> bool:

@@ -7,17 +7,21 @@ restart of the controller. It has the time since when it is true, so policies wi
 Actions are visible, too: a restarted pod is gone or marked as removed by the controller, and an action on the whole Job
 makes its version higher than that of the pods that caused it. `job_pods` shows which pods are gone without having been
 removed by the controller.
+
+A gang is broken if some pods run and the rest cannot be placed. The scheduler then sets the PodGroup to phase
+`Unknown`, and policies may restart the Job. It also sets this phase for a
+gang to which a stage was added (`dependsOn`). Only a gang that has lost pods counts as broken.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, number_in, parse_time
-from pumice.api.pods import Pod
-from pumice.controller.jobs.broken_gangs import is_broken, reported_at
+from pumice.api.pods import Pod, PodCondition
 from pumice.controller.jobs.job_pods import JobPods, version_of
 from pumice.controller.jobs.lifetimes import container_statuses, end_of, started
 from pumice.controller.jobs.phases import SYNC_JOB
@@ -33,8 +37,16 @@ from pumice.controller.jobs.policies import (
     concerns,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
+from pumice.controller.podgroups import phase_of
 
-__all__ = ["completed", "evicted", "job_events"]
+__all__ = [
+    "completed",
+    "evicted",
+    "job_events",
+]
+
+
+_UNKNOWN = "Unknown"
 
 
 def job_events(
@@ -73,7 +85,7 @@ def job_events(
         if TASK_COMPLETED not in without:
             yield from _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
         yield from _of_containers(task, by_task[task.name])
-    if group is not None and is_broken(group, job, by_task):
+    if group is not None and _is_broken(group, job, by_task):
         yield _of_group(group)
 
 
@@ -206,7 +218,7 @@ def _of_group(group: Raw) -> PolicyRequest:
     return PolicyRequest(
         event="Unknown",
         version=number_in(annotations.get(keys.JOB_VERSION)),
-        since=reported_at(group),
+        since=_reported_at(group),
         detail="part of the gang runs and the rest cannot be placed",
     )
 
@@ -231,3 +243,64 @@ def _request(
         ran=lasted,
         detail=f"pod {meta.name} {detail}",
     )
+
+
+def _is_broken(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
+    """Whether a Job's gang has lost pods and the scheduler finds no room for others.
+
+    Args:
+        group: The PodGroup.
+        job: The Job.
+        by_task: Its pods by task.
+    """
+    return (
+        phase_of(group) == _UNKNOWN
+        and not _is_outdated(group, list(chain.from_iterable(by_task.values())))
+        and not _only_begins(job, by_task)
+    )
+
+
+def _reported_at(group: Raw) -> float | None:
+    """When the scheduler last changed its report about a gang, in UNIX seconds."""
+    conditions = (group.get("status") or {}).get("conditions") or ()
+    times = [parse_time(each.get("lastTransitionTime")) for each in conditions]
+    return max(filter(None, times), default=None)
+
+
+def _only_begins(job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
+    """True if the gang lacks only tasks that were just allowed to start (`dependsOn`).
+
+    They wait for free resources. No pod was lost, so running pods are left alone.
+    """
+    placed = {name: sum(map(_is_placed, pods)) for name, pods in by_task.items()}
+    short = [task for task in job.tasks if placed[task.name] < task.minimum]
+    return bool(short) and not any(placed[task.name] or not task.depends_on for task in short)
+
+
+def _is_outdated(group: Raw, pods: Sequence[Pod]) -> bool:
+    """True if the scheduler has placed pods since it set phase `Unknown` and has not updated the phase.
+
+    Pods of a gang are bound one after the other, and its phase is written after them. Times have whole seconds, so the
+    group's counters show what was placed within the same second.
+    """
+    since = _reported_at(group)
+    placed_at = [parse_time(each.last_transition_time) for each in map(_placing, pods) if each]
+    last = max(filter(None, placed_at), default=None)
+    if since is None or last is None or last != since:
+        return since is not None and last is not None and last > since
+    status = group["status"]
+    counted = sum(status.get(counter) or 0 for counter in ("running", "succeeded", "failed"))
+    return sum(map(_is_placed, pods)) > counted
+
+
+def _placing(pod: Pod) -> PodCondition | None:
+    """The condition about a placed pod."""
+    for each in pod.status.conditions or ():
+        if each.type == "PodScheduled" and each.status == "True":
+            return each
+    return None
+
+
+def _is_placed(pod: Pod) -> bool:
+    has_been = bool(pod.spec.node_name) or pod.status.phase not in ("Pending", "")
+    return has_been and pod.metadata.deletion_timestamp is None

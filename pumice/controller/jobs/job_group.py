@@ -5,9 +5,14 @@ costs the cluster one object and not a thousand.
 
 A task that waits for another (`dependsOn`) is not counted before it starts: the gang could never be
 complete, because the scheduler would wait for pods that wait for the scheduler.
+
+`minResources` are the resource requests of the minimum set of pods that a Job needs. The scheduler does not try a gang
+for which a queue or the cluster has less than this. The set of pods follows from
+priority: tasks are taken in the order of their PriorityClass, and in the order of the spec if priorities are equal.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,12 +21,21 @@ from pumice.api.jobs import Job, NetworkTopology, Task
 from pumice.api.kinds import POD_GROUP
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name
-from pumice.controller.jobs.minresources import min_resources
-from pumice.controller.jobs.subject import min_available
+from pumice.api.pods import PodSpec
+from pumice.api.quantities import QuantityError, format_milli
+from pumice.api.requests import Amounts, add, quota_usage
+from pumice.controller.jobs.subject import UnusableError, min_available
 from pumice.controller.owners import controller_reference
 from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
 
-__all__ = ["wanted"]
+__all__ = [
+    "by_minimum",
+    "by_priority",
+    "by_walk",
+    "min_resources",
+    "needed_pods",
+    "wanted",
+]
 
 
 def wanted(
@@ -130,3 +144,83 @@ def _sub_group(task: Task) -> Raw:
     if topology := _topology(policy.network_topology):
         found["networkTopology"] = topology
     return found
+
+
+def min_resources(
+    job: Job, tasks: Sequence[Task], minimum: int, priorities: Mapping[str, int]
+) -> dict[str, str]:
+    """Resources of the `minimum` most important pods, as quantities by name.
+
+    Args:
+        job: The Job.
+        tasks: Those of its tasks that count now.
+        minimum: Pods that are needed over these tasks.
+        priorities: PriorityClass values by name; an unknown class counts as 0.
+
+    Raises:
+        UnusableError: A pod template requests a value that is not a quantity.
+    """
+    total: Amounts = {}
+    for task, count in needed_pods(by_priority(tasks, priorities), minimum):
+        if count:
+            add(total, _usage(job, task), count)
+    return {name: format_milli(total[name]) for name in sorted(total)}
+
+
+def by_priority(tasks: Sequence[Task], priorities: Mapping[str, int]) -> list[Task]:
+    """Tasks by the value of their template's PriorityClass, highest first, otherwise as given."""
+    return sorted(
+        tasks, key=lambda task: -priorities.get(str(task.pod_spec().get("priorityClassName")), 0)
+    )
+
+
+def needed_pods(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
+    """How many pods of each task are among the `minimum` needed ones."""
+    if minimum < sum(task.minimum for task in tasks):
+        return by_walk(tasks, minimum)
+    return by_minimum(tasks, minimum)
+
+
+def by_walk(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
+    """Take all replicas, task by task, until the minimum is reached."""
+    taken: list[tuple[Task, int]] = []
+    for task in tasks:
+        count = min(task.size, minimum)
+        minimum -= count
+        taken.append((task, count))
+    return taken
+
+
+def by_minimum(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
+    """Take each task's own minimum first, then fill up from what is left, task by task.
+
+    A minimum of 0 for the Job stands for the sum of the tasks' minimums.
+    """
+    left = minimum or sum(task.minimum for task in tasks)
+    taken: list[int] = []
+    for task in tasks:
+        count = min(task.minimum, left)
+        left -= count
+        taken.append(count)
+    for position, task in enumerate(tasks):
+        more = min(task.size - taken[position], left)
+        left -= more
+        taken[position] += more
+    return list(zip(tasks, taken, strict=True))
+
+
+def _usage(job: Job, task: Task) -> Amounts:
+    try:
+        return quota_usage(msgspec.convert(_stated(task.pod_spec()), PodSpec))
+    except (QuantityError, msgspec.ValidationError, RecursionError) as error:
+        position = next(at for at, each in enumerate(job.tasks) if each.name == task.name)
+        raise UnusableError(
+            f"spec.tasks[{position}].template.spec cannot be read: {error}"
+        ) from error
+
+
+def _stated(value: Any) -> Any:
+    """JSON without nulls, which an API server treats as absent in pods."""
+    if isinstance(value, dict):
+        return {key: _stated(each) for key, each in value.items() if each is not None}
+    return [_stated(each) for each in value] if isinstance(value, list) else value

@@ -19,19 +19,16 @@ that was never sent into an eviction. The note is written together with the coun
 it costs no write of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.meta import format_time, number_in, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
-from pumice.controller.jobs.lifetimes import ended_by_itself
-from pumice.controller.jobs.phases import SOFT
 from pumice.controller.jobs.podsets import PodNames
 
 __all__ = [
@@ -40,7 +37,6 @@ __all__ = [
     "PODS",
     "SUCCEEDED",
     "JobPods",
-    "has_ended",
     "read",
     "version_of",
 ]
@@ -72,16 +68,6 @@ def _version(text: str) -> int:
     return number_in(text) or 0
 
 
-def has_ended(pod: Pod, requested: float | None) -> bool:
-    """True if a pod succeeded or failed, and not because its removal was requested.
-
-    Args:
-        pod: The pod.
-        requested: When its removal was first requested, as `lifetimes.first_request` tells.
-    """
-    return pod.status.phase in SOFT and ended_by_itself(pod, requested)
-
-
 @dataclass(frozen=True, slots=True)
 class JobPods:
     """The pods of a Job by name, both existing and former ones.
@@ -92,10 +78,9 @@ class JobPods:
         notes: `controlledResources` as stored.
         present: Its pods that exist.
         elsewhere: Names of further ones that exist, although the watch does not show them.
-        requested: When the removal of pods was first requested, by uid (`lifetimes.first_request`).
         had: Pods that are recorded as seen.
         noted: Pods that are recorded as succeeded.
-        done: These, and pods that succeeded and were removed since the record was written.
+        done: These, and pods that succeeded and are removed since the record was written.
         missing: Pods that were evicted and have not been created again, in order.
         failed: Those of them that had failed by themselves since the notes were written.
         lost: Pods that succeeded and no longer exist.
@@ -110,7 +95,6 @@ class JobPods:
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
     elsewhere: AbstractSet[str]
-    requested: Mapping[str, float]
     had: AbstractSet[str]
     noted: AbstractSet[str]
     done: AbstractSet[str]
@@ -129,45 +113,28 @@ class JobPods:
             return self.lost_by_task
         return self.names.numbers(podsets.read(text, self.names).difference(self.present))
 
-    def living(
+    def running(
         self,
-        leaving: Collection[str],
-        evicted: Mapping[str, float] | None = None,
-        completed: Mapping[str, float] | None = None,
+        removed: Callable[[str], bool],
+        waiting: Mapping[str, float],
+        completed: Mapping[str, float],
+        *,
+        replaced: bool = False,
     ) -> dict[str, str]:
         """The notes of a running Job.
 
         Args:
-            leaving: Names of pods that the controller is about to remove.
-            evicted: Pods that were just found missing and for which a policy has a timeout.
+            removed: Whether the controller is about to remove a pod.
+            waiting: Pods that do not run from now on and for which a policy has a timeout, with their moments.
             completed: Since when tasks are complete, if a policy has a timeout.
+            replaced: Whether removed pods are made again, so that policies go on waiting for them.
         """
-        waiting = {
-            name: moment
-            for name, moment in {**self.waiting, **(evicted or {})}.items()
-            if name not in leaving and self.waits(name)
-        }
-        return self._noted(leaving.__contains__, waiting, completed or {})
-
-    def without(
-        self,
-        replaced: Callable[[str], bool],
-        completed: Mapping[str, float] | None = None,
-        since: Mapping[str, float] | None = None,
-    ) -> dict[str, str]:
-        """The recorded pods of a running Job, without those that are replaced.
-
-        Args:
-            replaced: Whether a pod is replaced.
-            completed: Since when tasks are complete, if a policy has a timeout.
-            since: Since when replaced pods do not run, if a policy has a timeout; as stored if None.
-        """
-        waiting = {
+        still = {
             name: moment
             for name, moment in self.waiting.items()
-            if (since is None if replaced(name) else self.waits(name))
+            if (replaced if removed(name) else self.waits(name))
         }
-        return self._noted(replaced, {**waiting, **(since or {})}, completed or {})
+        return self._noted(removed, {**still, **waiting}, completed)
 
     def waits(self, name: str) -> bool:
         """True if a pod does not run again yet after its removal: none of that name exists, or it is pending.
@@ -241,7 +208,7 @@ class JobPods:
     def has_succeeded(self, pod: Pod) -> bool:
         """True if a pod has succeeded; a recorded success stays true after the pod's removal."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.name in self.done or has_ended(pod, self.requested.get(pod.metadata.uid))
+            pod.metadata.deletion_timestamp is None or pod.metadata.name in self.done
         )
 
     def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:
@@ -262,7 +229,6 @@ def read(
     now: float,
     found: Iterable[str] = (),
     ended: Iterable[Pod] = (),
-    requested: Mapping[str, float] = MappingProxyType({}),
 ) -> JobPods:
     """The pods of a Job.
 
@@ -271,8 +237,8 @@ def read(
         pods: Its own pods.
         now: The current time in UNIX seconds; later times in notes are ignored.
         found: Names of further pods of it that exist.
-        ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written.
-        requested: When the removal of pods was first requested, by uid.
+        ended: Pods of it that had succeeded or failed by themselves and were removed since the notes were written, or
+            are being removed.
     """
     names = PodNames(job)
     version = job.status.version
@@ -296,7 +262,6 @@ def read(
         notes=notes,
         present=present,
         elsewhere=elsewhere,
-        requested=requested,
         had=had,
         noted=noted,
         done=done,

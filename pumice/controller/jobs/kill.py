@@ -14,7 +14,7 @@ from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
 from pumice.controller import key_secrets, objects
-from pumice.controller.jobs import marks, restarts, retries
+from pumice.controller.jobs import notes, restarts, retries
 from pumice.controller.jobs.phases import (
     ABORTED,
     FINISHED,
@@ -44,52 +44,54 @@ AWAITED_SHARE = 8
 """A Job that is overdue for long is checked again after an eighth of that time, since its controller may not run."""
 
 
-def kill(case: Situation) -> Plan:
+def kill(situation: Situation) -> Plan:
     """Remove the remaining pods and objects of a Job that is ending or has ended."""
-    found = row(case.phase, SYNC_JOB)
-    every = facts(case.job, case.counts)  # a Job has not ended before all of its pods have
-    verdict = _as_before(case, judge(found.rule, case.phase, every).phase)
-    removed = [pod for pod in case.pods if pod.status.phase not in found.retain]
-    leaving = removal(removed, case.limits.window, marked=False)
-    ended = case.phase in FINISHED or case.phase == ABORTED
+    found = row(situation.phase, SYNC_JOB)
+    every = facts(
+        situation.job, situation.counts
+    )  # a Job has not ended before all of its pods have
+    verdict = _as_before(situation, judge(found.rule, situation.phase, every).phase)
+    removed = [pod for pod in situation.pods if pod.status.phase not in found.retain]
+    leaving = removal(removed, situation.limits.window, marked=False)
+    ended = situation.phase in FINISHED or situation.phase == ABORTED
     at_rest = ended and not every.alive
-    controlled = marks.of_ended(case) if at_rest else marks.of_passing(case)
-    if at_rest and (expired := _expiry(case)) is not None and not expired.seconds:
-        return Plan.of([_forget(case)])
-    status = case.status(verdict, controlled, removing=removed)
+    controlled = notes.of_ended(situation) if at_rest else notes.of_passing(situation)
+    if at_rest and (expired := _expiry(situation)) is not None and not expired.seconds:
+        return Plan.of([_forget(situation)])
+    status = situation.status(verdict, controlled, removing=removed)
     return Plan.of(
         status,
-        (arrival(case, verdict) if status else []) + _troubles(case),
+        (arrival(situation, verdict) if status else []) + _troubles(situation),
         leaving.deletes,
-        _tear_down(case) if at_rest else [],
+        _tear_down(situation) if at_rest else [],
         [expired] if at_rest and expired is not None else [],
         leaving.again,
     )
 
 
-def restart(case: Situation) -> Plan:
+def restart(situation: Situation) -> Plan:
     """Remove the pods that a restart replaces, then set the Job to `Pending`."""
-    noted = case.job.status.controlled_resources or {}
-    under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.job_pods.names)
-    names = case.job_pods.names
-    again, tallies = retries.units(under_way, names), retries.of(case.job, names)
-    verdict = judged(case, under_way, case.facts.retry_count, again, tallies)
+    noted = situation.job.status.controlled_resources or {}
+    under_way = restarts.parse(noted.get(restarts.NOTE, ""), situation.job_pods.names)
+    names = situation.job_pods.names
+    again, tallies = retries.units(under_way, names), retries.of(situation.job, names)
+    verdict = judged(situation, under_way, situation.facts.retry_count, again, tallies)
     remaining: list[Pod] = []
     if verdict.phase in FINISHED:
-        spared = [pod for pod in case.pods if pod.status.phase not in SOFT]
-        status = case.status(verdict, marks.of_passing(case), removing=spared)
+        spared = [pod for pod in situation.pods if pod.status.phase not in SOFT]
+        status = situation.status(verdict, notes.of_passing(situation), removing=spared)
     else:
-        remaining = under_way.remaining(case.pods)
+        remaining = under_way.remaining(situation.pods)
         if remaining or verdict.phase == RESTARTING:
-            verdict = _as_before(case, RESTARTING)
+            verdict = _as_before(situation, RESTARTING)
         over = verdict.phase != RESTARTING
-        status = case.status(
-            verdict, marks.of_restart(case, under_way, over=over), removing=remaining
+        status = situation.status(
+            verdict, notes.of_restart(situation, under_way, over=over), removing=remaining
         )
-    leaving = removal(reversed(remaining), case.limits.window, marked=under_way.targeted)
+    leaving = removal(reversed(remaining), situation.limits.window, marked=under_way.targeted)
     return Plan.of(
         status,
-        (arrival(case, verdict) if status else []) + _troubles(case),
+        (arrival(situation, verdict) if status else []) + _troubles(situation),
         leaving.marks,
         leaving.deletes,
         leaving.again,
@@ -97,7 +99,7 @@ def restart(case: Situation) -> Plan:
 
 
 def judged(
-    case: Situation,
+    situation: Situation,
     restart: Restart,
     retry_count: int,
     again: Sequence[Unit],
@@ -106,24 +108,24 @@ def judged(
     """The phase after a restart, given the restart budget of its targets.
 
     Args:
-        case: The Job.
+        situation: The Job.
         restart: The restart.
         retry_count: Restarts of the Job, with this one.
         again: The units that it restarts.
         tallies: Restarts of its pods, tasks and partitions, with this one.
     """
     rule, restarted = NextPhase.RESTART, ""
-    if not case.strict and restart == restarts.RESUME:
+    if not situation.strict and restart == restarts.RESUME:
         rule = NextPhase.RESUME
-    elif not case.strict and restart.targeted:
-        retry_count, restarted = retries.spent(again, tallies, case.job_pods.names)
-    numbers = replace(case.facts, retry_count=retry_count, restarted=restarted)
+    elif not situation.strict and restart.targeted:
+        retry_count, restarted = retries.spent(again, tallies, situation.job_pods.names)
+    numbers = replace(situation.facts, retry_count=retry_count, restarted=restarted)
     return judge(rule, RESTARTING, numbers)
 
 
-def _as_before(case: Situation, phase: str) -> PhaseResult:
+def _as_before(situation: Situation, phase: str) -> PhaseResult:
     """The current phase, with the reason for which pods are being removed."""
-    state = case.job.status.state
+    state = situation.job.status.state
     return (
         PhaseResult(phase)
         if state.reason == INVALID
@@ -131,33 +133,38 @@ def _as_before(case: Situation, phase: str) -> PhaseResult:
     )
 
 
-def _tear_down(case: Situation) -> list[DeleteObject]:
-    meta = case.job.metadata
-    wanted = [*case.wanted, *key_secrets.manifests(meta, case.secrets)]
-    deletes = objects.remove(meta, wanted, case.observed.objects)
-    group = case.observed.group
-    if group is not None and controls_raw(case.job.metadata, group):
+def _tear_down(situation: Situation) -> list[DeleteObject]:
+    meta = situation.job.metadata
+    wanted = [*situation.wanted, *key_secrets.manifests(meta, situation.secrets)]
+    deletes = objects.remove(meta, wanted, situation.observed.objects)
+    group = situation.observed.group
+    if group is not None and controls_raw(situation.job.metadata, group):
         stored = group["metadata"]
         if not stored.get("deletionTimestamp"):
             deletes.append(
-                DeleteObject(POD_GROUP, case.namespace, stored["name"], stored.get("uid", ""))
+                DeleteObject(POD_GROUP, situation.namespace, stored["name"], stored.get("uid", ""))
             )
     return deletes
 
 
-def _expiry(case: Situation) -> RequeueAfter | None:
+def _expiry(situation: Situation) -> RequeueAfter | None:
     """When `ttlSecondsAfterFinished` is over; None if the Job does not expire."""
-    ttl = case.job.spec.ttl_seconds_after_finished
-    finished = parse_time(case.job.status.state.last_transition_time)
-    if not case.limits.expire or ttl is None or finished is None or case.phase not in FINISHED:
+    ttl = situation.job.spec.ttl_seconds_after_finished
+    finished = parse_time(situation.job.status.state.last_transition_time)
+    if (
+        not situation.limits.expire
+        or ttl is None
+        or finished is None
+        or situation.phase not in FINISHED
+    ):
         return None
-    left = finished + ttl - case.now
-    earliest = max(AWAITED_SECONDS, -left / AWAITED_SHARE) if case.observed.awaited else 0.0
+    left = finished + ttl - situation.now
+    earliest = max(AWAITED_SECONDS, -left / AWAITED_SHARE) if situation.observed.awaited else 0.0
     return RequeueAfter(max(earliest, left))
 
 
-def _forget(case: Situation) -> DeleteObject:
-    meta = case.job.metadata
+def _forget(situation: Situation) -> DeleteObject:
+    meta = situation.job.metadata
     # The resourceVersion makes sure that the time to live has not changed meanwhile.
     return DeleteObject(
         JOB,
@@ -169,6 +176,6 @@ def _forget(case: Situation) -> DeleteObject:
     )
 
 
-def _troubles(case: Situation) -> list[RecordEvent]:
-    trouble = case.observed.trouble
+def _troubles(situation: Situation) -> list[RecordEvent]:
+    trouble = situation.observed.trouble
     return [RecordEvent("Warning", trouble.reason, trouble.message)] if trouble else []

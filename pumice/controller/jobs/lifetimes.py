@@ -90,7 +90,7 @@ def first_request(old: Pod, new: Pod, *, watched: bool) -> float | None:
 
 
 def ended_by_itself(pod: Pod, requested: float | None) -> bool:
-    """True if the containers of a pod had ended before its removal was requested.
+    """True if a pod succeeded or failed, and its containers had ended before its removal was requested.
 
     Times have whole seconds; a container that ended within the same second may have been stopped.
 
@@ -98,6 +98,8 @@ def ended_by_itself(pod: Pod, requested: float | None) -> bool:
         pod: The pod.
         requested: When its removal was first requested, as `first_request` tells.
     """
+    if pod.status.phase not in SOFT:
+        return False
     if pod.metadata.deletion_timestamp is None or requested == math.inf:
         return True
     states = [each.state for each in pod.status.container_statuses or ()]

@@ -38,9 +38,8 @@ class Observed:
     Attributes:
         job: The Job as stored.
         pods: Pods that carry the Job's name in a label.
-        ended: Pods with that label that had succeeded or failed by themselves and were removed since the status was last
-            written.
-        requested: When the removal of pods was first requested, by uid, as far as that was seen (`lifetimes.first_request`).
+        ended: Pods with that label that had succeeded or failed by themselves, as far as that was seen (`lifetimes`), and
+            since the status was last written were removed, or are being removed.
         group: The Job's PodGroup, when there is one.
         objects: Further objects: those with the Job's name in a label, and those whose names the Job
             needs, whatever their kind.
@@ -56,7 +55,6 @@ class Observed:
     job: Raw
     pods: tuple[Pod, ...] = ()
     ended: tuple[Pod, ...] = ()
-    requested: Mapping[str, float] = field(default_factory=dict)
     group: Raw | None = None
     objects: tuple[Raw, ...] = ()
     commands: tuple[Command, ...] = ()

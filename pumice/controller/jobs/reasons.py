@@ -56,9 +56,9 @@ class WaitReason:
     event: RecordEvent | None = None
 
 
-def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
+def why(situation: Situation, phase: str, waiting: Waiting) -> WaitReason:
     """The reason why a Job that is or becomes `Pending` or `Running` does not proceed."""
-    trouble = case.observed.trouble
+    trouble = situation.observed.trouble
     if waiting.conflicts:
         told = listed([each.message for each in waiting.conflicts], "; ")
         return _warned("NameConflict", told)
@@ -68,28 +68,28 @@ def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
         return _warned("PluginError", waiting.problem)
     if waiting.backoff:
         return WaitReason("RestartBackOff", waiting.backoff)
-    if not (case.facts.pending or waiting.missing):
+    if not (situation.facts.pending or waiting.missing):
         return WaitReason()
     if waiting.held and waiting.admitted:
         told = listed([each.message for each in waiting.held], "; ", LONGEST)
         return WaitReason("DependsOn", told)
-    group = case.observed.group
+    group = situation.observed.group
     if group is not None and (condition := podgroups.condition_of(group)):
-        return _of_group(case, *condition)
+        return _of_group(situation, *condition)
     if not waiting.admitted:
-        queue = podgroups.queue_of(case.job.spec.queue, group)
+        queue = podgroups.queue_of(situation.job.spec.queue, group)
         sentence = f"waiting for the scheduler to let the Job into queue {queue}"
         return WaitReason("PodGroupPending", sentence)
-    return _of_pods(case, waiting) if phase == PENDING else WaitReason()
+    return _of_pods(situation, waiting) if phase == PENDING else WaitReason()
 
 
-def arrival(case: Situation, verdict: PhaseResult) -> list[RecordEvent]:
+def arrival(situation: Situation, verdict: PhaseResult) -> list[RecordEvent]:
     """The event for a phase in which the Job will stay for some time."""
-    if verdict.phase == case.job.status.state.phase or verdict.phase == PENDING:
+    if verdict.phase == situation.job.status.state.phase or verdict.phase == PENDING:
         return []
     message = verdict.message
     if verdict.phase == RUNNING:
-        message = f"{case.facts.running} of {case.facts.total} pods run"
+        message = f"{situation.facts.running} of {situation.facts.total} pods run"
     return [
         RecordEvent(
             "Warning" if verdict.phase == FAILED else "Normal",
@@ -99,18 +99,19 @@ def arrival(case: Situation, verdict: PhaseResult) -> list[RecordEvent]:
     ]
 
 
-def _of_group(case: Situation, word: str, sentence: str) -> WaitReason:
-    told = f"PodGroup {case.namespace}:{case.job.metadata.name} unschedulable: {sentence}"
+def _of_group(situation: Situation, word: str, sentence: str) -> WaitReason:
+    told = f"PodGroup {situation.namespace}:{situation.job.metadata.name} unschedulable: {sentence}"
     return WaitReason(word, sentence, RecordEvent("Warning", "PodGroupPending", told))
 
 
-def _of_pods(case: Situation, waiting: Waiting) -> WaitReason:
-    if waiting.missing and case.counts.terminating:
+def _of_pods(situation: Situation, waiting: Waiting) -> WaitReason:
+    if waiting.missing and situation.counts.terminating:
         return WaitReason(
-            "PodsTerminating", f"{case.counts.terminating} earlier pods are still being removed"
+            "PodsTerminating",
+            f"{situation.counts.terminating} earlier pods are still being removed",
         )
-    waits = case.facts.pending + waiting.missing
-    return WaitReason("PodsPending", f"{waits} of {case.facts.total} pods do not run yet")
+    waits = situation.facts.pending + waiting.missing
+    return WaitReason("PodsPending", f"{waits} of {situation.facts.total} pods do not run yet")
 
 
 def _warned(word: str, sentence: str) -> WaitReason:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pumice.api.kinds import COMMAND
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
-from pumice.controller.jobs import marks, restarts, retries
+from pumice.controller.jobs import notes, restarts, retries
 from pumice.controller.jobs.due import Delayed, DueAction, due
 from pumice.controller.jobs.escalation import replaced_since
 from pumice.controller.jobs.kill import judged, kill, restart
@@ -32,7 +32,7 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.jobs.restarts import Restart, restart_for
 from pumice.controller.jobs.retries import RestartCount, Unit
-from pumice.controller.jobs.situation import LIMITS, Limits, Situation, situation
+from pumice.controller.jobs.situation import LIMITS, Limits, Situation, situation_of
 from pumice.controller.jobs.status import INVALID, START, refused
 from pumice.controller.jobs.subject import UnusableError
 from pumice.controller.jobs.sync import sync
@@ -79,7 +79,7 @@ def reconcile(
     try:
         if check is not None and _is_new(observed) and (problem := check(observed.job)):
             raise UnusableError(problem)
-        return _reconcile(situation(observed, registry, now, settings, limits))
+        return _reconcile(situation_of(observed, registry, now, settings, limits))
     except UnusableError as error:
         return _refuse(observed.job, str(error), now)
 
@@ -90,28 +90,28 @@ def _is_new(observed: Observed) -> bool:
     return observed.group is None and state.get("phase", PENDING) in ("", PENDING)
 
 
-def _reconcile(case: Situation) -> Plan:
-    order = next_order(case.job, case.observed.commands)
+def _reconcile(situation: Situation) -> Plan:
+    order = next_order(situation.job, situation.observed.commands)
     if order is not None:
-        return _obey(case, order)
-    decision, delayed = due(case)
+        return _obey(situation, order)
+    decision, delayed = due(situation)
     if decision is not None:
-        return _turn(case, decision)
-    plan = _work(case, delayed)
+        return _turn(situation, decision)
+    plan = _work(situation, delayed)
     if delayed.wake is not None:
         return Plan((*plan.stages, (RequeueAfter(delayed.wake),)))
     return plan
 
 
-def _work(case: Situation, delayed: Delayed) -> Plan:
-    if case.phase == RESTARTING:
-        return restart(case)
-    if row(case.phase, SYNC_JOB).work is Work.SYNC:
-        return sync(case, delayed.backoff)
-    return kill(case)
+def _work(situation: Situation, delayed: Delayed) -> Plan:
+    if situation.phase == RESTARTING:
+        return restart(situation)
+    if row(situation.phase, SYNC_JOB).work is Work.SYNC:
+        return sync(situation, delayed.backoff)
+    return kill(situation)
 
 
-def _obey(case: Situation, order: Order) -> Plan:
+def _obey(situation: Situation, order: Order) -> Plan:
     """Handle one Command; the next pass handles the next one, or does the work."""
     meta = order.command.metadata
     delete = DeleteObject(COMMAND, meta.namespace, meta.name, meta.uid)
@@ -121,31 +121,31 @@ def _obey(case: Situation, order: Order) -> Plan:
     if not order.action:
         return Plan.of([delete])
     why = f"Command {meta.name}" + (f": {order.command.message}" if order.command.message else "")
-    found = row(case.phase, order.action)
-    if found.to or (case.phase == RESTARTING and order.action == RESTART_JOB):
+    found = row(situation.phase, order.action)
+    if found.to or (situation.phase == RESTARTING and order.action == RESTART_JOB):
         decision = DueAction(
             action=order.action, why=why, restart=restart_for(order.action), order=order
         )
-        return _turn(case, decision)
-    message = f"{order.action} ({why}) has no effect on a Job that is {case.phase}"
+        return _turn(situation, decision)
+    message = f"{order.action} ({why}) has no effect on a Job that is {situation.phase}"
     return Plan.of([RecordEvent("Normal", "CommandIssued", message)], [delete])
 
 
-def _turn(case: Situation, decision: DueAction) -> Plan:
+def _turn(situation: Situation, decision: DueAction) -> Plan:
     """Plan only the status write of an intention; before it, ask about pods that are gone, a window in each pass."""
-    absent = case.unconfirmed(decision.gone)
-    if len(absent) > case.limits.window:
-        return Plan.of(absent[: case.limits.window], [RequeueAfter(0.0)])
-    found = row(case.phase, decision.action)
+    absent = situation.unconfirmed(decision.gone)
+    if len(absent) > situation.limits.window:
+        return Plan.of(absent[: situation.limits.window], [RequeueAfter(0.0)])
+    found = row(situation.phase, decision.action)
     under_way, order = decision.restart, decision.order
     uid = order.command.metadata.uid if order else ""
-    retry = found.retry or (case.strict and found.to == RESTARTING)
+    retry = found.retry or (situation.strict and found.to == RESTARTING)
     if under_way is None:
-        controlled, removing = marks.of_passing(case, command=uid), _unfinished(case)
+        controlled, removing = notes.of_passing(situation, command=uid), _unfinished(situation)
     else:
-        controlled, removing = _of_restart(case, decision, under_way, uid, retry)
-    status = case.status(
-        PhaseResult(found.to or case.phase, decision.action, decision.why),
+        controlled, removing = _of_restart(situation, decision, under_way, uid, retry)
+    status = situation.status(
+        PhaseResult(found.to or situation.phase, decision.action, decision.why),
         controlled,
         removing=removing,
         new_version=under_way is None or not under_way.targeted,
@@ -161,33 +161,35 @@ def _turn(case: Situation, decision: DueAction) -> Plan:
 
 
 def _of_restart(
-    case: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
+    situation: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
 ) -> tuple[dict[str, str], list[Pod]]:
     """The status fields for a new restart, and the pods that it removes."""
     again: list[Unit] = []
     tallies: dict[Unit, RestartCount] = {}
-    if under_way.targeted and not case.strict:
-        names = case.job_pods.names
+    if under_way.targeted and not situation.strict:
+        names = situation.job_pods.names
         again = retries.units(under_way, names)
-        tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
-    verdict = judged(case, under_way, case.facts.retry_count + retry, again, tallies)
+        tallies = retries.restarted(retries.of(situation.job, names), again, decision.failed)
+    verdict = judged(situation, under_way, situation.facts.retry_count + retry, again, tallies)
     if verdict.phase not in FINISHED:
-        since = replaced_since(case, under_way, decision.since) if under_way.targeted else {}
-        controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies, since=since)
+        since = replaced_since(situation, under_way, decision.since) if under_way.targeted else {}
+        controlled = notes.of_restart(
+            situation, under_way, command=uid, tallies=tallies, since=since
+        )
         if not under_way.targeted:
             controlled.pop(START, None)
-        return controlled, [pod for pod in case.pods if under_way.replaces(pod)]
+        return controlled, [pod for pod in situation.pods if under_way.replaces(pod)]
     # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
-    controlled = marks.of_passing(case, command=uid) | {
-        restarts.NOTE: under_way.note(case.job_pods.names)
+    controlled = notes.of_passing(situation, command=uid) | {
+        restarts.NOTE: under_way.note(situation.job_pods.names)
     }
     if tallies:
         controlled[retries.NOTE] = retries.write(tallies)
-    return controlled, _unfinished(case)
+    return controlled, _unfinished(situation)
 
 
-def _unfinished(case: Situation) -> list[Pod]:
-    return [pod for pod in case.pods if pod.status.phase not in SOFT]
+def _unfinished(situation: Situation) -> list[Pod]:
+    return [pod for pod in situation.pods if pod.status.phase not in SOFT]
 
 
 def _refuse(job: Raw, message: str, now: float) -> Plan:

@@ -1,4 +1,4 @@
-"""Missing pods and surplus pods of a Job.
+"""Missing pods and surplus pods of a Job, and their creation and removal.
 
 The pods of a task are numbered from 0, so a Job that grows gets the next numbers and one that shrinks loses the
 highest. A surplus pod is marked before it is removed, so that its removal is not taken for an eviction by a policy.
@@ -6,21 +6,43 @@ highest. A surplus pod is marked before it is removed, so that its removal is no
 Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from
 the pods that exist, not from the number that a spec asks for. Pods are removed a window at a time as well, so
 that the deletion of the Job, a Command and changes of other pods are seen meanwhile.
+
+A Job may lack a hundred thousand pods, and each of them may be large. So a pass creates a few hundred, each built when
+it is sent. The next pass then sees changes: the deletion of the Job, a Command, pods that already run.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import POD
+from pumice.api.meta import Raw
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
 from pumice.controller.jobs.job_pods import JobPods
-from pumice.controller.plan import DeleteObject, RequeueAfter, UpdateObject
+from pumice.controller.jobs.pods import build
+from pumice.controller.jobs.situation import Situation, unexpected_error
+from pumice.controller.plan import (
+    CreateObject,
+    DeleteObject,
+    RequeueAfter,
+    UnbuildableError,
+    UpdateObject,
+)
+from pumice.plugins import PluginError
 
-__all__ = ["Missing", "Removal", "Replicas", "is_marked", "leaving", "removal"]
+__all__ = [
+    "Missing",
+    "PodCreations",
+    "Removal",
+    "Replicas",
+    "creations",
+    "is_marked",
+    "leaving",
+    "removal",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +193,61 @@ def _mark(pod: Pod) -> UpdateObject:
 def _delete(pod: Pod) -> DeleteObject:
     meta = pod.metadata
     return DeleteObject(POD, meta.namespace, meta.name, meta.uid)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodCreations:
+    """A stage of pods to create.
+
+    Attributes:
+        missing: Which pods.
+        make: Builds one of them.
+    """
+
+    missing: Sequence[Missing]
+    make: Callable[[Missing], Raw]
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    def __iter__(self) -> Iterator[CreateObject]:
+        for each in self.missing:
+            try:
+                pod = self.make(each)
+            except PluginError as error:
+                raise UnbuildableError(str(error)) from error
+            except Exception as error:
+                raise UnbuildableError(unexpected_error(error)) from error
+            yield CreateObject(POD, pod)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PodCreations) and list(self) == list(other)
+
+    def problem(self) -> str:
+        """Why the first pod of one of the tasks cannot be built; empty if all of them can."""
+        first = {each.task.name: each for each in reversed(self.missing)}
+        try:
+            list(PodCreations(list(first.values()), self.make))
+        except UnbuildableError as error:
+            return str(error)
+        return ""
+
+
+def creations(
+    situation: Situation, missing: Sequence[Missing], *, forwarding: bool
+) -> PodCreations:
+    """The creation of pods, with the edits of all plugins.
+
+    Args:
+        situation: The Job.
+        missing: Which pods; none if its plugins cannot be used.
+        forwarding: Whether the Job's queue lets other clusters take them.
+    """
+
+    def make(each: Missing) -> Raw:
+        assert situation.wiring is not None
+        return build(
+            situation.job, each.task, each.index, situation.wiring.pod, forwarding=forwarding
+        )
+
+    return PodCreations(missing, make)

@@ -27,14 +27,14 @@ def fingerprint(job: Job) -> str:
     return hashlib.sha256(sizes.encode()).hexdigest()[:12]
 
 
-def outdated(case: Situation) -> list[Pod]:
+def outdated(situation: Situation) -> list[Pod]:
     """Pods to replace now: of the first task that has any, and only while all pods of the Job run."""
-    current = fingerprint(case.job)
-    all_run = case.counts.running == case.facts.running == case.facts.total
-    if not current or case.phase != RUNNING or not all_run:
+    current = fingerprint(situation.job)
+    all_run = situation.counts.running == situation.facts.running == situation.facts.total
+    if not current or situation.phase != RUNNING or not all_run:
         return []
-    for task in case.job.tasks:
-        found = [pod for pod in case.wanted_pods if _is_outdated(pod, task.name, current)]
+    for task in situation.job.tasks:
+        found = [pod for pod in situation.wanted_pods if _is_outdated(pod, task.name, current)]
         if found:
             return found
     return []

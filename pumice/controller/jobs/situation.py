@@ -28,7 +28,7 @@ from pumice.plugins import (
     problems,
 )
 
-__all__ = ["LIMITS", "Limits", "Situation", "secret_names", "situation", "unexpected_error"]
+__all__ = ["LIMITS", "Limits", "Situation", "secret_names", "situation_of", "unexpected_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Situation:
         return [] if status is None else [PatchStatus(status)]
 
 
-def situation(
+def situation_of(
     observed: Observed,
     registry: Registry,
     now: float,
@@ -172,7 +172,7 @@ def situation(
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
     ended = (pod for pod in observed.ended if controls(job.metadata, pod.metadata))
-    job_pods = read_job_pods(job, ordered, now, found, ended, observed.requested)
+    job_pods = read_job_pods(job, ordered, now, found, ended)
     counts = count(ordered, lost=job_pods.lost_by_task)
     wanted_pods, decisive = ordered, counts
     if surplus := job_pods.surplus():

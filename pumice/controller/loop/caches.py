@@ -20,12 +20,10 @@ from pumice.api.pods import Pod, PodSpec
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
+from pumice.controller.loop.controller import ObjectKey, object_key
 from pumice.controller.loop.watches import Watches
 
-__all__ = ["OBJECT_KINDS", "WATCHED_KINDS", "ControllerCaches", "JobKey"]
-
-JobKey = tuple[str, str]
-"""Namespace and name of a Job."""
+__all__ = ["OBJECT_KINDS", "WATCHED_KINDS", "JobCaches"]
 
 OBJECT_KINDS = (kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NETWORK_POLICY)
 """Kinds of the objects that plugins want."""
@@ -37,7 +35,7 @@ WATCHED_KINDS = tuple(kind for kind in OBJECT_KINDS if kind != kinds.SECRET)
 BY_JOB = "job"
 
 
-class ControllerCaches:
+class JobCaches:
     """What the controller watches.
 
     Attributes:
@@ -65,7 +63,6 @@ class ControllerCaches:
         self.pod_groups: WatchCache[Raw] = watches.of(kinds.POD_GROUP, dict)
         self.pods = watches.of(kinds.POD, Pod, label_selector=keys.JOB_NAME, trim=trim)
         self.jobs: WatchCache[Raw] = watches.of(kinds.JOB, dict)
-        self._by_kind = {cache.kind: cache for cache in self.all}
         self.pods.index(BY_JOB, lambda pod: some(job_of_pod(pod)))
         self.commands.index(BY_JOB, lambda command: some(job_of_command(command)))
         for cache in self.objects.values():
@@ -84,19 +81,11 @@ class ControllerCaches:
             self.jobs,
         )
 
-    def job_keys(self) -> Iterable[JobKey]:
-        """The keys of all Jobs."""
-        return self.jobs.identities()
-
-    def of(self, kind: Kind) -> WatchCache[Any] | None:
-        """The cache of a kind; None for kinds that are not watched."""
-        return self._by_kind.get(kind)
-
     async def subscribe(
         self,
-        told: Callable[[JobKey], None],
+        told: Callable[[ObjectKey], None],
         stack: ExitStack,
-        pod_told: Callable[[JobKey], None] | None = None,
+        pod_told: Callable[[ObjectKey], None] | None = None,
     ) -> None:
         """Report every Job when something about it changes; existing objects are reported in slices.
 
@@ -107,8 +96,8 @@ class ControllerCaches:
         """
 
         def tell(
-            of: Callable[[Any], JobKey | None],
-            told: Callable[[JobKey], None] = told,
+            of: Callable[[Any], ObjectKey | None],
+            told: Callable[[ObjectKey], None] = told,
             matters: Callable[[Any, Any], bool] | None = None,
         ) -> Callable[[object, Any, Any], None]:
             def changed(change: object, old: Any, new: Any) -> None:
@@ -126,21 +115,15 @@ class ControllerCaches:
             stack.callback(await cache.replay(tell(job_of_object)))
         stack.callback(await self.pod_groups.replay(tell(job_of_group)))
         stack.callback(await self.pods.replay(tell(job_of_pod, pod_told or told, differs)))
-        stack.callback(await self.jobs.replay(tell(job_key)))
+        stack.callback(await self.jobs.replay(tell(object_key)))
 
 
-def some(key: JobKey | None) -> Iterable[JobKey]:
+def some(key: ObjectKey | None) -> Iterable[ObjectKey]:
     """A list of one key, or an empty list if the key is empty."""
     return () if key is None else (key,)
 
 
-def job_key(job: Raw) -> JobKey:
-    """Key of a Job."""
-    meta = job["metadata"]
-    return meta.get("namespace", ""), meta["name"]
-
-
-def job_of_pod(pod: Pod) -> JobKey | None:
+def job_of_pod(pod: Pod) -> ObjectKey | None:
     """The Job whose name a pod carries."""
     name = pod.metadata.label(keys.JOB_NAME)
     return (pod.metadata.namespace, name) if name else None
@@ -182,14 +165,14 @@ def _read_of(pod: Pod) -> tuple[object, ...]:
     )
 
 
-def job_of_object(obj: Raw) -> JobKey | None:
+def job_of_object(obj: Raw) -> ObjectKey | None:
     """The Job whose name an object carries."""
     meta = obj["metadata"]
     name = (meta.get("labels") or {}).get(keys.JOB_NAME)
     return (meta.get("namespace", ""), name) if name else None
 
 
-def job_of_group(group: Raw) -> JobKey | None:
+def job_of_group(group: Raw) -> ObjectKey | None:
     """The Job that owns a PodGroup."""
     meta = group["metadata"]
     for owner in meta.get("ownerReferences") or ():
@@ -198,7 +181,7 @@ def job_of_group(group: Raw) -> JobKey | None:
     return None
 
 
-def job_of_command(command: Command) -> JobKey | None:
+def job_of_command(command: Command) -> ObjectKey | None:
     """The Job that a Command is for."""
     name = targets(command)
     return (command.metadata.namespace, name) if name else None

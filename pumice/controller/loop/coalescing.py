@@ -2,8 +2,7 @@
 
 Pods of a gang start and end one after the other, and a status for each of them would be as many writes as there are
 pods. Phases, reasons with an event, restarts and notes are written immediately, except for the note of succeeded pods,
-which grows like a count. When a pod is removed, a delayed status is written first: the next phase of the Job depends on
-whether that pod had succeeded.
+which grows like a count.
 """
 
 from pumice.api.kinds import POD
@@ -11,7 +10,7 @@ from pumice.api.meta import Raw
 from pumice.controller.jobs import job_pods
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
-__all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status", "written_phase"]
+__all__ = ["COUNT_SECONDS", "counts_only", "without_status"]
 
 COUNT_SECONDS = 1.0
 """How long a change of counts waits, so that several are written together."""
@@ -21,19 +20,8 @@ _COUNTS = frozenset(
 )
 
 
-def writes_status(plan: Plan) -> bool:
-    """True if a plan writes the status."""
-    return any(isinstance(step, PatchStatus) for step in _steps(plan))
-
-
-def written_phase(plan: Plan) -> str:
-    """The phase that a plan writes; empty if it writes no status."""
-    found = next((step.status for step in _steps(plan) if isinstance(step, PatchStatus)), {})
-    return str((found.get("state") or {}).get("phase", ""))
-
-
-def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
-    """A plan's write of the status, if it changes only counts and similar fields.
+def counts_only(stored: Raw, plan: Plan) -> bool:
+    """True if a plan writes the status, and changes only counts and similar fields in it.
 
     The message about why a Job waits contains counts, too.
 
@@ -41,16 +29,10 @@ def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
         stored: Status as stored.
         plan: The plan.
     """
-    steps = _steps(plan)
-    found = next((step for step in steps if isinstance(step, PatchStatus)), None)
-    if found is None or any(map(_depends_on_it, steps)) or _rest(stored) != _rest(found.status):
-        return None
-    return found
-
-
-def _steps(plan: Plan) -> list[Step]:
-    """The steps of a plan, without pods, which are built when they are sent."""
-    return [step for stage in plan.stages if isinstance(stage, tuple) for step in stage]
+    status = plan.status
+    if status is None or any(map(_depends_on_it, plan.built)):
+        return False
+    return _rest(stored) == _rest(status)
 
 
 def _depends_on_it(step: Step) -> bool:
@@ -62,14 +44,7 @@ def _depends_on_it(step: Step) -> bool:
 
 def without_status(plan: Plan) -> Plan:
     """A plan without its write of the status."""
-    return Plan.of(
-        *(
-            [step for step in stage if not isinstance(step, PatchStatus)]
-            if isinstance(stage, tuple)
-            else stage
-            for stage in plan.stages
-        )
-    )
+    return plan.without(lambda step: isinstance(step, PatchStatus))
 
 
 def _rest(status: Raw) -> Raw:

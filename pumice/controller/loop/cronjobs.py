@@ -11,21 +11,16 @@ from pumice.api.kinds import CRON_JOB, JOB
 from pumice.api.meta import Raw
 from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.events import Reference
-from pumice.cluster.turns import first_part
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
+from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
 
-__all__ = ["CronJobCaches", "CronJobTerm", "local_time_zone"]
-
-Key = tuple[str, str]
-"""Namespace and name."""
+__all__ = ["CronJobCaches", "CronJobController", "local_time_zone"]
 
 _BY_CRON_JOB = "cron job"
 
@@ -57,7 +52,7 @@ class CronJobCaches:
         self.jobs.index(_BY_CRON_JOB, _cron_job_of)
 
 
-class CronJobTerm(PlannedTerm[Key]):
+class CronJobController(NamespacedController):
     """The CronJob controller, while this process is the leader."""
 
     def __init__(
@@ -66,32 +61,19 @@ class CronJobTerm(PlannedTerm[Key]):
         caches: CronJobCaches,
         local: tzinfo,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.jobs, caches.cron_jobs)
-        super().__init__(worker, "cron jobs", required, first_part)
+        super().__init__(worker, "cron jobs", required, caches.cron_jobs)
         self._caches = caches
         self._local = local
-        self._handled: dict[Key, tuple[str, float]] = {}
+        self._handled: dict[ObjectKey, tuple[str, float]] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to CronJobs, and to changes of their Jobs that affect them."""
         stack.callback(await self._caches.jobs.replay(self._job_changed))
-        stack.callback(await self._caches.cron_jobs.replay(self._cron_job_changed))
+        stack.callback(await self._caches.cron_jobs.replay(self.added_or_changed))
 
-    def keys(self) -> Iterable[Key]:
-        """All CronJobs."""
-        return self._caches.cron_jobs.identities()
-
-    def about(self, key: Key) -> Reference:
-        """A CronJob."""
-        return self._caches.cron_jobs.reference(key[1], key[0])
-
-    def look(self, key: Key) -> PlannedObject | None:
-        """A CronJob."""
-        found = self._caches.cron_jobs.get(key[1], key[0])
-        return None if found is None else PlannedObject(CRON_JOB, found)
-
-    async def plan(self, key: Key, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Its next Job, what goes, and its status."""
         namespace, uid = key[0], subject.uid
         found = {each["metadata"]["name"]: each for each in finds}
@@ -112,22 +94,20 @@ class CronJobTerm(PlannedTerm[Key]):
             handled=handled if handled_uid == uid else None,
         )
 
-    def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: ObjectKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Remember the run for which a Job was created: the Job may be gone before the status is written."""
+        del plan
         for each in outcome.written:
             if each.kind == JOB and each.made is not None:
                 instant = instant_of(key[1], each.made)
-                cron_job = self._caches.cron_jobs.get(key[1], key[0])
-                if instant is not None and cron_job is not None:
-                    self._handled[key] = cron_job["metadata"]["uid"], instant
+                if instant is not None:
+                    self._handled[key] = subject.uid, instant
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """A CronJob is gone."""
         self._handled.pop(key, None)
-
-    def _cron_job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
-        self.queue.add(_key(new or old or {}))
 
     def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
         del change
@@ -137,11 +117,6 @@ class CronJobTerm(PlannedTerm[Key]):
             owner = controller_raw(job) if job is not None else {}
             if job is not None and owner.get("kind") == CRON_JOB.kind:
                 self.queue.add((job["metadata"].get("namespace", ""), owner["name"]))
-
-
-def _key(cron_job: Raw) -> Key:
-    meta = cron_job["metadata"]
-    return meta.get("namespace", ""), meta["name"]
 
 
 def _standing(job: Raw) -> tuple[object, ...]:

@@ -20,12 +20,12 @@ from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
+from pumice.controller.loop.controller import Controller, PlannedObject
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import PatchStatus, Plan
 
-__all__ = ["CONFIGURATION_KEY", "HyperNodeCaches", "HyperNodeTerm"]
+__all__ = ["CONFIGURATION_KEY", "HyperNodeCaches", "HyperNodeController"]
 
 CONFIGURATION_KEY = "volcano-controller.conf"
 """Key of the ConfigMap that has the configuration."""
@@ -91,7 +91,7 @@ class HyperNodeCaches:
         return self.configuration.get(self._name, self._namespace) or {"metadata": named}
 
 
-class HyperNodeTerm(PlannedTerm[str]):
+class HyperNodeController(Controller[str]):
     """The HyperNode controller, while this process is the leader."""
 
     def __init__(
@@ -99,7 +99,7 @@ class HyperNodeTerm(PlannedTerm[str]):
         worker: ControllerProcess,
         caches: HyperNodeCaches,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.configuration, caches.nodes, caches.hyper_nodes)
         super().__init__(worker, "hypernodes", required, no_namespace)
         self._caches = caches

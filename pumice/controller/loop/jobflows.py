@@ -10,22 +10,17 @@ from pumice.api.jobflows import JOBS, failure_options, job_name
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.events import Reference
-from pumice.cluster.turns import first_part
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
+from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
-from pumice.controller.plan import PatchStatus, Plan
+from pumice.controller.plan import Plan
 
-__all__ = ["FlowCaches", "JobFlowTerm", "JobTemplateTerm"]
-
-Key = tuple[str, str]
-"""Namespace and name."""
+__all__ = ["FlowCaches", "JobFlowController", "JobTemplateController"]
 
 TOGETHER_SECONDS = 1.0
 """How long changes of a Job that do not end anything are collected: pod counts, and its first phase."""
@@ -52,37 +47,23 @@ class FlowCaches:
         self.jobs.index(_BY_TEMPLATE, _templates_of_job)
 
 
-class JobFlowTerm(PlannedTerm[Key]):
+class JobFlowController(NamespacedController):
     """The JobFlow controller, while this process is the leader."""
 
     def __init__(self, worker: ControllerProcess, caches: FlowCaches) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.templates, caches.commands, caches.jobs, caches.job_flows)
-        super().__init__(worker, "job flows", required, first_part)
+        super().__init__(worker, "job flows", required, caches.job_flows)
         self._caches = caches
         self._metrics = worker.metrics
-        self._entering: dict[Key, str] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to JobFlows, to new and changed templates, and to Jobs by owner and by name."""
         stack.callback(await self._caches.templates.replay(self._template_changed))
         stack.callback(await self._caches.jobs.replay(self._job_changed))
-        stack.callback(await self._caches.job_flows.replay(self._flow_changed))
+        stack.callback(await self._caches.job_flows.replay(self.added_or_changed))
 
-    def keys(self) -> Iterable[Key]:
-        """All JobFlows."""
-        return self._caches.job_flows.identities()
-
-    def about(self, key: Key) -> Reference:
-        """A JobFlow."""
-        return self._caches.job_flows.reference(key[1], key[0])
-
-    def look(self, key: Key) -> PlannedObject | None:
-        """A JobFlow."""
-        found = self._caches.job_flows.get(key[1], key[0])
-        return None if found is None else PlannedObject(JOB_FLOW, found)
-
-    async def plan(self, key: Key, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Its next Jobs and its status."""
         namespace, job_flow = key[0], subject.obj
         caches = self._caches
@@ -107,21 +88,15 @@ class JobFlowTerm(PlannedTerm[Key]):
                 for name, job in jobs.items()
                 if termination_name(name, job["metadata"]["uid"]) in taken
             }
-        plan = plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall(), commanded)
-        stored = _phase(job_flow.get("status"))
-        phases = (_phase(each.status) for each in plan.steps if isinstance(each, PatchStatus))
-        self._entering[key] = next((each for each in phases if each != stored), "")
-        return plan
+        return plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall(), commanded)
 
-    def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: ObjectKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Count the phase that was entered."""
-        phase = self._entering.pop(key, "")
-        if phase and outcome.wrote_status:
+        phase = _phase(plan.status)
+        if outcome.wrote_status and phase != _phase(subject.obj.get("status")):
             self._metrics.job_flow_entered(phase, key[0])
-
-    def _flow_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
-        self._add(new or old)
 
     def _template_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
         del change
@@ -130,7 +105,7 @@ class JobFlowTerm(PlannedTerm[Key]):
         meta = (new or old or {})["metadata"]
         key = meta.get("namespace", ""), meta["name"]
         for job_flow in self._caches.job_flows.indexed(_BY_TEMPLATE, key):
-            self._add(job_flow)
+            self.add(job_flow)
 
     def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
         """Add the JobFlow that owns a Job, and those that wait for its name, to the queue."""
@@ -146,49 +121,27 @@ class JobFlowTerm(PlannedTerm[Key]):
                 own = self._caches.job_flows.get(owner["name"], namespace)
                 found = [*found, *([own] if own is not None else [])]
             for job_flow in found:
-                self._add(job_flow, TOGETHER_SECONDS if later else 0.0)
-
-    def _add(self, job_flow: Raw | None, delay: float = 0.0) -> None:
-        meta = (job_flow or {})["metadata"]
-        self.queue.add_after((meta.get("namespace", ""), meta["name"]), delay)
+                self.add(job_flow, TOGETHER_SECONDS if later else 0.0)
 
 
-class JobTemplateTerm(PlannedTerm[Key]):
+class JobTemplateController(NamespacedController):
     """The JobTemplate controller, while this process is the leader."""
 
     def __init__(self, worker: ControllerProcess, caches: FlowCaches) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         required = (caches.jobs, caches.templates)
-        super().__init__(worker, "job templates", required, first_part)
+        super().__init__(worker, "job templates", required, caches.templates)
         self._caches = caches
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to JobTemplates, and to new and removed Jobs."""
         stack.callback(await self._caches.jobs.replay(self._job_changed))
-        stack.callback(await self._caches.templates.replay(self._template_changed))
+        stack.callback(await self._caches.templates.replay(self.added_or_changed))
 
-    def keys(self) -> Iterable[Key]:
-        """All JobTemplates."""
-        return self._caches.templates.identities()
-
-    def about(self, key: Key) -> Reference:
-        """A JobTemplate."""
-        return self._caches.templates.reference(key[1], key[0])
-
-    def look(self, key: Key) -> PlannedObject | None:
-        """A JobTemplate."""
-        found = self._caches.templates.get(key[1], key[0])
-        return None if found is None else PlannedObject(JOB_TEMPLATE, found)
-
-    async def plan(self, key: Key, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """The list of its Jobs."""
         del finds
         return plan_job_template(subject.obj, self._caches.jobs.indexed(_BY_TEMPLATE, key))
-
-    def _template_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
-        meta = (new or old or {})["metadata"]
-        self.queue.add((meta.get("namespace", ""), meta["name"]))
 
     def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
         del change
@@ -213,7 +166,7 @@ def _names(job_flow: Raw) -> Iterator[str]:
     return (each.get("name", "") for each in flows)
 
 
-def _jobs_of_flow(job_flow: Raw) -> list[Key]:
+def _jobs_of_flow(job_flow: Raw) -> list[ObjectKey]:
     """The names that the Jobs of a JobFlow have or may get; of one with too many flows only those of the first attempts."""
     meta, names = job_flow["metadata"], list(_names(job_flow))
     namespace = meta.get("namespace", "")
@@ -224,7 +177,7 @@ def _jobs_of_flow(job_flow: Raw) -> list[Key]:
     ]
 
 
-def _templates_of_flow(job_flow: Raw) -> list[Key]:
+def _templates_of_flow(job_flow: Raw) -> list[ObjectKey]:
     """The JobTemplates that a JobFlow names."""
     namespace = job_flow["metadata"].get("namespace", "")
     return [(namespace, each) for each in _names(job_flow)]
@@ -237,7 +190,7 @@ def _flows_of_job(job: Raw) -> Iterable[tuple[str, Any]]:
         yield job["metadata"].get("namespace", ""), owner.get("uid", "")
 
 
-def _templates_of_job(job: Raw) -> Iterable[Key]:
+def _templates_of_job(job: Raw) -> Iterable[ObjectKey]:
     """The JobTemplate of its own namespace that a Job was created from. Names of templates may have dots, namespaces cannot."""
     meta = job["metadata"]
     namespace, _, name = (
@@ -247,7 +200,7 @@ def _templates_of_job(job: Raw) -> Iterable[Key]:
         yield namespace, name
 
 
-def _terminated_by(command: Command) -> Iterable[Key]:
+def _terminated_by(command: Command) -> Iterable[ObjectKey]:
     """The Job that a Command terminates."""
     name = targets(command)
     if name and command.action == TERMINATE_JOB:

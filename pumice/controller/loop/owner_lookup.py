@@ -16,7 +16,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.errors import ApiError, Forbidden, NotFound
 from pumice.controller.plan import RecordEvent
-from pumice.controller.workloads import GroupedPods, Workload
+from pumice.controller.workloads import OwnedGang, Workload
 
 __all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
 
@@ -72,19 +72,19 @@ class OwnerLookup:
         self._kinds: dict[Kind, tuple[float, Kind | None]] = {}
         self._refused: dict[tuple[Kind, str], float] = {}
 
-    async def read(self, unit: GroupedPods) -> FoundOwner:
-        """The owner of a unit of pods.
+    async def read(self, gang: OwnedGang) -> FoundOwner:
+        """The owner of a gang of pods.
 
         Raises:
             ApiError: It cannot be read for now.
         """
-        key = unit.namespace, unit.uid
+        key = gang.namespace, gang.uid
         now = self._clock.monotonic()
         known = self._owners.get(key)
         if known is not None and now - known[0] < FRESH_SECONDS:
             return known[1]
         try:
-            found = await self._look_up(unit)
+            found = await self._look_up(gang)
         except ApiError:
             if known is None:
                 raise
@@ -96,27 +96,27 @@ class OwnerLookup:
         """Drop an owner whose pods are gone."""
         self._owners.pop((namespace, uid), None)
 
-    async def _look_up(self, unit: GroupedPods) -> FoundOwner:
+    async def _look_up(self, gang: OwnedGang) -> FoundOwner:
         if not all(
-            map(_SEGMENT.fullmatch, (unit.kind.group or "core", unit.kind.version, unit.name))
+            map(_SEGMENT.fullmatch, (gang.kind.group or "core", gang.kind.version, gang.name))
         ):
             return FoundOwner()
-        kind = await self._served(unit.kind)
+        kind = await self._served(gang.kind)
         if kind is None:
             return FoundOwner()
-        where = kind, unit.namespace
+        where = kind, gang.namespace
         now = self._clock.monotonic()
         if now - self._refused.get(where, -LOOK_AGAIN_SECONDS) < LOOK_AGAIN_SECONDS:
-            return _unread(unit, kind)
+            return _unread(gang, kind)
         try:
-            found = await self._client.get(kind, unit.name, unit.namespace, metadata_only=True)
+            found = await self._client.get(kind, gang.name, gang.namespace, metadata_only=True)
         except NotFound:
             return FoundOwner()
         except Forbidden:
             self._refused[where] = now
-            return _unread(unit, kind)
+            return _unread(gang, kind)
         owner = msgspec.convert({"metadata": found["metadata"]}, Workload)
-        return FoundOwner(owner if owner.metadata.uid == unit.uid else None)
+        return FoundOwner(owner if owner.metadata.uid == gang.uid else None)
 
     async def _served(self, kind: Kind) -> Kind | None:
         """A kind as the API server serves it; None if it does not."""
@@ -142,9 +142,9 @@ class OwnerLookup:
         return None
 
 
-def _unread(unit: GroupedPods, kind: Kind) -> FoundOwner:
+def _unread(gang: OwnedGang, kind: Kind) -> FoundOwner:
     message = (
-        f"annotations of {kind.kind} {unit.name} are not read, because the controller has no right to get {kind.resource}; add it to "
+        f"annotations of {kind.kind} {gang.name} are not read, because the controller has no right to get {kind.resource}; add it to "
         "controller.owners of the chart, or write the annotations into the template of its pods"
     )
     return FoundOwner(unread=RecordEvent("Normal", "OwnerNotRead", message))

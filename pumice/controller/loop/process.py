@@ -1,17 +1,135 @@
-"""The controller's process as its controllers see it: one session with the API server, and one limit of writes."""
+"""The controller's process as its controllers see it, its settings, and which controllers run.
+
+The option `--controllers` is that of Volcano's controller manager. An entry is a name, `+name` (the same as the name), `-name` (not this one), or `*` (all). For each controller the first
+entry with its name decides, or else `*`.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from pumice.api.keys import DEFAULT_SCHEDULER
+from pumice.api.suggestions import Suggestions
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.elected import ElectedWorker, ElectionSettings
 from pumice.cluster.turns import Slots
+from pumice.controller.jobs.reconcile import JobCheck
+from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.plugins.settings import DEFAULT, PluginSettings
 
-__all__ = ["ControllerProcess"]
+__all__ = [
+    "ALL",
+    "CONTROLLERS",
+    "NOT_BUILT",
+    "ControllerProcess",
+    "ControllerSettings",
+    "SelectionError",
+    "selected",
+]
+
+
+ALL = "*"
+
+
+CONTROLLERS = {
+    "job-controller": "Jobs: their PodGroups, pods and the objects of plugins",
+    "gc-controller": "removes Jobs when their `ttlSecondsAfterFinished` is over",
+    "cronjob-controller": "CronJobs: their Jobs, made by the clock",
+    "queue-controller": "opens and closes queues, and counts their PodGroups",
+    "pg-controller": "PodGroups for pods of other owners: ReplicaSets, StatefulSets, batch Jobs, plain pods and all others",
+    "hyperNode-controller": "HyperNodes: discovered by labels of Nodes, and the number of their Nodes",
+    "jobflow-controller": "JobFlows: their Jobs, in order",
+    "jobtemplate-controller": "JobTemplates: the list of Jobs that were made from each",
+    "wiring-controller": "what plugins want for the pods of other controllers (`pumice.dev/plugins`)",
+}
+"""The purpose of each controller, by Volcano's name for it; `wiring-controller` is Pumice's own."""
+
+
+NOT_BUILT = {"sharding-controller": "Pumice has no sharded scheduling"}
+"""Controllers of Volcano that Pumice does not have, each with the reason; turning them off is accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerSettings(ElectionSettings):
+    """Settings of the controller.
+
+    Attributes:
+        controllers: The controllers that run, by their names in `--controllers`.
+        workers: Number of objects of one namespace that a controller handles concurrently.
+        concurrent_writes: Maximum number of concurrent requests for plans, of all controllers; namespaces take turns.
+        namespace: The only namespace that is watched; None for all namespaces.
+        secrets: Whether Secrets may be read and written; plugins that need Secrets require this.
+        plugins: Settings of job plugins.
+        max_pods_per_job: Maximum number of pods of a Job.
+        window: Pods that one pass over a Job creates at most, and marks or removes at most.
+        scheduler_names: Schedulers whose pods, if other controllers made them, get PodGroups.
+        inherit_owner_annotations: Whether these PodGroups follow annotations of the pods' owners, too.
+        discovery: Namespace and name of the ConfigMap that says how HyperNodes are discovered.
+        check: Validates new Jobs if there is no webhook; otherwise None.
+    """
+
+    controllers: frozenset[str] = frozenset(CONTROLLERS)
+    workers: int = 8
+    concurrent_writes: int = 64
+    namespace: str | None = None
+    secrets: bool = True
+    lease_name: str = "pumice-controller"
+    identity: str = "pumice-controller"
+    plugins: PluginSettings = DEFAULT
+    max_pods_per_job: int = LIMITS.max_pods
+    window: int = LIMITS.window
+    scheduler_names: tuple[str, ...] = (DEFAULT_SCHEDULER,)
+    inherit_owner_annotations: bool = True
+    discovery: tuple[str, str] = ("volcano-system", "volcano-controller-configmap")
+    check: JobCheck | None = None
+
+    @property
+    def passes(self) -> int:
+        """Number of objects that a controller handles concurrently: those of four namespaces that use all they may."""
+        return 4 * self.workers
+
+
+class SelectionError(ValueError):
+    """An invalid selection; the message says why and what to write instead."""
+
+
+def selected(entries: Iterable[str]) -> frozenset[str]:
+    """The selected controllers.
+
+    Args:
+        entries: Names, each with an optional `+` or `-`, and `*`.
+
+    Raises:
+        SelectionError: An entry is unknown or occurs twice, or selects a controller that is not built, or nothing is
+            selected.
+    """
+    wanted: dict[str, bool] = {}
+    for entry in entries:
+        name = entry.lstrip("+-") if entry[:1] in "+-" else entry
+        if name in wanted:
+            raise SelectionError(f"controller {name!r} is named twice; name it once")
+        if name != ALL and name not in CONTROLLERS and name not in NOT_BUILT:
+            meant = Suggestions().did_you_mean(name, (*CONTROLLERS, *NOT_BUILT))
+            raise SelectionError(
+                f"unknown controller {name!r}{meant}; known are {', '.join(CONTROLLERS)}"
+            )
+        wanted[name] = not entry.startswith("-")
+        if name in NOT_BUILT and wanted[name]:
+            raise SelectionError(
+                f"{name} cannot run: {NOT_BUILT[name]}; write -{name}, or leave it out"
+            )
+    rest = wanted.get(ALL, False)
+    found = frozenset(name for name in CONTROLLERS if wanted.get(name, rest))
+    if "job-controller" not in found and "gc-controller" in found:
+        if "gc-controller" in wanted:
+            raise SelectionError("gc-controller is a part of job-controller; select both")
+        found -= {"gc-controller"}
+    if not found:
+        raise SelectionError("no controller is selected; name one, or write '*' for all of them")
+    return found
 
 
 class ControllerProcess(ElectedWorker[ControllerSettings, ControllerMetrics]):

@@ -12,17 +12,16 @@ from pumice.api.kinds import COMMAND, POD_GROUP, QUEUE
 from pumice.api.meta import Raw
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.errors import NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.store import Change
 from pumice.cluster.turns import no_namespace
-from pumice.controller.commands import oldest, targets
+from pumice.controller.commands import targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
+from pumice.controller.loop.controller import Controller, PlannedObject
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
-from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
+from pumice.controller.plan import Plan
 from pumice.controller.queues import (
     GroupCounts,
     ObservedQueue,
@@ -32,15 +31,13 @@ from pumice.controller.queues import (
     plan_queue,
 )
 
-__all__ = ["QueueCaches", "QueueTerm"]
+__all__ = ["QueueCaches", "QueueController"]
 
 CHANGE_SECONDS = 5.0
 """How long a change of the counts waits for others; so long the scheduler waits with the amounts."""
 
 _BELOW = "parent"
 _BY_QUEUE = "queue"
-_UNSEEN_SECONDS = 1.0
-"""How long until a queue that exists, but not in the caches, is checked again."""
 
 
 class QueueCaches:
@@ -61,18 +58,17 @@ class QueueCaches:
         self.commands.index(_BY_QUEUE, _target)
 
 
-class QueueTerm(PlannedTerm[str]):
+class QueueController(Controller[str]):
     """The queue controller, while this process is the leader; keys are names of queues."""
 
     def __init__(self, worker: ControllerProcess, caches: QueueCaches) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         super().__init__(
             worker,
             "queues",
             (caches.queues, caches.commands, caches.pod_groups),
             no_namespace,
         )
-        self._client = worker.client
         self._collector = worker.metrics.queues
         self._queues = caches.queues
         self._commands = caches.commands
@@ -104,19 +100,14 @@ class QueueTerm(PlannedTerm[str]):
             meta = queue.metadata
             named = {"name": meta.name, "uid": meta.uid, "resourceVersion": meta.resource_version}
             return PlannedObject(QUEUE, {"metadata": named, "status": own_status(queue)})
-        command = oldest(self._commands.indexed(_BY_QUEUE, key))
-        if command is None:
-            return None
-        meta = command.metadata
-        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        return PlannedObject(COMMAND, {"metadata": named})
+        return self.command_for(self._commands.indexed(_BY_QUEUE, key))
 
     async def plan(self, key: str, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Plan the writes for a queue; a Command for a queue that does not exist is refused."""
         del finds
         queue = self._queues.get(key)
         if queue is None:
-            return await self._refuse(key, subject.obj["metadata"])
+            return await self.refusal(subject.obj, QUEUE, key)
         above, missing = climb(queue, self._queues.get)
         wait = self._written.get(key, 0.0) + COUNT_SECONDS - self.clock.monotonic()
         return plan_queue(
@@ -130,17 +121,11 @@ class QueueTerm(PlannedTerm[str]):
             )
         )
 
-    async def _refuse(self, name: str, command: Raw) -> Plan:
-        try:
-            await self._client.get(QUEUE, name)
-        except NotFound:
-            message = f"Command {command['name']} is refused: there is no queue {name}"
-            delete = DeleteObject(COMMAND, command["namespace"], command["name"], command["uid"])
-            return Plan.of([delete], [RecordEvent("Warning", "CommandRefused", message)])
-        return Plan.of([RequeueAfter(_UNSEEN_SECONDS)])  # its event arrives here earlier
-
-    def carried_out(self, key: str, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: str, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Note when the status was written."""
+        del subject, plan
         if outcome.wrote_status:
             self._written[key] = self.clock.monotonic()
 

@@ -1,6 +1,6 @@
 """Steps of a plan as requests to the API server, and the meaning of the responses.
 
-The response to a sent write is awaited also if the term ends; see `cluster.sent`.
+The response to a sent write is awaited also if the process no longer leads; see `cluster.sent`.
 """
 
 import asyncio
@@ -203,10 +203,8 @@ class StepSender:
                 await self._counted(
                     "status", self._kind, outcome, lambda: self._status(step, job, outcome)
                 )
-            case RequireObject():
-                await self._require(step, outcome)
-            case RequireAbsent():
-                await self._require_absent(step, job, outcome)
+            case RequireObject() | RequireAbsent():
+                await self._require(step, job, outcome)
             case RecordEvent():
                 about = Reference.of(self._kind, _meta(job))
                 self._recorder.record(about, step.type, step.reason, step.message)
@@ -214,26 +212,16 @@ class StepSender:
                 after = outcome.after
                 outcome.after = seconds if after is None else min(after, seconds)
 
-    async def _require(self, step: RequireObject, outcome: PlanOutcome) -> None:
-        try:
-            await self._client.get(step.kind, step.name, step.namespace)
-        except NotFound:
-            outcome.trouble = PlanFailure(step.reason, step.message)
-        except TooManyRequests as error:
-            outcome.busy = error.patience
-        except Unavailable as error:
-            logger.warning("get %s: %s", step.kind.kind, error)
-            outcome.broken = True
-        except ApiError as error:
-            message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
-            outcome.trouble = PlanFailure(step.reason, message)
-
-    async def _require_absent(self, step: RequireAbsent, job: Raw, outcome: PlanOutcome) -> None:
+    async def _require(
+        self, step: RequireObject | RequireAbsent, job: Raw, outcome: PlanOutcome
+    ) -> None:
+        found: Raw | None = None
         try:
             found = await self._client.get(step.kind, step.name, step.namespace)
         except NotFound:
-            outcome.absent.add(step.name)
-            return
+            if isinstance(step, RequireObject):
+                outcome.trouble = PlanFailure(step.reason, step.message)
+                return
         except TooManyRequests as error:
             outcome.busy = error.patience
             return
@@ -242,10 +230,13 @@ class StepSender:
             outcome.broken = True
             return
         except ApiError as error:
+            reason = step.reason if isinstance(step, RequireObject) else "FailedGet"
             message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
-            outcome.trouble = PlanFailure("FailedGet", message)
+            outcome.trouble = PlanFailure(reason, message)
             return
-        if controls_raw(_meta(job), found):
+        if isinstance(step, RequireObject):
+            return
+        if found is not None and controls_raw(_meta(job), found):
             head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
             outcome.finds.append((step.kind, found | head))
         else:

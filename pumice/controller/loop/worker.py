@@ -1,19 +1,97 @@
-"""The process's tasks: watches, events, and the controllers while this process leads."""
+"""The process's tasks: watches, events, and the controllers while this process leads, with the watches and the work of each."""
 
 import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.lifecycle import SupervisedTask
-from pumice.controller.loop.controllers import MAKERS
+from pumice.controller.loop.caches import JobCaches
+from pumice.controller.loop.cronjobs import CronJobCaches, CronJobController, local_time_zone
+from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeController
+from pumice.controller.loop.jobflows import FlowCaches, JobFlowController, JobTemplateController
+from pumice.controller.loop.jobs import JobController, JobOwners
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.podgroups import PodGroupCaches, PodGroupController
+from pumice.controller.loop.process import ControllerProcess, ControllerSettings
+from pumice.controller.loop.queues import QueueCaches, QueueController
 from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.wiring import WiringCaches, WiringController
 from pumice.plugins import Registry
 
-__all__ = ["ControllerWorker"]
+__all__ = [
+    "MAKERS",
+    "ControllerWorker",
+    "Maker",
+    "Work",
+]
+
+
+Work = Callable[[ControllerProcess], Coroutine[Any, Any, None]]
+"""What a controller does from the moment its process leads until it is cancelled."""
+
+
+Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
+"""Creates the watches of a controller when the process starts; None if the controller has no work in a process for one namespace."""
+
+
+def _jobs(watches: Watches, _: ControllerSettings, registry: Registry) -> Work:
+    caches = JobCaches(watches)
+    owners = JobOwners(watches)
+    return lambda worker: JobController(worker, registry, caches, owners).run()
+
+
+def _wiring(watches: Watches, _: ControllerSettings, registry: Registry) -> Work:
+    caches = WiringCaches(watches)
+    return lambda worker: WiringController(worker, registry, caches).run()
+
+
+def _queues(watches: Watches, *_: object) -> Work:
+    caches = QueueCaches(watches)
+    return lambda worker: QueueController(worker, caches).run()
+
+
+def _pod_groups(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    del registry
+    caches = PodGroupCaches(watches, settings.scheduler_names)
+    return lambda worker: PodGroupController(worker, caches).run()
+
+
+def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
+    if settings.namespace is not None:
+        return None  # HyperNodes are in no namespace
+    caches = HyperNodeCaches(watches, settings.discovery)
+    return lambda worker: HyperNodeController(worker, caches).run()
+
+
+def _cron_jobs(watches: Watches, *_: object) -> Work:
+    caches = CronJobCaches(watches)
+    return lambda worker: CronJobController(worker, caches, local_time_zone()).run()
+
+
+def _job_flows(watches: Watches, *_: object) -> Work:
+    caches = FlowCaches(watches)
+    return lambda worker: JobFlowController(worker, caches).run()
+
+
+def _job_templates(watches: Watches, *_: object) -> Work:
+    caches = FlowCaches(watches)
+    return lambda worker: JobTemplateController(worker, caches).run()
+
+
+MAKERS: Mapping[str, Maker] = {
+    "job-controller": _jobs,
+    "cronjob-controller": _cron_jobs,
+    "queue-controller": _queues,
+    "pg-controller": _pod_groups,
+    "hyperNode-controller": _hyper_nodes,
+    "jobflow-controller": _job_flows,
+    "jobtemplate-controller": _job_templates,
+    "wiring-controller": _wiring,
+}
+"""Controllers by their name in `--controllers`; `gc-controller` is a part of the first."""
 
 
 class ControllerWorker(ControllerProcess):

@@ -4,6 +4,9 @@ A queue is closed while its user wants it closed, while a queue above it is clos
 being deleted. A closed queue with PodGroups is Closing: these continue, and none is added. A pass writes either the
 annotation or the state, in an order that is safe if the controller stops in between: the annotation is set before the
 queue closes, and removed after it has opened.
+
+Commands for queues (`vcctl queue operate --action close` creates one) are taken one at a time, the oldest first. A Command is removed once it is carried out; if the controller stops in
+between, the next one carries it out again, which changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +15,14 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.commands import Command
+from pumice.api.fields import did_you_mean
+from pumice.api.keys import ROOT_QUEUE
 from pumice.api.kinds import COMMAND, QUEUE
 from pumice.api.messages import listed
 from pumice.api.meta import Raw
 from pumice.api.podgroups import PHASES
 from pumice.api.queues import STATES, Queue
+from pumice.controller.commands import misdirected, oldest, targets
 from pumice.controller.plan import (
     DeleteObject,
     PatchStatus,
@@ -26,13 +32,53 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
-from pumice.controller.queues.orders import CLOSE, OPEN, QueueOrder, next_queue_order
 from pumice.controller.queues.tree import CLOSED_STATES, closed_by_user, closing_one, is_marked
 
-__all__ = ["COUNTS", "ObservedQueue", "own_status", "plan_queue"]
+__all__ = [
+    "CLOSE",
+    "COUNTS",
+    "OPEN",
+    "ObservedQueue",
+    "QueueOrder",
+    "next_queue_order",
+    "own_status",
+    "plan_queue",
+]
 
 COUNTS = {phase: phase.lower() for phase in PHASES}
 """Field of a queue's status that counts the PodGroups of a phase."""
+
+
+CLOSE = "CloseQueue"
+
+
+OPEN = "OpenQueue"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    """The Command to handle now.
+
+    Attributes:
+        command: The Command.
+        refusal: Why it is refused, empty when it is not.
+        reason: Reason of the event about the refusal.
+    """
+
+    command: Command
+    refusal: str = ""
+    reason: str = "CommandRefused"
+
+    @property
+    def action(self) -> str:
+        """The action to take."""
+        return self.command.action
+
+    @property
+    def why(self) -> str:
+        """The Command as text for a message."""
+        text = self.command.message
+        return f"Command {self.command.metadata.name}" + (f": {text}" if text else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,3 +257,24 @@ def _answer(seen: ObservedQueue, aim: _TargetState, order: QueueOrder | None) ->
         return [RecordEvent("Normal", CLOSE, message)]
     message = f"{order.action} ({order.why}) has no effect on a queue that is {aim.state}"
     return [RecordEvent("Normal", "CommandIssued", message)]
+
+
+def next_queue_order(queue: Queue, commands: Sequence[Command]) -> QueueOrder | None:
+    """The oldest Command for a queue, and why it is refused if it is."""
+    command = oldest(each for each in commands if targets(each, QUEUE) == queue.metadata.name)
+    if command is None:
+        return None
+    if refusal := misdirected(command, QUEUE, queue.metadata):
+        return QueueOrder(command, refusal)
+    action = command.action
+    if action not in (CLOSE, OPEN):
+        hint = did_you_mean(action, (CLOSE, OPEN))
+        return QueueOrder(
+            command, f"action {action!r} is unknown for a queue{hint}; use {CLOSE} or {OPEN}"
+        )
+    if action == CLOSE and queue.metadata.name == ROOT_QUEUE:
+        refusal = f"queue {ROOT_QUEUE} holds all other queues; close those that are to be closed"
+        return QueueOrder(command, refusal, CLOSE)
+    if action == OPEN and queue.metadata.deletion_timestamp is not None:
+        return QueueOrder(command, "the queue is being deleted", OPEN)
+    return QueueOrder(command)

@@ -5,19 +5,19 @@
 
 from pumice.controller.workloads.owners import (
     OWNER_KINDS,
-    GroupedPods,
+    OwnedGang,
     Workload,
+    gang_of,
     group_named_by,
-    unit_of,
 )
 from pumice.controller.workloads.plans import ObservedGroup, plan_group
 
 __all__ = [
     "OWNER_KINDS",
-    "GroupedPods",
     "ObservedGroup",
+    "OwnedGang",
     "Workload",
+    "gang_of",
     "group_named_by",
     "plan_group",
-    "unit_of",
 ]

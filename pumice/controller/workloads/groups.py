@@ -21,7 +21,7 @@ from pumice.api.requests import quota_usage
 from pumice.controller.owners import controller_reference
 from pumice.controller.plan import RecordEvent
 from pumice.controller.podgroups import note_of_copies
-from pumice.controller.workloads.owners import OWNER_KINDS, GroupedPods, Workload
+from pumice.controller.workloads.owners import OWNER_KINDS, OwnedGang, Workload
 
 __all__ = ["WantedGroup", "wanted"]
 
@@ -46,11 +46,11 @@ class WantedGroup:
     events: list[RecordEvent] = field(default_factory=list)
 
 
-def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool) -> WantedGroup:
-    """The PodGroup of a unit.
+def wanted(gang: OwnedGang, pod: Pod, owner: Workload | None, *, inherit: bool) -> WantedGroup:
+    """The PodGroup of a gang.
 
     Args:
-        unit: The unit.
+        gang: The gang.
         pod: The newest of its pods, whose annotations are used.
         owner: Its owner, if that is known.
         inherit: Whether annotations of the owner count.
@@ -58,7 +58,7 @@ def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool
     events: list[RecordEvent] = []
     inherited = (owner.metadata.annotations or {}) if owner is not None and inherit else {}
     stated = inherited | (pod.metadata.annotations or {})
-    minimum = _minimum(unit, pod, owner, stated, events)
+    minimum = _minimum(gang, pod, owner, stated, events)
     spec: Raw = {
         "minMember": minimum,
         "queue": stated.get(keys.NAMESPACE_QUEUE) or keys.DEFAULT_QUEUE,
@@ -71,8 +71,8 @@ def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool
     labels = _chosen(pod.metadata.labels, _LABELS)
     annotations = _annotations(inherited, pod.metadata.annotations or {})
     metadata = {
-        "name": unit.group_name,
-        "namespace": unit.namespace,
+        "name": gang.group_name,
+        "namespace": gang.namespace,
         "labels": labels,
         "annotations": annotations | note_of_copies(labels, annotations),
         "ownerReferences": _owners(pod),
@@ -88,15 +88,15 @@ def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool
 
 
 def _minimum(
-    unit: GroupedPods,
+    gang: OwnedGang,
     pod: Pod,
     owner: Workload | None,
     stated: Mapping[str, str],
     events: list[RecordEvent],
 ) -> int:
     """Pods that must be placed together."""
-    size = owner.size(unit.kind) if owner is not None else None
-    is_wired = unit.kind == kinds.INDEXED_JOB and bool(pod.metadata.annotation(keys.PLUGINS))
+    size = owner.size(gang.kind) if owner is not None else None
+    is_wired = gang.kind == kinds.INDEXED_JOB and bool(pod.metadata.annotation(keys.PLUGINS))
     minimum = (size or 1) if is_wired else 1
     text = stated.get(keys.GROUP_MIN_MEMBER)
     if text is None:
@@ -107,16 +107,16 @@ def _minimum(
         return minimum
     if owner is None or size is None:
         return found
-    whole = owner.whole_size(unit.kind) or size
+    whole = owner.whole_size(gang.kind) or size
     if found > whole:
         message = (
-            f"annotation {keys.GROUP_MIN_MEMBER} is {found}, and {unit.kind.kind} {unit.name} has at most {whole} pods at "
+            f"annotation {keys.GROUP_MIN_MEMBER} is {found}, and {gang.kind.kind} {gang.name} has at most {whole} pods at "
             f"once; {whole} is used. Lower the annotation, or ask for more pods"
         )
         events.append(_warning("MinMemberTooLarge", message))
     if found > 1 and owner.spec.pod_management_policy == "OrderedReady":
         message = (
-            f"annotation {keys.GROUP_MIN_MEMBER} is {found}, and StatefulSet {unit.name} makes a pod only when the one before "
+            f"annotation {keys.GROUP_MIN_MEMBER} is {found}, and StatefulSet {gang.name} makes a pod only when the one before "
             "it is ready, so they never wait together; set spec.podManagementPolicy to Parallel"
         )
         events.append(_warning("PodsOneByOne", message))

@@ -1,7 +1,7 @@
 """Owners of pods, as far as their PodGroups depend on them.
 
-The pods of one controlling owner are one unit and have one PodGroup, `podgroup-<uid of the owner>`. A pod without a
-controlling owner is a unit by itself. For Kubernetes' own kinds of owners, annotations and numbers of pods are watched.
+The pods of one controlling owner are one gang and have one PodGroup, `podgroup-<uid of the owner>`. A pod without a
+controlling owner is a gang by itself. For Kubernetes' own kinds of owners, annotations and numbers of pods are watched.
 For other kinds, mostly custom resources, annotations are looked up, and the number of pods is not known.
 """
 
@@ -15,7 +15,7 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta, controller_of, number_in
 from pumice.api.pods import Pod
 
-__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "GroupedPods", "Workload", "group_named_by", "unit_of"]
+__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "OwnedGang", "Workload", "gang_of", "group_named_by"]
 
 OWNER_KINDS: tuple[Kind, ...] = (
     kinds.REPLICA_SET,
@@ -87,7 +87,7 @@ class Workload(ApiStruct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedPods:
+class OwnedGang:
     """Pods that have one PodGroup.
 
     Attributes:
@@ -123,8 +123,8 @@ class GroupedPods:
         return {"metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid}}
 
 
-def unit_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> GroupedPods:
-    """The unit that an object belongs to: that of its controlling owner, or itself.
+def gang_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> OwnedGang:
+    """The gang that an object belongs to: that of its controlling owner, or itself.
 
     Args:
         meta: Its metadata.
@@ -132,12 +132,12 @@ def unit_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> GroupedPods:
     """
     owner = controller_of(meta)
     if owner is None:
-        return GroupedPods(kind, meta.name, meta.namespace, meta.uid)
+        return OwnedGang(kind, meta.name, meta.namespace, meta.uid)
     known = _BY_NAME.get((owner.api_version, owner.kind))
     if known is None:
         group, _, version = owner.api_version.rpartition("/")
         known = Kind(group, version, owner.kind, f"{owner.kind.lower()}s")
-    return GroupedPods(known, owner.name, meta.namespace, owner.uid)
+    return OwnedGang(known, owner.name, meta.namespace, owner.uid)
 
 
 def group_named_by(pod: Pod) -> str:

@@ -1,4 +1,4 @@
-"""The plan for the PodGroup of one unit of pods: one group for each owner, one patch for each pod.
+"""The plan for the PodGroup of one gang of pods: one group for each owner, one patch for each pod.
 
 The scheduler finds the PodGroup of a pod by the pod's annotation. The annotation is set on the pod and not in the
 owner's template, because a changed template would make the owner replace its pods. The group is written first, so that
@@ -28,7 +28,7 @@ from pumice.controller.plan import (
 )
 from pumice.controller.podgroups import update
 from pumice.controller.workloads.groups import wanted
-from pumice.controller.workloads.owners import GROUP_PREFIX, GroupedPods, Workload, group_named_by
+from pumice.controller.workloads.owners import GROUP_PREFIX, OwnedGang, Workload, group_named_by
 
 __all__ = ["ObservedGroup", "plan_group"]
 
@@ -37,17 +37,17 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class ObservedGroup:
-    """The observed state of a unit.
+    """The observed state of a gang.
 
     Attributes:
-        unit: The unit.
+        gang: The gang.
         pods: Its pods.
         owner: Its owner; None for one that cannot be looked up, or that the caches do not show yet.
         group: Its PodGroup, if there is one.
         unread: Why the owner could not be looked up; it is recorded with the creation of the PodGroup.
     """
 
-    unit: GroupedPods
+    gang: OwnedGang
     pods: Sequence[Pod]
     owner: Workload | None = None
     group: Raw | None = None
@@ -59,7 +59,7 @@ class ObservedGroup:
         Args:
             exists: Whether the namespace has a PodGroup of a name.
         """
-        return [pod for pod in self.pods if _is_member(pod, self.unit, exists)]
+        return [pod for pod in self.pods if _is_member(pod, self.gang, exists)]
 
 
 def plan_group(
@@ -69,7 +69,7 @@ def plan_group(
     inherit: bool = True,
     was_refused: bool = False,
 ) -> Plan:
-    """The plan that gives the pods of a unit their PodGroup.
+    """The plan that gives the pods of a gang their PodGroup.
 
     Args:
         picture: The observed state.
@@ -77,66 +77,66 @@ def plan_group(
         inherit: Whether annotations of the owner count.
         was_refused: Whether a part of the last plan was refused. A refused change of the group must not delay pods.
     """
-    unit, owner, group = picture.unit, picture.owner, picture.group
-    if unit.is_watched and owner is None:
+    gang, owner, group = picture.gang, picture.owner, picture.group
+    if gang.is_watched and owner is None:
         return Plan()  # its pods cannot be older: either the cache will show it, or it is deleted and so will they be
     if owner is not None and owner.metadata.deletion_timestamp:
         return Plan()
-    if owner is not None and owner.size(unit.kind) == 0:
+    if owner is not None and owner.size(gang.kind) == 0:
         return _scaled_to_nothing(picture)
     members = picture.members(exists)
     if not members:
         return Plan()
-    target = wanted(unit, max(members, key=_age), owner, inherit=inherit)
+    target = wanted(gang, max(members, key=_age), owner, inherit=inherit)
     if group is None:
         head: list[Step] = [CreateObject(POD_GROUP, target.group)]
         target.events.extend([picture.unread] if picture.unread else [])
-    elif _belongs(unit, group):
-        patch = _patch(unit, group, target.group)
-        head = [UpdateObject(POD_GROUP, unit.namespace, unit.group_name, patch)] if patch else []
+    elif _belongs(gang, group):
+        patch = _patch(gang, group, target.group)
+        head = [UpdateObject(POD_GROUP, gang.namespace, gang.group_name, patch)] if patch else []
     else:
-        message = f"PodGroup {unit.group_name} belongs to {described(group)}; delete it, so that it can be made for these pods"
+        message = f"PodGroup {gang.group_name} belongs to {described(group)}; delete it, so that it can be made for these pods"
         return Plan.of([RecordEvent("Warning", "NameConflict", message)])
     joining: list[Step] = [
-        _join(unit, pod) for pod in members if group_named_by(pod) != unit.group_name
+        _join(gang, pod) for pod in members if group_named_by(pod) != gang.group_name
     ]
     if was_refused and group is not None:
         return Plan.of(target.events, joining, head)
     return Plan.of(target.events, head, joining)
 
 
-def _is_member(pod: Pod, unit: GroupedPods, exists: Callable[[str], bool]) -> bool:
-    """True if a pod that has not ended is in the group of its unit, or should be."""
+def _is_member(pod: Pod, gang: OwnedGang, exists: Callable[[str], bool]) -> bool:
+    """True if a pod that has not ended is in the group of its gang, or should be."""
     if pod.status.phase in _ENDED or pod.metadata.deletion_timestamp is not None:
         return False
     named = group_named_by(pod)
-    if named in ("", unit.group_name):
+    if named in ("", gang.group_name):
         return True
     return named.startswith(GROUP_PREFIX) and not exists(named)
 
 
 def _scaled_to_nothing(picture: ObservedGroup) -> Plan:
     """Remove the group of an owner that wants no pods, once it has none."""
-    unit, group = picture.unit, picture.group
+    gang, group = picture.gang, picture.group
     if picture.pods or group is None:
         return Plan()
-    if not controls_raw(_meta(unit), group) or group["metadata"].get("deletionTimestamp"):
+    if not controls_raw(_meta(gang), group) or group["metadata"].get("deletionTimestamp"):
         return Plan()
-    return Plan.of([DeleteObject(POD_GROUP, unit.namespace, unit.group_name, group["metadata"]["uid"])])  # fmt: skip
+    return Plan.of([DeleteObject(POD_GROUP, gang.namespace, gang.group_name, group["metadata"]["uid"])])  # fmt: skip
 
 
-def _belongs(unit: GroupedPods, group: Raw) -> bool:
-    """True if a group with the unit's name belongs to the unit; a group without a controller is adopted."""
-    return controls_raw(_meta(unit), group) or described(group) == "no controller"
+def _belongs(gang: OwnedGang, group: Raw) -> bool:
+    """True if a group with the gang's name belongs to the gang; a group without a controller is adopted."""
+    return controls_raw(_meta(gang), group) or described(group) == "no controller"
 
 
-def _patch(unit: GroupedPods, stored: Raw, target: Raw) -> Raw:
+def _patch(gang: OwnedGang, stored: Raw, target: Raw) -> Raw:
     """The merge patch for the fields that this controller sets; fields of the scheduler and of others stay."""
     patch = update(stored, target)
     changed: Raw = {}
     if "networkTopology" in (stored.get("spec") or {}) and "networkTopology" not in target["spec"]:
         patch.setdefault("spec", {})["networkTopology"] = None
-    if not controls_raw(_meta(unit), stored):
+    if not controls_raw(_meta(gang), stored):
         others = stored["metadata"].get("ownerReferences") or []
         changed["ownerReferences"] = [*others, *target["metadata"]["ownerReferences"]]
     if not patch and not changed:
@@ -146,9 +146,9 @@ def _patch(unit: GroupedPods, stored: Raw, target: Raw) -> Raw:
     return patch | {"metadata": patch.get("metadata", {}) | changed | guard}
 
 
-def _join(unit: GroupedPods, pod: Pod) -> UpdateObject:
+def _join(gang: OwnedGang, pod: Pod) -> UpdateObject:
     meta = pod.metadata
-    patch = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: unit.group_name}}}
+    patch = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: gang.group_name}}}
     return UpdateObject(POD, meta.namespace, meta.name, patch)
 
 
@@ -157,5 +157,5 @@ def _age(pod: Pod) -> tuple[str, str]:
     return pod.metadata.creation_timestamp or "", pod.metadata.name
 
 
-def _meta(unit: GroupedPods) -> ObjectMeta:
-    return ObjectMeta(name=unit.name, namespace=unit.namespace, uid=unit.uid)
+def _meta(gang: OwnedGang) -> ObjectMeta:
+    return ObjectMeta(name=gang.name, namespace=gang.namespace, uid=gang.uid)

@@ -5,6 +5,7 @@ import math
 import time
 from typing import Any
 
+from pumice.api import keys
 from pumice.api.kinds import POD
 from pumice.api.meta import parse_time
 from tests.kit.builders import pod
@@ -50,31 +51,38 @@ class DeletedPod:
                 name = self._path.rpartition("/")[2]
                 head = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
                 self._send("POST", "/eviction", head)
+            case {"mark": _}:
+                self._set({"metadata": {"annotations": {keys.OUT_OF_SYNC: "true"}}}, "")
             case {"status": phase}:
                 self._set({"status": {"phase": phase}}, "/status")
             case {"free": _}:
                 self._set({"metadata": {"finalizers": None}}, "")
         self.times[second] = math.floor(began), math.floor(time.time())
 
-    def events(self) -> list[Raw]:
-        """What a watch shows of it until it is gone."""
-        found = []
+    def events(self, many: int | None) -> list[Raw]:
+        """What a watch shows of it until it is gone, or the first of these events."""
+        found: list[Raw] = []
         for event in self._plane.watch(f"{self._list}&resourceVersion={self._since}", 30):
             if event["type"] == "DELETED":
                 break
             found.append(self._event(event["object"]))
+            if len(found) == many:
+                break
         return found
 
     def _event(self, obj: Raw) -> Raw:
-        meta, phase = obj["metadata"], obj["status"]["phase"]
+        meta = obj["metadata"]
+        state = {"phase": obj["status"]["phase"]}
+        if keys.OUT_OF_SYNC in (meta.get("annotations") or {}):
+            state["marked"] = True
         if "deletionTimestamp" not in meta:
-            return {"phase": phase}
+            return state
         grace = meta["deletionGracePeriodSeconds"]
         removal = parse_time(meta["deletionTimestamp"]) or 0.0
         second = self._second(removal - grace)
         if second is None:  # a grace period that would be over already begins again
             second = (self._second(removal) or 0) - grace
-        return {"phase": phase, "requested": second, "grace": grace}
+        return state | {"requested": second, "grace": grace}
 
     def _second(self, moment: float) -> int | None:
         """The second in the table of the step that was taken at a moment."""
@@ -101,5 +109,8 @@ def test_recorded(controlplane: ControlPlane, namespace: str) -> None:
             if at < len(row["steps"]):
                 each.do(STEP * (at + 1), row["steps"][at])
         time.sleep(2.0 - time.time() % 1.0)  # the next steps are taken in another second
-    found = {row["id"]: each.events() for each, row in zip(pods, rows, strict=True)}
+    found = {
+        row["id"]: each.events(len(row["events"]) if row.get("stays") else None)
+        for each, row in zip(pods, rows, strict=True)
+    }
     assert found == {row["id"]: row["events"] for row in rows}

@@ -10,7 +10,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.loop import term
+from pumice.controller.loop import jobs
 from pumice.controller.plan import Plan
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
@@ -123,6 +123,7 @@ async def test_evicted_pods_are_asked_for_a_window_at_a_time(
                 await empty.until(lambda: empty.phase() == "Aborted")
                 assert len(asked) <= 25 + 10
                 return
+            await empty.until(lambda: "pumice.dev/retries" in str(empty.job()["status"]))
             await empty.until(lambda: empty.status("pending") == 80)
             await empty.calm()
     assert (len(asked), len(set(asked))) == (80, 80)
@@ -171,8 +172,8 @@ async def test_the_event_loop_goes_on_while_many_pods_are_looked_at(
             in_loop.append(threading.current_thread() is threading.main_thread())
         return reconcile(observed, **options)
 
-    monkeypatch.setattr(term, "MANY_PODS", 20)
-    monkeypatch.setattr(term, "reconcile", planned)
+    monkeypatch.setattr(jobs, "MANY_PODS", 20)
+    monkeypatch.setattr(jobs, "reconcile", planned)
     async with empty.controller(window=16):
         await _admitted(empty, job("train", [task("worker", 60)]))
         await empty.until(lambda: empty.status("pending") == 60)

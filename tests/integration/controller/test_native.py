@@ -25,8 +25,8 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
-from pumice.controller.loop.native import NativeCaches
 from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.wiring import WiringCaches
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 
@@ -184,7 +184,7 @@ async def test_an_owner_reference_does_not_reach_into_another_namespace(client: 
         }
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
         await client.create(CONFIG_MAP, obj, namespace)
-    caches = NativeCaches(Watches(client))
+    caches = WiringCaches(Watches(client))
     running = [asyncio.create_task(each.run()) for each in caches.objects.values()]
     try:
         await wait_synced(*caches.objects.values())

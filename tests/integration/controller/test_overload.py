@@ -11,17 +11,16 @@ from pumice.api.meta import format_time
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, TooManyRequests, Unavailable
 from pumice.cluster.events import EventRecorder
-from pumice.controller.loop.caches import ControllerCaches
+from pumice.controller.loop.caches import JobCaches
 from pumice.controller.loop.execution import Executor
-from pumice.controller.loop.job_owners import JobOwners
-from pumice.controller.loop.memory import JobMemory
+from pumice.controller.loop.jobs import JobController, JobOwners
+from pumice.controller.loop.memory import ObjectMemory
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.term import JobTerm
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, Step, UpdateObject
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
-from tests.kit.builders import job, pod, task
+from tests.kit.builders import bare_pod, job, pod, task
 from tests.kit.requests import Request, Requests, recorded
 
 Raw = dict[str, Any]
@@ -99,21 +98,37 @@ async def test_too_many_requests_in_one_namespace_do_not_stop_another(
     assert paths == ["default", "other"]  # before the first is tried again
 
 
+async def test_every_controller_waits_for_a_namespace_with_too_many_requests(
+    empty: ControllerStage,
+) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        requests.refuse = lambda request: (
+            TooManyRequests(429, "TooManyRequests", "slow down", retry_after=20.0)
+            if request.resource == "podgroups" and request.method == "POST"
+            else None
+        )
+        async with empty.controller(client, controllers=frozenset({"pg-controller"})):
+            await empty.client.create(POD, bare_pod("first", schedulerName="volcano"))
+            await empty.until(lambda: len(requests.of("POST", "podgroups")) == 1)
+            await empty.client.create(POD, bare_pod("second", schedulerName="volcano"))
+            await empty.still(0.3)
+            assert len(requests.of("POST", "podgroups")) == 1
+
+
 async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
     error = Unavailable(0, "ConnectionFailed", "no answer")
     async with recorded(empty.cluster.url) as (client, requests):
         requests.refuse = lambda request: error if request.method == "POST" else None
         async with empty.controller(client) as worker:
             watches = worker.watches
-            term = JobTerm(worker, builtin(), ControllerCaches(watches), JobOwners(watches))
+            controller = JobController(worker, builtin(), JobCaches(watches), JobOwners(watches))
             made = await empty.client.create(JOB, job("train"))
-            memory = JobMemory(uid=made["metadata"]["uid"], outages=50)
+            memory = ObjectMemory(uid=made["metadata"]["uid"], failures=50)
             outcome = await Executor(client, worker.recorder, ControllerMetrics()).carry_out(
                 Plan.of([_creation()]), made
             )
             assert outcome.broken
-            delay = term._after("default", memory, outcome)
-    assert delay is not None
+            delay = controller._after_failure(memory, outcome, None)
     assert 15.0 < delay <= 30.0
 
 
@@ -212,12 +227,12 @@ async def test_a_command_waits_for_a_job_that_the_caches_do_not_show(
         made = await empty.submit(job("train", [task()]))
         await empty.until(lambda: empty.phase() == "Pending")
         await empty.calm()
-        hidden = ControllerCaches(worker.watches).jobs._objects.pop(("default", "train"))
+        hidden = JobCaches(worker.watches).jobs._objects.pop(("default", "train"))
         await empty.client.create(COMMAND, _command("train", made["metadata"]["uid"]))
-        await empty.until(lambda: len(ControllerCaches(worker.watches).commands) == 1)
+        await empty.until(lambda: len(JobCaches(worker.watches).commands) == 1)
         await empty.still(0.2)
         assert len(empty.all(COMMAND)) == 1
-        ControllerCaches(worker.watches).jobs._objects["default", "train"] = hidden
+        JobCaches(worker.watches).jobs._objects["default", "train"] = hidden
         await empty.client.patch(JOB, "train", "default", {"metadata": {"labels": {"a": "b"}}})
         await empty.until(lambda: empty.phase() == "Aborted")
         await empty.until(lambda: empty.all(COMMAND) == [])

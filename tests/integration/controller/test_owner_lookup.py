@@ -9,9 +9,9 @@ from pumice.api.kinds import EVENT, POD, POD_GROUP, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
 from pumice.cluster.errors import ApiError, Forbidden, Unavailable
-from pumice.controller.loop import owner_lookup, resync
+from pumice.controller.loop import controller, owner_lookup
 from pumice.controller.loop.owner_lookup import OwnerLookup
-from pumice.controller.workloads import GroupedPods
+from pumice.controller.workloads import OwnedGang
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_workloads import MIN_MEMBER, joined, make, pod, reasons
@@ -75,7 +75,7 @@ async def test_what_it_says_later_is_followed_too(
     """Also what it says when the right to read it is given; what that lacks is told once."""
     monkeypatch.setattr(owner_lookup, "FRESH_SECONDS", 0.5)
     monkeypatch.setattr(owner_lookup, "LOOK_AGAIN_SECONDS", 2.0)
-    monkeypatch.setattr(resync, "RESYNC_SECONDS", 2.0)
+    monkeypatch.setattr(controller, "RESYNC_SECONDS", 2.0)
     refusal: ApiError | None = Forbidden(403, "Forbidden", "no right")
     async with recorded(cluster.url) as (client, requests):
         requests.refuse = lambda request: refusal if is_lookup(request) else None
@@ -134,6 +134,6 @@ async def test_what_a_reference_leads_to(
     """References are written by users; none leads to another path than that of its owner, and none to an owner of another uid."""
     await ray(client, workers=0)
     async with recorded(cluster.url) as (client_, requests):
-        found = await OwnerLookup(client_, SystemClock()).read(GroupedPods(kind, name, "default", "another"))  # fmt: skip
+        found = await OwnerLookup(client_, SystemClock()).read(OwnedGang(kind, name, "default", "another"))  # fmt: skip
     assert (found.owner, found.unread) == (None, None)
     assert [each.path for each in requests.sent] == paths

@@ -222,7 +222,7 @@ async def test_a_command_for_no_queue_is_refused(stage: QueueStage) -> None:
     await stage.order("CloseQueue", "default", uid="of-another-one")
     await stage.until(lambda: not stage.names(COMMAND))
     await stage.hear(
-        "nobodys", "Warning", "CommandRefused", "is refused: there is no queue nobodys"
+        "nobodys", "Warning", "CommandRefused", "is refused: there is no Queue nobodys"
     )
     await stage.hear("default", "Warning", "CommandRefused", "is for an earlier Queue default")
     await stage.become(default="Open")

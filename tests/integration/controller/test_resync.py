@@ -7,11 +7,11 @@ import pytest
 
 from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.controller.loop import resync
-from pumice.controller.loop.caches import ControllerCaches
-from pumice.controller.loop.cronjobs import CronJobTerm
-from pumice.controller.loop.jobflows import JobFlowTerm, JobTemplateTerm
-from pumice.controller.loop.workloads import WorkloadTerm
+from pumice.controller.loop import controller
+from pumice.controller.loop.caches import JobCaches
+from pumice.controller.loop.cronjobs import CronJobController
+from pumice.controller.loop.jobflows import JobFlowController, JobTemplateController
+from pumice.controller.loop.podgroups import PodGroupController
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_cronjobs import cron_job, submit
@@ -34,8 +34,14 @@ async def test_objects_are_acted_on_although_every_event_is_lost(
     cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs, JobFlows, JobTemplates, CronJobs and pods of other owners."""
-    monkeypatch.setattr(resync, "RESYNC_SECONDS", 0.5)
-    for each in (ControllerCaches, CronJobTerm, JobFlowTerm, JobTemplateTerm, WorkloadTerm):
+    monkeypatch.setattr(controller, "RESYNC_SECONDS", 0.5)
+    for each in (
+        JobCaches,
+        CronJobController,
+        JobFlowController,
+        JobTemplateController,
+        PodGroupController,
+    ):
         monkeypatch.setattr(each, "subscribe", _deaf)
     stage = ControllerStage(cluster, client)
     playing = asyncio.create_task(stage.schedule())
@@ -58,7 +64,7 @@ async def test_objects_are_acted_on_although_every_event_is_lost(
 async def test_nothing_is_written_when_nothing_changed(
     cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resync, "RESYNC_SECONDS", 0.2)
+    monkeypatch.setattr(controller, "RESYNC_SECONDS", 0.2)
     stage = ControllerStage(cluster, client)
     playing = asyncio.create_task(stage.schedule())
     async with stage.controller():

@@ -28,16 +28,16 @@ from pumice.cluster.events import EventRecorder
 from pumice.cluster.set_aside import ObjectFaults
 from pumice.controller.hypernodes import NodeCounter
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.controller.loop.cronjobs import CronJobTerm
+from pumice.controller.loop.cronjobs import CronJobController
 from pumice.controller.loop.execution import Executor
-from pumice.controller.loop.hypernodes import HyperNodeTerm
-from pumice.controller.loop.jobflows import JobFlowTerm, JobTemplateTerm
+from pumice.controller.loop.hypernodes import HyperNodeController
+from pumice.controller.loop.jobflows import JobFlowController, JobTemplateController
+from pumice.controller.loop.jobs import JobController
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.native import NativeTerm
-from pumice.controller.loop.queues import QueueTerm
+from pumice.controller.loop.podgroups import PodGroupController
+from pumice.controller.loop.queues import QueueController
 from pumice.controller.loop.steps import StepSender
-from pumice.controller.loop.term import JobTerm
-from pumice.controller.loop.workloads import WorkloadTerm
+from pumice.controller.loop.wiring import WiringController
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, pod, queue
@@ -73,32 +73,32 @@ def hyper_node(name: str) -> Raw:
 
 
 CONTROLLERS: dict[str, tuple[type[Any], Kind, Callable[[str], Raw]]] = {
-    "jobs": (JobTerm, JOB, job),
+    "jobs": (JobController, JOB, job),
     "cron jobs": (
-        CronJobTerm,
+        CronJobController,
         CRON_JOB,
         lambda name: about(
             name, CRON_JOB, spec={"schedule": "0 0 1 1 *", "jobTemplate": {"spec": SPEC}}
         ),
     ),
-    "queues": (QueueTerm, QUEUE, lambda name: queue(name, state="")),
+    "queues": (QueueController, QUEUE, lambda name: queue(name, state="")),
     "job flows": (
-        JobFlowTerm,
+        JobFlowController,
         JOB_FLOW,
         lambda name: about(name, JOB_FLOW, spec={"flows": [{"name": "a"}]}),
     ),
     "job templates": (
-        JobTemplateTerm,
+        JobTemplateController,
         JOB_TEMPLATE,
         lambda name: about(name, JOB_TEMPLATE, spec=SPEC),
     ),
     "hypernodes": (
-        HyperNodeTerm,
+        HyperNodeController,
         HYPER_NODE,
         hyper_node,
     ),
-    "owners": (NativeTerm, INDEXED_JOB, lambda name: about(name, INDEXED_JOB, spec=INDEXED)),
-    "pods of other owners": (WorkloadTerm, POD_GROUP, a_pod),
+    "owners": (WiringController, INDEXED_JOB, lambda name: about(name, INDEXED_JOB, spec=INDEXED)),
+    "pods of other owners": (PodGroupController, POD_GROUP, a_pod),
 }
 
 
@@ -139,13 +139,13 @@ async def test_a_pass_that_fails(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    term, kind, made = CONTROLLERS[controller]
-    breakage = Breakage(monkeypatch, term, "_observe" if controller == "jobs" else "plan")
+    made_by, kind, made = CONTROLLERS[controller]
+    breakage = Breakage(monkeypatch, made_by, "_observe" if controller == "jobs" else "plan")
     stage = ControllerStage(cluster, client)
     async with stage.controller(namespace=None) as worker:
         for name in ("bad", "good"):
             await client.create(
-                POD if term is WorkloadTerm else kind, made(name), "default" if kind.namespaced else None
+                POD if made_by is PodGroupController else kind, made(name), "default" if kind.namespaced else None
             )  # fmt: skip
         await stage.until(
             lambda: "good" in str(breakage.passed), "the other object to have its turn"
@@ -182,9 +182,9 @@ async def test_a_pass_that_fails(
         (Client, "patch"),
         (Client, "create"),
         (EventRecorder, "_write"),
-        (JobTerm, "_note_pod"),
-        (JobTerm, "_note_change"),
-        (JobTerm, "_after"),
+        (JobController, "_note_pod"),
+        (JobController, "_note_change"),
+        (JobController, "carried_out"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )

@@ -4,7 +4,7 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, POD
-from pumice.controller.loop.caches import ControllerCaches
+from pumice.controller.loop.caches import JobCaches
 from pumice.controller.loop.coalescing import COUNT_SECONDS
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
@@ -99,7 +99,7 @@ async def test_an_address_that_changes_starts_no_pass(scheduled: ControllerStage
             scheduled.store.update_status(pod)
         seen = scheduled.all(POD)[0]["metadata"]["resourceVersion"]
         await scheduled.until(
-            lambda: int(ControllerCaches(worker.watches).pods.resource_version) >= int(seen)
+            lambda: int(JobCaches(worker.watches).pods.resource_version) >= int(seen)
         )
         await scheduled.still(0.2)
         assert worker.metrics.pass_seconds._sum.get() == passes
@@ -109,7 +109,7 @@ async def test_counts_that_wait_are_written_before_a_removal_is_judged(
     scheduled: ControllerStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pod that succeeded and was then removed was not evicted."""
-    monkeypatch.setattr("pumice.controller.loop.term.COUNT_SECONDS", 3600.0)
+    monkeypatch.setattr("pumice.controller.loop.jobs.COUNT_SECONDS", 3600.0)
     policies = [{"event": "PodEvicted", "action": "RestartJob"}]
     async with scheduled.controller() as worker:
         await scheduled.submit(job("train", [task("worker", 2)], policies=policies))
@@ -118,7 +118,7 @@ async def test_counts_that_wait_are_written_before_a_removal_is_judged(
         scheduled.finish("train-worker-0")
 
         def seen() -> bool:
-            found = ControllerCaches(worker.watches).pods.get("train-worker-0", "default")
+            found = JobCaches(worker.watches).pods.get("train-worker-0", "default")
             return found is not None and found.status.phase == "Succeeded"
 
         await scheduled.until(seen)

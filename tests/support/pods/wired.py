@@ -10,8 +10,7 @@ from pumice.cli.files.checking import ManifestChecker, read_settings, registry
 from pumice.cli.files.manifests import Manifest, Source
 from pumice.controller.jobs.subject import read
 from pumice.controller.loop.key_pairs import make_keys, with_keys
-from pumice.controller.render import render
-from pumice.controller.render_native import render_native
+from pumice.controller.render import render, render_native
 from pumice.plugins import Wiring
 
 __all__ = ["Wired", "wired"]

@@ -8,7 +8,7 @@ import pytest
 from pumice.api.jobflows import JOBS
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, read
-from pumice.controller.jobflows.merging import merged
+from pumice.controller.jobflows.manifests import merged
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
 from tests.kit.tables import table
 

@@ -7,10 +7,9 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.pods import Pod
-from pumice.controller.loop.memory import FIND_SECONDS, Memory
-from pumice.controller.loop.own_writes import WRITE_SECONDS, CacheOf, OwnWrites
+from pumice.controller.loop.job_memory import JobMemories
+from pumice.controller.loop.memory import WRITE_SECONDS, CacheOf, ObjectMemory, OwnWrites
 from pumice.controller.loop.steps import OwnWrite
-from pumice.controller.plan import PatchStatus
 from tests.kit.builders import pod
 from tests.unit.controller.rows import a_pod
 
@@ -98,36 +97,25 @@ def test_a_write_that_never_shows_is_waited_for_no_longer_than_it_says() -> None
 
 
 def test_a_find_is_believed_for_a_while() -> None:
-    memory = Memory().of(("default", "train"), "u1")
+    memory = ObjectMemory("u1")
     memory.finds[CONFIG_MAP, "x"] = (_map("1"), 100.0)
-    assert len(list(memory.found(100.0 + FIND_SECONDS - 1))) == 1
-    assert list(memory.found(100.0 + FIND_SECONDS)) == []
+    assert len(memory.found(124.0, 25.0)) == 1
+    assert memory.found(125.0, 25.0) == []
 
 
 def test_nothing_is_remembered_of_an_earlier_job_of_the_name() -> None:
-    memory = Memory()
+    memory = JobMemories()
     key = ("default", "train")
-    memory.of(key, "u1").refusals = 3
-    assert memory.of(key, "u1").refusals == 3
-    assert memory.of(key, "u2").refusals == 0
+    memory.of(key, "u1").failures = 3
+    assert memory.of(key, "u1").failures == 3
+    assert memory.of(key, "u2").failures == 0
 
 
 def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
-    memory = Memory()
-    memory.of(("default", "train"), "u1").refusals = 3
+    memory = JobMemories()
+    memory.of(("default", "train"), "u1").failures = 3
     memory.forget(("default", "train"))
-    assert memory.of(("default", "train"), "u1").refusals == 0
-
-
-def test_held_counts_are_never_written_over_a_newer_status() -> None:
-    memory = Memory()
-    job = memory.of(("default", "train"), "u1")
-    running = {"state": {"phase": "Running"}, "running": 2}
-    job.hold(PatchStatus(running | {"running": 1}), running)
-    memory.removed(("default", "train"), msgspec.convert(pod("x"), Pod))
-    assert job.due(running) == PatchStatus(running | {"running": 1})
-    assert job.due({"state": {"phase": "Aborting"}}) is None
-    assert job.due(running) is None, "it is forgotten for good"
+    assert memory.of(("default", "train"), "u1").failures == 0
 
 
 @pytest.mark.parametrize(
@@ -143,7 +131,7 @@ def test_held_counts_are_never_written_over_a_newer_status() -> None:
     ],
 )
 def test_a_pod_that_ended_is_remembered_until_that_is_written(about: Raw, remembered: bool) -> None:
-    memory = Memory()
+    memory = JobMemories()
     job = memory.of(("default", "job1"), "u1")
     given = {"phase": "Succeeded"} | about
     gone = msgspec.convert(a_pod("job1-task1-0", given | {"owner": about.get("uid", "u1")}), Pod)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pumice.api.jobs import Job, Task
-from pumice.controller.jobs.minresources import by_minimum, by_priority, min_resources, needed_pods
+from pumice.controller.jobs.job_group import by_minimum, by_priority, min_resources, needed_pods
 from pumice.controller.jobs.subject import UnusableError
 from tests.kit.builders import job, task
 from tests.kit.tables import table

@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from pumice.api.meta import Raw
-from pumice.controller.native import plan_native
 from pumice.controller.plan import CreateObject, Plan, RecordEvent
+from pumice.controller.wiring import plan_wiring
 from pumice.plugins import builtin
 from pumice.plugins.native import NativeWirings
 from tests.kit.counting import calls
@@ -24,7 +24,7 @@ def groups(count: int, plugins: str = "mpi", size: int = 3) -> Raw:
 
 
 def planned(shape: Raw, present: list[Raw]) -> Plan:
-    return plan_native(owner_of(shape), NativeWirings(builtin()), present)
+    return plan_wiring(owner_of(shape), NativeWirings(builtin()), present)
 
 
 def created(plan: Plan) -> list[Raw]:
@@ -70,8 +70,8 @@ def test_twice_the_groups_take_twice_the_calls() -> None:
     costs = []
     for shape, present in zip((few, twice), there, strict=True):
         owner, wirings = owner_of(shape), NativeWirings(builtin())
-        assert not created(plan_native(owner, wirings, present))
-        costs.append(calls(lambda o=owner, w=wirings, p=present: plan_native(o, w, p)))  # type: ignore[misc]
+        assert not created(plan_wiring(owner, wirings, present))
+        costs.append(calls(lambda o=owner, w=wirings, p=present: plan_wiring(o, w, p)))  # type: ignore[misc]
     assert costs[1] <= 2.3 * costs[0]
 
 

@@ -119,7 +119,7 @@ def test_a_name_tells_task_and_index(name: str, key: PodKey | None) -> None:
 def test_many_moments_of_evictions_are_distinguished_up_to_a_bound() -> None:
     made = read(job(tasks=[task("worker", 300)]))
     moments = {NAMES.name("worker", at): 1e9 + at for at in range(300)}
-    noted = job_pods.read(made, (), 2e9).living((), moments)
+    noted = job_pods.read(made, (), 2e9).running(lambda _: False, moments, {})
     again = job_pods.read(_with(noted), (), 2e9)
     assert again.waiting["train-worker-99"] == 1e9 + 99
     assert {again.waiting[f"train-worker-{at}"] for at in range(100, 300)} == {1e9 + 299}

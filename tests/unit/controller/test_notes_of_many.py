@@ -72,6 +72,6 @@ def test_many_moments_of_many_evictions_are_short() -> None:
     made = read(job(tasks=[task("worker", 100_000)]))
     chosen = random.Random(1)
     moments = {f"train-worker-{at}": 1e9 + chosen.randint(0, 99) for at in range(100_000)}
-    text = job_pods.read(made, (), 2e9).living((), moments)[job_pods.EVICTED]
+    text = job_pods.read(made, (), 2e9).running(lambda _: False, moments, {})[job_pods.EVICTED]
     assert len(text) <= job_pods.LONGEST
     assert text.count("@") > 1

@@ -19,7 +19,8 @@ from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
 from pumice.controller.jobs.restarts import restart_for
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey
+from pumice.controller.loop.caches import BY_JOB, JobCaches
+from pumice.controller.loop.controller import ObjectKey
 from pumice.controller.loop.watches import Watches
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, pod_group, task
@@ -36,10 +37,10 @@ POLICY = {"totalPartitions": 1, "partitionSize": 2, "networkTopology": TOPOLOGY}
 class Picture:
     """A server, what is known of it, and which Jobs are to be looked at."""
 
-    def __init__(self, cluster: EmbeddedCluster, caches: ControllerCaches) -> None:
+    def __init__(self, cluster: EmbeddedCluster, caches: JobCaches) -> None:
         self.store = cluster.store
         self.caches = caches
-        self.jobs: WorkQueue[JobKey] = WorkQueue("jobs", first_part)
+        self.jobs: WorkQueue[ObjectKey] = WorkQueue("jobs", first_part)
 
     @property
     def job(self) -> Raw | None:
@@ -71,8 +72,7 @@ class Picture:
         kind = {"pod": POD, "job": JOB}[word]
         self.store.delete(kind, name, "default")
         left = self.store.get(kind, name, "default")
-        cache = self.caches.of(kind)
-        assert cache is not None
+        cache = next(each for each in self.caches.all if each.kind == kind)
         if left is not None:
             await self._shows(left)
         await until(lambda: (cache.get(name, "default") is None) is (left is None))
@@ -116,8 +116,7 @@ class Picture:
     async def _shows(self, obj: Raw) -> None:
         """Wait until a cache has this state of an object, where it watches it at all."""
         kind = {each.kind: each for each in (JOB, POD, POD_GROUP, COMMAND)}[obj["kind"]]
-        cache = self.caches.of(kind)
-        assert cache is not None
+        cache = next(each for each in self.caches.all if each.kind == kind)
         meta = obj["metadata"]
         if kind != POD or keys.JOB_NAME in (meta.get("labels") or {}):
             version = meta["resourceVersion"]
@@ -150,7 +149,7 @@ def _version(stored: Any) -> str:
 @pytest.fixture
 async def picture() -> AsyncIterator[Picture]:
     async with EmbeddedCluster(all_crds()) as cluster, Client.connect(server=cluster.url) as client:
-        caches = ControllerCaches(Watches(client))
+        caches = JobCaches(Watches(client))
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
         await wait_synced(*caches.all)
         picture = Picture(cluster, caches)

@@ -3,7 +3,7 @@
 import pytest
 
 from pumice.api.kinds import INDEXED_JOB
-from pumice.controller.render_native import render_native
+from pumice.controller.render import render_native
 from pumice.plugins import Raw, builtin
 from tests.unit.plugins.test_native import manifest
 

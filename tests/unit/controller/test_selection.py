@@ -6,8 +6,8 @@ from pumice.api.kinds import HYPER_NODE
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.controller.loop import ControllerSettings, ControllerWorker
-from pumice.controller.loop.controllers import MAKERS
-from pumice.controller.loop.selection import CONTROLLERS, SelectionError, selected
+from pumice.controller.loop.process import CONTROLLERS, SelectionError, selected
+from pumice.controller.loop.worker import MAKERS
 from pumice.plugins import builtin
 
 

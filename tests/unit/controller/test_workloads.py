@@ -12,7 +12,7 @@ from pumice.api.meta import OwnerReference
 from pumice.api.pods import Pod
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, UpdateObject
 from pumice.controller.podgroups import COPIED
-from pumice.controller.workloads import ObservedGroup, Workload, plan_group, unit_of
+from pumice.controller.workloads import ObservedGroup, Workload, gang_of, plan_group
 from tests.kit.tables import table
 from tests.unit.controller.fake_cluster import merge
 
@@ -72,14 +72,14 @@ def picture(case: Raw, group: Raw | None) -> ObservedGroup:
     if "owner" in case:
         refers = msgspec.convert(reference(case["owner"]), OwnerReference)
         some = Pod().metadata
-        unit = unit_of(
+        gang = gang_of(
             msgspec.structs.replace(some, namespace="default", owner_references=[refers])
         )
         read = case["owner"].get("looked_up")
-        owner = workload(case) if unit.is_watched or read else None
+        owner = workload(case) if gang.is_watched or read else None
         unread = RecordEvent("Normal", "OwnerNotRead", "") if read is False else None
-        return ObservedGroup(unit, pods, owner, group, unread)
-    return ObservedGroup(unit_of(pods[0].metadata), pods, None, group)
+        return ObservedGroup(gang, pods, owner, group, unread)
+    return ObservedGroup(gang_of(pods[0].metadata), pods, None, group)
 
 
 def planned(case: Raw, group: Raw | None) -> Plan:

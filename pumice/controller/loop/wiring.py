@@ -17,24 +17,24 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import WATCHED_KINDS
+from pumice.controller.loop.controller import Controller, PlannedObject
 from pumice.controller.loop.known_secrets import KnownSecrets
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
-from pumice.controller.native import plan_native
 from pumice.controller.plan import CreateObject, Plan
+from pumice.controller.wiring import plan_wiring
 from pumice.plugins import Registry
 from pumice.plugins.native import OWNERS, NativeWirings, Owner, OwnerKey
 
-__all__ = ["NativeCaches", "NativeTerm"]
+__all__ = ["WiringCaches", "WiringController"]
 
 _BY_OWNER = "owner"
 _FEW_PODS = 1_000
 """Number of pods up to which a pass over an owner does not block the event loop for long."""
 
 
-class NativeCaches:
+class WiringCaches:
     """Watches for owners and for the objects of plugins.
 
     Attributes:
@@ -82,16 +82,16 @@ class NativeCaches:
         ]
 
 
-class NativeTerm(PlannedTerm[OwnerKey]):
+class WiringController(Controller[OwnerKey]):
     """The controller for the objects of other controllers' pods, while this process is the leader."""
 
     def __init__(
         self,
         worker: ControllerProcess,
         registry: Registry,
-        caches: NativeCaches,
+        caches: WiringCaches,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         settings = worker.settings
         objects = list(caches.objects.values())
         super().__init__(worker, "owners", objects, itemgetter(1))
@@ -156,21 +156,22 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         _, names = self._read.pop(key, ("", []))
         self._secrets.forget(key[1], names)
 
-    def carried_out(self, key: OwnerKey, outcome: PlanOutcome) -> None:
+    def carried_out(
+        self, key: OwnerKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
+    ) -> None:
         """Note which Secrets there are."""
+        del plan
         self._secrets.note(outcome.written, (found for _, found in outcome.finds))
-        owner = self._caches.owner(key)
-        if outcome.outdated and owner is not None:
-            namespace, uid = owner.metadata.namespace, owner.metadata.uid
-            names = [each["metadata"]["name"] for each in self._secrets.known(namespace, uid)]
-            self._secrets.forget(namespace, names)
+        if outcome.outdated:
+            known = self._secrets.known(key[1], subject.uid)
+            self._secrets.forget(key[1], [each["metadata"]["name"] for each in known])
 
     async def _plan(self, key: OwnerKey, owner: Owner, present: Sequence[Raw]) -> Plan:
         if owner.pods <= _FEW_PODS:
-            return plan_native(owner, self._wirings, present)
+            return plan_wiring(owner, self._wirings, present)
         # Half a second for a thousand groups, in which the Lease must be renewed.
         async with self._large.slot(key[1]):
-            return await asyncio.to_thread(plan_native, owner, self._large_wirings, present)
+            return await asyncio.to_thread(plan_wiring, owner, self._large_wirings, present)
 
     def _owner_changed(self, kind: Kind) -> Any:
         def changed(change: object, old: Owner | None, new: Owner | None) -> None:

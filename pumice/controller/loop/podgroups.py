@@ -17,29 +17,28 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
+from pumice.controller.loop.controller import Controller, PlannedObject
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
-from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (
     OWNER_KINDS,
-    GroupedPods,
     ObservedGroup,
+    OwnedGang,
     Workload,
+    gang_of,
     group_named_by,
     plan_group,
-    unit_of,
 )
 from pumice.controller.workloads.owners import GROUP_PREFIX
 
-__all__ = ["UnitKey", "WorkloadCaches", "WorkloadTerm"]
+__all__ = ["GangKey", "PodGroupCaches", "PodGroupController"]
 
-UnitKey = tuple[str, str]
+GangKey = tuple[str, str]
 """Namespace, and the uid of the owner."""
 
-_BY_UNIT = "unit"
+_BY_GANG = "gang"
 _BY_GROUP = "group"
 
 _FEW_PODS = 100
@@ -47,10 +46,10 @@ UNREADABLE_SECONDS = 5.0
 """How long until an owner that could not be read is read again."""
 
 _PAUSE_SECONDS = 0.0001
-"""Pause before a pass, in seconds for each pod of the unit: 20 times what the pass takes."""
+"""Pause before a pass, in seconds for each pod of the gang: 20 times what the pass takes."""
 
 
-class WorkloadCaches:
+class PodGroupCaches:
     """Watches for PodGroups of other owners.
 
     Attributes:
@@ -71,7 +70,7 @@ class WorkloadCaches:
         self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
         self.owners = {kind: watches.of(kind, Workload) for kind in OWNER_KINDS}
         self.pods = _pods(watches, frozenset(scheduler_names))
-        self.pods.index(_BY_UNIT, lambda pod: (_key(pod),))
+        self.pods.index(_BY_GANG, lambda pod: (_key(pod),))
         self.pods.index(_BY_GROUP, lambda pod: ((pod.metadata.namespace, group_named_by(pod)),))
 
     @property
@@ -79,60 +78,59 @@ class WorkloadCaches:
         """Every cache."""
         return (self.queues, self.pod_groups, *self.owners.values(), self.pods)
 
-    def unit(self, key: UnitKey) -> GroupedPods | None:
-        """A unit that has pods or a PodGroup."""
-        pods = self.pods.indexed(_BY_UNIT, key)
+    def gang(self, key: GangKey) -> OwnedGang | None:
+        """A gang that has pods or a PodGroup."""
+        pods = self.pods.indexed(_BY_GANG, key)
         if pods:
-            return unit_of(pods[0].metadata)
+            return gang_of(pods[0].metadata)
         group = self.group(key)
         for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
             kind = next((each for each in OWNER_KINDS if _refers_to(owner, each)), None)
             if kind is not None and owner.get("uid") == key[1]:
-                return GroupedPods(kind, owner["name"], *key)
+                return OwnedGang(kind, owner["name"], *key)
         return None
 
-    def keys(self) -> Iterable[UnitKey]:
-        """All units of which there are pods, and all that have a PodGroup."""
-        found = dict.fromkeys(self.pods.index_keys(_BY_UNIT))
+    def keys(self) -> Iterable[GangKey]:
+        """All gangs of which there are pods, and all that have a PodGroup."""
+        found = dict.fromkeys(self.pods.index_keys(_BY_GANG))
         for namespace, name in self.pod_groups.identities():
             if name.startswith(GROUP_PREFIX):
                 found[namespace, name.removeprefix(GROUP_PREFIX)] = None
         return found
 
-    def count(self, key: UnitKey) -> int:
-        """Number of pods of a unit."""
-        return len(self.pods.indexed(_BY_UNIT, key))
+    def count(self, key: GangKey) -> int:
+        """Number of pods of a gang."""
+        return len(self.pods.indexed(_BY_GANG, key))
 
-    def group(self, key: UnitKey) -> Raw | None:
-        """The PodGroup of a unit."""
+    def group(self, key: GangKey) -> Raw | None:
+        """The PodGroup of a gang."""
         namespace, uid = key
         return self.pod_groups.get(f"{GROUP_PREFIX}{uid}", namespace)
 
-    def picture(self, unit: GroupedPods) -> ObservedGroup:
-        """The observed state of a unit."""
-        key = unit.namespace, unit.uid
-        owners = self.owners.get(unit.kind)
-        owner = owners.get(unit.name, unit.namespace) if owners is not None else None
-        if owner is not None and owner.metadata.uid != unit.uid:
+    def picture(self, gang: OwnedGang) -> ObservedGroup:
+        """The observed state of a gang."""
+        key = gang.namespace, gang.uid
+        owners = self.owners.get(gang.kind)
+        owner = owners.get(gang.name, gang.namespace) if owners is not None else None
+        if owner is not None and owner.metadata.uid != gang.uid:
             owner = None
-        return ObservedGroup(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
+        return ObservedGroup(gang, self.pods.indexed(_BY_GANG, key), owner, self.group(key))
 
 
-class WorkloadTerm(PlannedTerm[UnitKey]):
+class PodGroupController(Controller[GangKey]):
     """The controller for PodGroups of other owners' pods, while this process is the leader."""
 
     def __init__(
         self,
         worker: ControllerProcess,
-        caches: WorkloadCaches,
+        caches: PodGroupCaches,
     ) -> None:
-        """Create a term; it must `run`."""
+        """Create a controller; it must `run`."""
         settings = worker.settings
         super().__init__(worker, "pods of other owners", caches.all, first_part)
         self._caches = caches
         self._inherit = settings.inherit_owner_annotations
         self._owners = OwnerLookup(worker.client, worker.clock)
-        self._refused: dict[UnitKey, None] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
         """Subscribe to pods, PodGroups, owners and queues."""
@@ -143,56 +141,48 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         stack.callback(await caches.pods.replay(self._pod_changed))
         stack.callback(await caches.queues.replay(self._queue_changed))
 
-    def keys(self) -> Iterable[UnitKey]:
-        """All units of which there are pods, and all that have a PodGroup."""
+    def keys(self) -> Iterable[GangKey]:
+        """All gangs of which there are pods, and all that have a PodGroup."""
         return self._caches.keys()
 
-    def about(self, key: UnitKey) -> Reference:
-        """The PodGroup of a unit, whether it exists or not."""
+    def about(self, key: GangKey) -> Reference:
+        """The PodGroup of a gang, whether it exists or not."""
         return self._caches.pod_groups.reference(f"{GROUP_PREFIX}{key[1]}", key[0])
 
-    def look(self, key: UnitKey) -> PlannedObject | None:
-        """The owner of a unit."""
-        unit = self._caches.unit(key)
-        return None if unit is None else PlannedObject(unit.kind, unit.obj)
+    def look(self, key: GangKey) -> PlannedObject | None:
+        """The owner of a gang."""
+        gang = self._caches.gang(key)
+        return None if gang is None else PlannedObject(gang.kind, gang.obj)
 
-    async def plan(self, key: UnitKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
-        """The plan for the PodGroup of a unit."""
+    async def plan(self, key: GangKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
+        """The plan for the PodGroup of a gang."""
         del subject
-        unit = self._caches.unit(key)
-        if unit is None:
+        gang = self._caches.gang(key)
+        if gang is None:
             return Plan()
         if (count := self._caches.count(key)) > _FEW_PODS:
             # Each pod of a burst is an event, and a pass reads all pods: collect some events first.
             await self.clock.sleep(count * _PAUSE_SECONDS)
         exists = self._has_group(key[0])
-        picture = self._caches.picture(unit)
+        picture = self._caches.picture(gang)
         found = FoundOwner(picture.owner)
-        if self._inherit and unit.is_looked_up and picture.members(exists):
+        if self._inherit and gang.is_looked_up and picture.members(exists):
             try:
-                found = await self._owners.read(unit)
+                found = await self._owners.read(gang)
             except ApiError as error:
-                return _unreadable(unit, error)
-            picture = self._caches.picture(unit)
+                return _unreadable(gang, error)
+            picture = self._caches.picture(gang)
         group = picture.group or (finds[0] if finds else None)
         return plan_group(
-            ObservedGroup(unit, picture.pods, found.owner, group, found.unread),
+            ObservedGroup(gang, picture.pods, found.owner, group, found.unread),
             exists,
             inherit=self._inherit,
-            was_refused=key in self._refused,
+            was_refused=self.was_refused(key),
         )
 
-    def forget(self, key: UnitKey) -> None:
-        """Drop the state of a unit that is gone."""
-        self._refused.pop(key, None)
+    def forget(self, key: GangKey) -> None:
+        """Drop the state of a gang that is gone."""
         self._owners.forget(*key)
-
-    def carried_out(self, key: UnitKey, outcome: PlanOutcome) -> None:
-        """Remember refusals: the write may be accepted when a queue opens, and must not delay other steps."""
-        if outcome.trouble is not None:
-            self._refused[key] = None
-        else:
-            self._refused.pop(key, None)
 
     def _has_group(self, namespace: str) -> Callable[[str], bool]:
         return lambda name: self._caches.pod_groups.get(name, namespace) is not None
@@ -221,14 +211,13 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         if new is None or new == old:
             return
         key = new.metadata.namespace, new.metadata.uid
-        if self._caches.group(key) is not None or self._caches.pods.indexed(_BY_UNIT, key):
+        if self._caches.group(key) is not None or self._caches.pods.indexed(_BY_GANG, key):
             self.queue.add(key)
 
     def _queue_changed(self, change: object, old: Queue | None, new: Queue | None) -> None:
         del change
         if new is not None and (old is None or old.status.state != new.status.state):
-            for key in self._refused:
-                self.queue.add(key)
+            self.add_refused()
 
 
 def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
@@ -252,19 +241,19 @@ def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
     )
 
 
-def _unreadable(unit: GroupedPods, error: ApiError) -> Plan:
+def _unreadable(gang: OwnedGang, error: ApiError) -> Plan:
     """Wait for an owner that cannot be read: without its annotations, pods of a gang could start one by one."""
     if isinstance(error, TooManyRequests):
         return Plan.of([RequeueAfter(error.patience)])
     message = (
-        f"its pods wait for their PodGroup until {unit.kind.kind} {unit.name} can be read: {error}"
+        f"its pods wait for their PodGroup until {gang.kind.kind} {gang.name} can be read: {error}"
     )
     return Plan.of(
         [RecordEvent("Warning", "OwnerUnreadable", message), RequeueAfter(UNREADABLE_SECONDS)]
     )
 
 
-def _key(pod: Pod) -> UnitKey:
+def _key(pod: Pod) -> GangKey:
     owner = controller_of(pod.metadata)
     return pod.metadata.namespace, pod.metadata.uid if owner is None else owner.uid
 

@@ -42,36 +42,40 @@ _LIVING = (
 
 
 def of_living(
-    case: Situation,
+    situation: Situation,
     leaving: Iterable[Pod] = (),
     evicted: Mapping[str, float] | None = None,
 ) -> dict[str, str]:
     """Notes while the Job is, or is about to be, `Pending` or `Running`.
 
     Args:
-        case: The Job.
+        situation: The Job.
         leaving: Pods that are about to be removed.
         evicted: Pods that were just found missing and for which a policy has a timeout.
     """
-    marks = {f"plugin-{name}": name for name in case.plugin_names}
-    claims = (each.claim for each in job_volumes(case.job)[:_CLAIMS])
-    marks |= {f"volume-pvc-{claim}": claim for claim in claims}
+    notes = {f"plugin-{name}": name for name in situation.plugin_names}
+    claims = (each.claim for each in job_volumes(situation.job)[:_CLAIMS])
+    notes |= {f"volume-pvc-{claim}": claim for claim in claims}
     names = {pod.metadata.name for pod in leaving}
-    return _noted(case) | marks | case.job_pods.living(names, evicted, _completed(case))
+    return (
+        _noted(situation)
+        | notes
+        | situation.job_pods.running(names.__contains__, evicted or {}, _completed(situation))
+    )
 
 
-def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
+def of_passing(situation: Situation, *, command: str = "") -> dict[str, str]:
     """Notes while the unfinished pods are being removed: former and succeeded pods.
 
     Args:
-        case: The Job.
+        situation: The Job.
         command: Uid of the Command that is being carried out, if there is one.
     """
-    return _beside(case, command) | case.job_pods.ended()
+    return _beside(situation, command) | situation.job_pods.ended()
 
 
 def of_restart(
-    case: Situation,
+    situation: Situation,
     restart: Restart,
     *,
     over: bool = False,
@@ -82,50 +86,52 @@ def of_restart(
     """Notes while pods are being replaced.
 
     Args:
-        case: The Job.
+        situation: The Job.
         restart: The restart that is under way.
         over: Whether all replaced pods are being removed, so that the note is written for the last time.
         command: Uid of the Command that is being carried out, if one is.
         tallies: Restart counts; the stored ones if None.
         since: Since when replaced pods do not run, if a policy has a timeout; as stored if None.
     """
-    marks = _beside(case, command)
+    notes = _beside(situation, command)
     if not over:
-        marks[restarts.NOTE] = restart.note(case.job_pods.names)
+        notes[restarts.NOTE] = restart.note(situation.job_pods.names)
     if restart.targeted:
-        covers = restart.covers(case.job, case.job_pods.names)
-        marks |= case.job_pods.without(covers, _completed(case), since)
-        stored = case.job.status.controlled_resources or {}
+        covers = restart.covers(situation.job, situation.job_pods.names)
+        notes |= situation.job_pods.running(
+            covers, since or {}, _completed(situation), replaced=since is None
+        )
+        stored = situation.job.status.controlled_resources or {}
         text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
         if text:
-            marks[retries.NOTE] = text
+            notes[retries.NOTE] = text
     elif restart == restarts.RESUME:
-        marks |= case.job_pods.ended()
-    return marks
+        notes |= situation.job_pods.ended()
+    return notes
 
 
-def of_ended(case: Situation) -> dict[str, str]:
+def of_ended(situation: Situation) -> dict[str, str]:
     """Notes when only finished pods and claims are left."""
-    marks = of_passing(case)
-    return {key: text for key, text in marks.items() if not key.startswith("plugin-")}
+    notes = of_passing(situation)
+    return {key: text for key, text in notes.items() if not key.startswith("plugin-")}
 
 
-def _completed(case: Situation) -> dict[str, float]:
-    return completed(case.job, case.wanted_pods, case.job_pods, case.now)
+def _completed(situation: Situation) -> dict[str, float]:
+    return completed(situation.job, situation.wanted_pods, situation.job_pods, situation.now)
 
 
-def _beside(case: Situation, command: str) -> dict[str, str]:
+def _beside(situation: Situation, command: str) -> dict[str, str]:
     """All notes except those of an incarnation."""
-    stored = case.job.status.controlled_resources or {}
-    marks = {key: text for key, text in stored.items() if key not in _LIVING}
+    stored = situation.job.status.controlled_resources or {}
+    notes = {key: text for key, text in stored.items() if key not in _LIVING}
     if command:
-        marks[orders.NOTE] = command
-    return marks
+        notes[orders.NOTE] = command
+    return notes
 
 
-def _noted(case: Situation) -> dict[str, str]:
-    stored = case.job.status.controlled_resources or {}
+def _noted(situation: Situation) -> dict[str, str]:
+    stored = situation.job.status.controlled_resources or {}
     noted = {key: stored[key] for key in (*_LASTING, retries.NOTE) if key in stored}
-    if case.doubts:
-        noted[DOUBTS] = listed(case.doubts, "; ", _LONGEST)
+    if situation.doubts:
+        noted[DOUBTS] = listed(situation.doubts, "; ", _LONGEST)
     return noted

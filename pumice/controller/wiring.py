@@ -20,13 +20,13 @@ from pumice.plugins import PluginError
 from pumice.plugins.native import NativeWirings, Owner, RequestError, Wired
 from pumice.plugins.native.units import kind_of
 
-__all__ = ["plan_native"]
+__all__ = ["plan_wiring"]
 
 _MOST_EVENTS = 10
 """Maximum number of events of one kind about an owner: a thousand groups may have the same problem."""
 
 
-def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) -> Plan:
+def plan_wiring(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) -> Plan:
     """The plan for the objects that plugins want for an owner.
 
     Args:
