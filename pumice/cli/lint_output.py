@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pumice.api.fields import FieldError, plain
 from pumice.cli.files.manifests import Manifest, ReadProblem
 from pumice.cli.output import paint, write, write_json_list
-from pumice.webhook.rules.differences import Difference, differences
 
 if TYPE_CHECKING:
     from pumice.cli.files.positions import Positions
     from pumice.webhook.offline import ManifestResult
+    from pumice.webhook.rules.differences import Difference
 
 __all__ = [
     "LintCounts",
@@ -61,10 +61,12 @@ class LintFinding:
         """Whether there are errors or warnings."""
         return bool(self.result.errors or self.result.warnings)
 
-    def changes(self) -> list[Difference]:
+    def changes(self) -> "list[Difference]":
         """Changes by admission, without those that a warning reports; none for an object that is refused."""
         if not self.result.allowed:
             return []
+        from pumice.webhook.rules.differences import differences
+
         told = {each.path for each in self.result.warnings if each.code in _DROPPED}
         found = differences(self.before, self.result.patched, "")
         return [change for change in found if change.path not in told]
@@ -196,7 +198,7 @@ def _as_json(finding: LintFinding, positions: "Positions", *, with_changes: bool
     return found
 
 
-def _change_as_json(change: Difference) -> dict[str, Any]:
+def _change_as_json(change: "Difference") -> dict[str, Any]:
     """A change without `before` where the field is added, and without `after` where it is removed."""
     values = {"path": change.path, "before": change.old, "after": change.new}
     return {key: value for key, value in values.items() if value is not None}

@@ -40,8 +40,8 @@ def job(number: int) -> Raw:
 class Store:
     """A store of one kind, fed with the JSON of objects as a watch does."""
 
-    def __init__(self, kind: Any, type_: Any) -> None:
-        self.objects: ObjectStore[Any] = ObjectStore(kind, type_)
+    def __init__(self, kind: Any, type_: Any, trim: Any = None) -> None:
+        self.objects: ObjectStore[Any] = ObjectStore(kind, type_, trim=trim)
 
     def put(self, obj: Raw) -> Any:
         name = obj["metadata"]["name"]
@@ -115,7 +115,7 @@ def test_of_volumes_only_claims_are_kept() -> None:
     claim = {"name": "c", "persistentVolumeClaim": {"claimName": "x"}}
     made = {"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}
     volumes = [{"name": "s", "emptyDir": {}}, claim, made]
-    kept = Store(POD, Pod).put(pod(0, volumes=volumes))
+    kept = Store(POD, Pod, Pod.drop_unread).put(pod(0, volumes=volumes))
     assert [each.name for each in kept.spec.volumes] == ["c", "e"]
 
 
