@@ -30,7 +30,7 @@ pytestmark = pytest.mark.binaries
 
 
 def names(manifests: list[Manifest], kind: str) -> set[str]:
-    """Names of the policies of a kind that stand for the webhook, or of their bindings."""
+    """Names of the policies of a kind that replace the webhook, or of their bindings."""
     return {each["metadata"]["name"] for each in of_kind(manifests, kind)} - {CHARGES}
 
 
