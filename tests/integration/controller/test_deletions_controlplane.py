@@ -22,6 +22,9 @@ STEP = 10
 class DeletedPod:
     """A pod on a node without a kubelet, real or simulated, and what is done to it.
 
+    Its Node does not exist, so that kwok leaves it alone. The garbage collector of pods removes
+    it after 40 seconds to a minute; each row has to end before that.
+
     Attributes:
         times: Between which moments each step was taken, by its second in the table.
     """
