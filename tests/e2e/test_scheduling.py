@@ -177,6 +177,7 @@ def test_a_simulation_of_what_a_cluster_holds_decides_as_the_cluster_does(
     cluster.submit("strange", 1, 1, queue="recording", schedulerName="other")
     cluster.await_condition("strange", "Unschedulable", waiting["strange"])
     cluster.submit("large", 8, 8, queue="recording")
+    cluster.await_condition("large", "Unschedulable", waiting["large"])
     told = {
         cluster.group_of(name): cluster.await_condition(name, "Unschedulable", text)["reason"]
         for name, text in waiting.items()
