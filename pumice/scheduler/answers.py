@@ -4,7 +4,7 @@ Answers are combined as in Volcano: an order is decided by the first plugin that
 must agree, and votes count tier by tier.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.outcomes import JobError
-from pumice.scheduler.points import Extension, Extensions, QueueGroups, SortKey, Vote
+from pumice.scheduler.points import Extension, Extensions, QueueGroups, Refusal, SortKey, Vote
 from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.queue_tournament import QueueTournament
 from pumice.scheduler.results import Reason
@@ -52,6 +52,7 @@ class PluginAnswers:
         self._axis = axis
         self._created: dict[str, float] = {}
         self._impossible: dict[int, Reason | None] = {}
+        self._queue_room: dict[str, tuple[int, Ints]] = {}
 
     # -- orders ------------------------------------------------------------------------------
 
@@ -141,13 +142,17 @@ class PluginAnswers:
 
     def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
-        return self._why_kept_out(job, frozenset())
+        return _in_words(self._kept_out(job, frozenset()))
 
     def why_barred(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
-        return self._why_kept_out(job, self.extensions.node_gates)
+        return _in_words(self._kept_out(job, self.extensions.node_gates))
 
-    def _why_kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | None:
+    def is_kept_out(self, job: JobInfo) -> bool:
+        """Whether a job may not enter its queue; the reason is not put into words."""
+        return self._kept_out(job, frozenset()) is not None
+
+    def _kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | Refusal | None:
         """Why a job may not enter its queue, whatever these plugins have against it."""
         if self.extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
@@ -162,7 +167,7 @@ class PluginAnswers:
                 permitted |= vote is Vote.PERMIT
                 if each.plugin in nodes:
                     continue
-                if isinstance(vote, Reason):
+                if not isinstance(vote, Vote):
                     return vote
                 if vote is Vote.REJECT:
                     message = f"plugin {each.plugin} does not let it in"
@@ -171,34 +176,16 @@ class PluginAnswers:
                 return None
         return None
 
-    def entrance(self) -> Callable[[JobInfo], bool]:
-        """A check whether a job may enter its queue, as far as follows from amounts; it holds while jobs only enter.
-
-        What it finds out about one job serves all of the same queue and priority. Plugins of the first tier that votes are
-        asked, because a permission in an earlier tier counts more than a rejection.
-        """
-        voting = self.extensions.job_enqueueable
-        rooms = [each for each in self.extensions.entry_room if each.tier == voting[0].tier]
-        known: dict[tuple[int, int], Ints] = {}
-
-        def may_enter(job: JobInfo) -> bool:
-            if not rooms:
-                return True
-            key = job.row, job.order_priority
-            room = known.get(key)
-            if room is None:
-                amounts = [each.call(job) for each in rooms]
-                room = known[key] = np.maximum(np.minimum.reduce(amounts), 0)
-            return not (job.minimum > room).any() and self._axis.has_all(job.min_resources)
-
-        return may_enter
-
     def is_ready(self, job: JobInfo) -> bool:
         """True if the placements of a job may be committed."""
         for each in self.extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
             if not each.call(job):
                 return False
         return True
+
+    def lacking(self, job: JobInfo) -> int:
+        """How many pods more a job must have to be ready; at least 1, as far as is known."""
+        return max(1, job.min_member - job.ready) if self.extensions.needs_minimum else 1
 
     def is_pipelined(self, job: JobInfo) -> bool:
         """True if a job may keep its pipelined pods until the end of the session, by votes."""
@@ -233,10 +220,14 @@ class PluginAnswers:
 
     def has_room(self, queue: Queue, needs: Ints) -> bool:
         """True if a queue may still take these amounts, as far as known; amounts that are not needed are not checked."""
-        asked = needs > 0
-        return all(
-            bool((needs <= each.call(queue))[asked].all()) for each in self.extensions.queue_room
-        )
+        if not self.extensions.queue_room:
+            return True
+        moment, name = len(self.touched.queues), queue.metadata.name
+        known = self._queue_room.get(name)
+        if known is None or known[0] != moment:
+            rooms = [each.call(queue) for each in self.extensions.queue_room]
+            known = self._queue_room[name] = moment, np.minimum.reduce(rooms)
+        return not ((needs > known[1]) & (needs > 0)).any()
 
     def why_not_preemptive(self, queue: Queue, task: TaskInfo) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""
@@ -264,6 +255,10 @@ def _agree(groups: Iterable[QueueGroups]) -> bool:
         for (path, names), (other, _) in pairwise(with_paths)
         for name in names
     )
+
+
+def _in_words(found: Reason | Refusal | None) -> Reason | None:
+    return found if found is None or isinstance(found, Reason) else found()
 
 
 def _first(reasons: Iterable[Reason | None]) -> Reason | None:

@@ -9,10 +9,8 @@ from typing import Literal
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
-from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import MAX_WEIGHT, weight_of
-from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.options import Config
 from pumice.scheduler.outcomes import JobOutcome
@@ -26,8 +24,9 @@ from pumice.scheduler.phases import (
 from pumice.scheduler.reports import NEVER, Report
 from pumice.scheduler.reservation import reserved_condition
 from pumice.scheduler.results import Event, Finding, PodVerdict
-from pumice.scheduler.session import RENEWED, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
+from pumice.scheduler.waiting import RENEWED, Bound, Cause, Parked, bounds
 
 __all__ = ["Closing", "unenforced"]
 
@@ -50,7 +49,6 @@ class Closing:
         self._state = session.state
         self._cycle = f"cycle-{session.state.cycles}"
         self._judges = bool(session.extensions.job_ready)
-        self._is_wide = any(each.call.scope == "all" for each in session.extensions.filters)
         self.statuses: dict[str, PodGroupStatus] = {}
         self.started: list[str] = []
         self.urgent: set[str] = set()
@@ -67,8 +65,6 @@ class Closing:
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):
             state.dues.pop(key, None)
-            if key in fresh:
-                state.outdated.pop(key, None)
             job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
             if key in untried and key not in self._session.entered:
@@ -96,8 +92,7 @@ class Closing:
             self._look(job)
         self._close(job)
         if is_fresh:
-            job.shortage = self._shortage(job)
-            job.asks = self._asks(job)
+            self._state.line.park(job.key, self._parked(job))
 
     def _look_for_pods(self, job: JobInfo) -> bool:
         """Note since when a gang is in its queue without pods; True if the room that is kept for it has changed."""
@@ -116,7 +111,8 @@ class Closing:
             return False
         job.is_left = is_left
         self._state.shares.outdate(job)
-        self._session.view.wake_at(now)  # for gangs that wait for this room
+        self._state.line.happened(Cause.SHARES)  # for gangs that wait for this room
+        self._session.view.wake_at(now)
         return True
 
     def _look(self, job: JobInfo) -> None:
@@ -145,49 +141,43 @@ class Closing:
         if job.group is not None:
             self._write(job, finding)
 
-    def _shortage(self, job: JobInfo) -> Shortage | None:
-        """The value of `JobInfo.shortage` until the job is considered again."""
-        if not job.is_waiting:
-            return None
-        outcome = self._session.outcomes.get(job.key) or JobOutcome()
-        waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
-        if any(task.is_held for task in waiting):
-            return None  # their gates are removed when their queue has room, for any nodes
-        if self._session.may_use_reserved(job.key):
-            return None
-        if job.is_pending and not outcome.has_no_queue:
-            return None  # it is still to enter its queue
+    def _parked(self, job: JobInfo) -> Parked | None:
+        """Why a gang waits; None if it is to be tried in every cycle."""
+        session = self._session
+        outcome = session.outcomes.get(job.key) or JobOutcome()
         queue = self._state.queues.get(job.queue)
-        if queue is not None and queue.spec.dequeue_strategy == "fifo":
-            return None  # until it fits, the others of its queue wait
-        if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
-            return None
+        waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
+        is_refused = outcome.refusal is not None or outcome.refused is not None
+        is_blocked = job.group is None or any(task.gates for task in waiting)
+        if (
+            not job.is_waiting
+            or (queue is not None and queue.is_fifo)
+            or session.may_use_reserved(job.key)
+            or any(task.is_held or task.key in session.pipelined for task in waiting)
+            or not (outcome.failed or is_refused or is_blocked)
+        ):
+            return None  # gates of pods that are held go when their queue has room, for any nodes
+        causes = outcome.causes | int(Cause.RULES)
+        lacking = session.lacking(job)
+        if outcome.failed is not None or outcome.refused is not None:
+            causes |= session.extensions.causes["ready"]
+        places: tuple[Bound, ...] = ()
         if outcome.failed is not None:
-            if outcome.shortage is not None and outcome.shortage.lacking:
-                return outcome.shortage
-            # Without a pod leaving its node, another row may suit again, or a promise may end.
-            if self._session.pipelined:
-                return None
-            if self._is_wide and self._session.is_wide_for(waiting, job.queue):
-                return None
-            shapes = tuple(dict.fromkeys(task.shape for task in waiting if not task.gates))
-            concerned = any(self._state.peers.matters(task) for task in waiting)
-            return Shortage(
-                shapes, least(shapes), epoch=self._session.peers_epoch if concerned else None
-            )
-        if job.group is None or outcome.refusal is not None or outcome.refused is not None:
-            return NO_SHORTAGE
-        return NO_SHORTAGE if any(task.gates for task in waiting) else None
-
-    def _asks(self, job: JobInfo) -> Ints | None:
-        """The value of `JobInfo.asks` until the job is processed again."""
-        outcome = self._session.outcomes.get(job.key)
-        if outcome is None or not outcome.is_over_share:
+            causes |= int(Cause.NODES) | session.extensions.causes["filter"]
+            if job.key in session.spared:
+                causes |= int(Cause.VICTIMS | Cause.SHARES)
+            if causes != Cause.ANY and not any(task.shape.claims for task in waiting):
+                causes &= ~int(Cause.CLAIMS)
+            if session.pipelined or session.nominations:
+                causes = int(Cause.ANY)  # what is held for others may be free without an event
+            free = [task for task in waiting if not task.gates]
+            places = bounds(outcome.failed[0].shape, free, lacking)
+        asks = None
+        if outcome.is_over_share and not session.is_pending(job):
+            asks = job.least_asked(lacking)
+        if causes == Cause.ANY and asks is None and not places:
             return None
-        job.asked_at = self._session.now
-        if self._session.is_pending(job):
-            return job.minimum
-        return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
+        return Parked(causes, places, asks, outcome.likeness)
 
     def _wake(self, job: JobInfo, moment: float) -> None:
         """Schedule a check of a job at a time in UNIX seconds."""

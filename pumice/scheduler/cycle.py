@@ -24,6 +24,7 @@ from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import CommittedDecisions
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["let_in", "run_cycle"]
 
@@ -82,7 +83,7 @@ def let_in(state: ClusterState, config: Config, now: float) -> None:
                     admitted(session, job)
     finally:
         session.close()
-        state.gains.any_gang = True  # the next cycle has to try every gang
+        state.line.happened(Cause.ANY)
     for error in session.errors.values():
         raise error
     for job in session.entered.values():
@@ -100,13 +101,13 @@ def _run(
         state.changed_queues |= dict.fromkeys(state.queues)
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
-        state.gains.any_gang = True
+        state.line.happened(Cause.ANY)
         state.claims.is_binding = config.bind_timeout is not None
     try:
         with measure("opening", ""):
             session = open_session(state, config, now, measure, budget)
     except Exception as failure:
-        state.gains.any_gang = True
+        state.line.happened(Cause.ANY)
         return _result(state, CommittedDecisions(), error=failure)
     error = _act(session, config, measure)
     nominations = session.close()
@@ -117,16 +118,15 @@ def _run(
     if error is None:
         error = _conclude(closing)
     if error is not None:
-        state.gains.any_gang = True
+        state.line.happened(Cause.ANY)
         return _result(state, committed, session, closing, nominations, error=error)
-    session.pass_over()
     state.rounds.end_cycle(session.unreached, session.left_out)
     session.events.extend(unenforced(state, config))
     is_busy = (
         committed.binds or committed.evicted or nominations or closing.statuses or session.errors
     )
     # Gates are named again until the API server shows their pods without them.
-    is_settled = not (is_busy or session.opened or state.outdated or session.untried)
+    is_settled = not (is_busy or session.opened or state.line.stale or session.untried)
     state.settled = (state.version, config) if is_settled else None
     return _result(state, committed, session, closing, nominations)
 

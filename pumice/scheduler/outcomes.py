@@ -1,14 +1,14 @@
 """Outcome of a job in a session: why it was refused, what it lacked, and handling of exceptions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from pumice.scheduler.budget import OverBudgetError, TimeShares
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.statement import Statement
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["JobError", "JobOutcome", "JobTurn"]
 
@@ -34,23 +34,21 @@ class JobOutcome:
         refusal: Why it was not tried, or not let in.
         failed: First pod for which there was no node, and why.
         schedulable: How many pods would have had a place, had the whole gang fitted.
-        shortage: What the nodes lacked for it.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
-        may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
+        causes: What its refusals depend on.
+        likeness: See `waiting.likeness`, of a job that nodes refused.
         is_over_share: Whether its queue had no room for it, or did not let it in.
-        has_no_queue: Whether it was refused because its queue does not exist or is not open.
         stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
     """
 
     __slots__ = (
+        "causes",
         "failed",
-        "has_no_queue",
         "is_over_share",
-        "may_change",
+        "likeness",
         "refusal",
         "refused",
         "schedulable",
-        "shortage",
         "stays_in_line",
     )
 
@@ -58,11 +56,10 @@ class JobOutcome:
         self.refusal: Reason | None = None
         self.failed: tuple[TaskInfo, FitFailure] | None = None
         self.schedulable = 0
-        self.shortage: Shortage | None = None
+        self.likeness: Hashable = None
         self.refused: Reason | None = None
-        self.may_change = False
+        self.causes = int(Cause.ITSELF)
         self.is_over_share = False
-        self.has_no_queue = False
         self.stays_in_line = False
 
 

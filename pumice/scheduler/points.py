@@ -7,7 +7,7 @@ order of the lists; `answers.py` combines several answers.
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
@@ -31,9 +31,11 @@ __all__ = [
     "NodeChoice",
     "PodClass",
     "QueueGroups",
+    "Refusal",
     "Scope",
     "ScorePoint",
     "SortKey",
+    "Step",
     "TaskScorePoint",
     "VictimPoint",
     "Vote",
@@ -43,6 +45,9 @@ T = TypeVar("T")
 
 SortKey = Any
 """Something that compares with its like; the smaller comes first."""
+
+Step = Literal["valid", "gate", "share", "check", "filter", "ready"]
+"""Where plugins refuse a gang: as such, at its queue's gate, by shares, for the shape of a pod, by nodes, and because it is not ready."""
 
 Scope = Literal["fixed", "row", "all"]
 """What a placement changes about an answer: nothing, the row of the node, or any row.
@@ -74,6 +79,10 @@ class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
+
+
+Refusal = Callable[[], Reason]
+"""A rejection whose reason is put into words when it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +270,10 @@ class Extensions:
         task_order: Which pod of a job goes first.
         moving_task_order: Whether any of these keys changes while a job is placed.
         job_valid: Why a job cannot be tried at all.
-        job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
+        job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why, and so is a Refusal.
         node_gates: Plugins whose votes on that are about room on nodes.
-        entry_room: The largest minimum with which such a vote may let a job in.
         job_enqueued: Called when a job has entered its queue.
         job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
-        entitled_room: The largest minimum with which such a check may be true.
         job_ready: Whether a job may be committed; all must agree.
         job_pipelined: Whether a job may keep its promises until the end of the session.
         job_starving: Whether a job is below what it needs.
@@ -278,7 +285,6 @@ class Extensions:
         reclaimable: Which pods may be evicted for a pod of another queue.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
-        grows_stricter: Whether such answers become stricter with each pod that a gang is promised a place for.
         victim_queue_order: The queue whose pods are evicted first for another queue.
         victim_tasks: Pods that are to go without another one asking for their place.
         evictable: Whether a pod may be evicted without another one asking for its place; all must agree.
@@ -293,6 +299,8 @@ class Extensions:
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
         on_allocate: Called when a pod is placed or pipelined.
         on_deallocate: Called when a pod loses its place again.
+        causes: What refusals depend on, by the step in which plugins refuse.
+        needs_minimum: Whether no job is ready with less than its minimum of pods.
     """
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
@@ -302,14 +310,12 @@ class Extensions:
     task_order: list[Extension[Callable[[TaskInfo], SortKey]]] = field(default_factory=list)
     moving_task_order: bool = False
     job_valid: list[Extension[Callable[[JobInfo], Reason | None]]] = field(default_factory=list)
-    job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason]]] = field(
+    job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason | Refusal]]] = field(
         default_factory=list
     )
     node_gates: set[str] = field(default_factory=set)
-    entry_room: list[Extension[Callable[[JobInfo], Ints]]] = field(default_factory=list)
     job_enqueued: list[Extension[Callable[[JobInfo], None]]] = field(default_factory=list)
     job_entitled: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
-    entitled_room: list[Extension[Callable[[JobInfo], Ints]]] = field(default_factory=list)
     job_ready: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
     job_pipelined: list[Extension[Callable[[JobInfo], Vote]]] = field(default_factory=list)
     job_starving: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
@@ -325,7 +331,6 @@ class Extensions:
     reclaimable: list[Extension[VictimCheck]] = field(default_factory=list)
     preemptor_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
     reclaimer_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
-    grows_stricter: bool = False
     victim_queue_order: list[Extension[Callable[[Queue, Queue], SortKey]]] = field(
         default_factory=list
     )
@@ -352,3 +357,5 @@ class Extensions:
     on_deallocate: list[Extension[Callable[[TaskInfo, NodeRecord], None]]] = field(
         default_factory=list
     )
+    causes: dict[Step, int] = field(default_factory=lambda: dict.fromkeys(get_args(Step), 0))
+    needs_minimum: bool = False

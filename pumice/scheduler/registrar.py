@@ -3,13 +3,10 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-import numpy as np
-
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
@@ -22,17 +19,20 @@ from pumice.scheduler.points import (
     NodeChoice,
     PodClass,
     QueueGroups,
+    Refusal,
     RowFilter,
     Scope,
     Score,
     ScorePoint,
     SortKey,
+    Step,
     TaskScore,
     TaskScorePoint,
     VictimPoint,
     Vote,
 )
 from pumice.scheduler.results import Reason
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["Registrar"]
 
@@ -40,7 +40,11 @@ T = TypeVar("T")
 
 
 class Registrar:
-    """Registers the functions of one plugin in a session."""
+    """Registers the functions of one plugin in a session.
+
+    A function that may refuse a gang names what its refusals depend on (`wakes`): the gang is tried again when such a thing has
+    changed, or itself, or rules (`Cause.RULES`). A gang that was refused by a function which names nothing is tried in every cycle.
+    """
 
     __slots__ = ("_extensions", "_plugin", "_switches", "_tier")
 
@@ -64,9 +68,18 @@ class Registrar:
         """Whether a switch of the plugin is on."""
         return self._switches[switch]
 
-    def _add(self, points: list[Extension[T]], call: T, switch: str | None = None) -> None:
+    def _add(
+        self,
+        points: list[Extension[T]],
+        call: T,
+        switch: str | None = None,
+        step: Step | None = None,
+        wakes: Cause = Cause.ANY,
+    ) -> None:
         if switch is None or self._switches[switch]:
             points.append(Extension(self._tier, self._plugin, call))
+            if step is not None:
+                self._extensions.causes[step] |= int(wakes)
 
     def queue_order(
         self,
@@ -103,56 +116,55 @@ class Registrar:
         self._add(self._extensions.task_order, key, "enableTaskOrder")
         self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
 
-    def job_valid(self, check: Callable[[JobInfo], Reason | None]) -> None:
-        """Register a check why a job cannot be tried at all. It has no switch.
-
-        The answer must follow from the job alone: a job that is refused is not asked about again before it changes,
-        or before nodes, queues, priorities or claims do.
-        """
-        self._add(self._extensions.job_valid, check)
+    def job_valid(
+        self, check: Callable[[JobInfo], Reason | None], *, wakes: Cause = Cause.ANY
+    ) -> None:
+        """Register a check why a job cannot be tried at all. It has no switch."""
+        self._add(self._extensions.job_valid, check, step="valid", wakes=wakes)
 
     def job_enqueueable(
         self,
-        vote: Callable[[JobInfo], Vote | Reason],
+        vote: Callable[[JobInfo], Vote | Reason | Refusal],
         *,
-        room: Callable[[JobInfo], Ints] | None = None,
+        wakes: Cause = Cause.ANY,
         is_about_nodes: bool = False,
     ) -> None:
-        """Register a vote on whether a job may enter its queue; a Reason rejects.
+        """Register a vote on whether a job may enter its queue; a Reason rejects, and so does a function that returns one.
 
         Args:
             vote: The function.
-            room: The largest minimum, by column, with which `vote` may let a job in that has the queue and the priority of
-                the given one. It may only become less while jobs enter. A job that was rejected, and needs more, is not
-                asked about again.
+            wakes: What a rejection depends on.
             is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
                 reserved.
         """
-        self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
+        self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued", "gate", wakes)
         if is_about_nodes:
             self._extensions.node_gates.add(self._plugin)
-        if room is not None:
-            self._add(self._extensions.entry_room, room, "enableJobEnqueued")
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Register a function to be called when a job has entered its queue."""
         self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
 
-    def job_entitled(
-        self, check: Callable[[JobInfo], bool], *, room: Callable[[JobInfo], Ints] | None = None
+    def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
+        """Register a check whether the queue of a job may reclaim what the job needs at least."""
+        self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
+
+    def job_ready(
+        self,
+        check: Callable[[JobInfo], bool],
+        *,
+        wakes: Cause = Cause.ANY,
+        needs_minimum: bool = False,
     ) -> None:
-        """Register a check whether the queue of a job may reclaim what the job needs at least.
+        """Register a check whether the placements of a job may be committed.
 
         Args:
             check: The function.
-            room: The largest minimum, by column, with which `check` may be true; as for `job_enqueueable`.
+            wakes: What the answer depends on besides the pods of the job that have places.
+            needs_minimum: Whether it is never true of a job with less than its minimum of pods.
         """
-        self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
-        self._add(self._extensions.entitled_room, room or _unlimited, "enableJobEnqueued")
-
-    def job_ready(self, check: Callable[[JobInfo], bool]) -> None:
-        """Register a check whether the placements of a job may be committed."""
-        self._add(self._extensions.job_ready, check, "enableJobReady")
+        self._add(self._extensions.job_ready, check, "enableJobReady", "ready", wakes)
+        self._extensions.needs_minimum |= needs_minimum and self.is_on("enableJobReady")
 
     def job_pipelined(self, vote: Callable[[JobInfo], Vote]) -> None:
         """Register a vote on whether a job that is not ready may keep its pipelined pods until the end."""
@@ -162,14 +174,15 @@ class Registrar:
         """Register a check whether a job is below what it needs."""
         self._add(self._extensions.job_starving, check, "enableJobStarving")
 
-    def overused(self, check: Callable[[Queue], bool]) -> None:
+    def overused(self, check: Callable[[Queue], bool], *, wakes: Cause = Cause.ANY) -> None:
         """Register a check whether a queue has all that it may have."""
-        self._add(self._extensions.overused, check, "enabledOverused")
+        self._add(self._extensions.overused, check, "enabledOverused", "share", wakes)
 
     def allocatable(
         self,
         check: Callable[[Queue, TaskInfo], Reason | None],
         *,
+        wakes: Cause = Cause.ANY,
         room: Callable[[Queue], Ints] | None = None,
     ) -> None:
         """Register a check why a queue cannot take a pod.
@@ -179,10 +192,11 @@ class Registrar:
 
         Args:
             check: The function.
-            room: What a queue may still take, by column. Pods that ask for more together are all refused by `check`
-                sooner or later, so that a gang which needs more is not tried again until there is room for it.
+            wakes: What a refusal depends on.
+            room: What a queue may still take, by column; it follows what is placed. Pods that ask for more together are not all let
+                in by `check`.
         """
-        self._add(self._extensions.allocatable, check, "enabledAllocatable")
+        self._add(self._extensions.allocatable, check, "enabledAllocatable", "share", wakes)
         if room is not None:
             self._add(self._extensions.queue_room, room, "enabledAllocatable")
 
@@ -191,11 +205,7 @@ class Registrar:
         self._add(self._extensions.preemptive, check, "enablePreemptive")
 
     def preemptable(
-        self,
-        check: VictimCheck,
-        *,
-        by: Callable[[Preemptor], Hashable] = gang_of,
-        grows_stricter: bool = False,
+        self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
     ) -> None:
         """Register which running pods may be evicted for a pod of their own queue.
 
@@ -206,10 +216,7 @@ class Registrar:
             check: The function.
             by: What of the pod that asks decides about the answers, besides its queue; its gang and shape
                 unless told.
-            grows_stricter: Whether the answers for a gang become stricter with each place that it is promised, so that
-                another gang, which `by` says is equal, starts with the first answers again.
         """
-        self._extensions.grows_stricter |= grows_stricter and self.is_on("enablePreemptable")
         self._add(self._extensions.preemptable, check, "enablePreemptable")
         self._add_class(self._extensions.preemptor_classes, by, "enablePreemptable")
 
@@ -257,9 +264,11 @@ class Registrar:
         """Register the choice of the node to reserve next for the target job; None for no further one."""
         self._add(self._extensions.reserved_nodes, choose, "enableReservedNodes")
 
-    def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
+    def pod_check(
+        self, check: Callable[[PodShape], Reason | None], *, wakes: Cause = Cause.ANY
+    ) -> None:
         """Register a check why no node can take pods of a shape; called once in a session for each shape."""
-        self._add(self._extensions.pod_checks, check, "enablePredicate")
+        self._add(self._extensions.pod_checks, check, "enablePredicate", "check", wakes)
 
     def alike_queues(self, kind: Callable[[str], Hashable] = lambda _: None) -> None:
         """Register which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
@@ -270,32 +279,40 @@ class Registrar:
         self._extensions.queue_kinds[self._plugin] = kind
 
     def node_filter(
-        self, judge: RowFilter, *, scope: Scope = "fixed", by_rules: bool = False
+        self,
+        judge: RowFilter,
+        *,
+        scope: Scope = "fixed",
+        by_rules: bool = False,
+        wakes: Cause = Cause.ANY,
     ) -> None:
         """Register a filter of nodes for a class of pods.
 
         While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
-        tried again in this turn. A gang that has found no node is tried again when pods leave nodes on which it has
-        room; a filter whose answers about a node depend on pods of other nodes must say so by scope `all`.
+        tried again in this turn.
 
         Args:
             judge: The function.
             scope: How far a placement changes its answers.
             by_rules: Promise that its answers do not depend on what pods request (`vector`, `needs`), so that shapes which
                 differ in that alone share them.
+            wakes: What its answers depend on.
         """
         point = FilterPoint(judge, scope, by_rules)
-        self._add(self._extensions.filters, point, "enablePredicate")
+        self._add(self._extensions.filters, point, "enablePredicate", "filter", wakes)
 
-    def domain_filter(self, build: Callable[[PodClass], DomainFilter | None]) -> None:
+    def domain_filter(
+        self, build: Callable[[PodClass], DomainFilter | None], *, wakes: Cause = Cause.ANY
+    ) -> None:
         """Register a filter of nodes for a class of pods, if a placement changes the results of a whole domain of nodes.
 
         Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_gain` only.
 
         Args:
             build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
+            wakes: What its answers depend on.
         """
-        self._add(self._extensions.domain_filters, build, "enablePredicate")
+        self._add(self._extensions.domain_filters, build, "enablePredicate", "filter", wakes)
 
     def domain_score(self, build: Callable[[PodClass], DomainScore | None]) -> None:
         """Register scores of nodes, if a placement changes the values of a whole domain of nodes; as `domain_filter`."""
@@ -335,7 +352,3 @@ class Registrar:
     def on_deallocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Register a function to be called when a pod has lost its place again."""
         self._add(self._extensions.on_deallocate, told)
-
-
-def _unlimited(job: JobInfo) -> Ints:
-    return np.full_like(job.minimum, UNLIMITED)

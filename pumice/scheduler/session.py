@@ -1,8 +1,6 @@
 """A session: the state during one cycle, the plugins' answers, and the decisions."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Set
-from heapq import nsmallest
-from itertools import islice
+from collections.abc import Hashable, Iterable, Set
 
 import numpy as np
 
@@ -27,20 +25,17 @@ from pumice.scheduler.points import (
 )
 from pumice.scheduler.reservation import Reservation, lack
 from pumice.scheduler.results import Event, Reason
-from pumice.scheduler.retry_filter import RetryFilter, RoomGains
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import CommittedDecisions, Statement
 from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.victims import EvictionFailure
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Bound, Cause, Parked, RoomBounds, likeness
 
-__all__ = ["RENEWED", "Session"]
+__all__ = ["Session"]
 
 _LOOKS = 8
 """Maximum number of gangs of which a session looks whether there is room for them, to choose one for which nodes are reserved."""
-
-RENEWED = 3
-"""Maximum number of gangs that a session tries, or whose reasons it writes, only because numbers in them have changed."""
 
 
 class Session(PluginAnswers):
@@ -62,14 +57,11 @@ class Session(PluginAnswers):
         decided: Pods that were tried: placed, promised a place or refused.
         preemptions: Number of searches for victims.
         ended: Why the reservation of a job has ended, by its key.
-        retry_filter: Which of the jobs that wait may find room since they were last tried, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
-        peers_epoch: Changes of pods, nodes and namespaces that matter to other pods, when the session began.
-        skipped: Jobs that were not tried, because there are too few places for them, as before.
+        skipped: Jobs that were not tried, because they are refused as before; see `waiting`.
         time: How much of the cycle's budget is left for whom.
         unreached: Jobs for which the budget was not enough, so that they are tried in the next cycle.
         left_out: Jobs that this session does not try, because others were not reached before.
-        changes_reasons: Whether something changed, not only by pods, that may help any gang.
     """
 
     def __init__(
@@ -101,7 +93,6 @@ class Session(PluginAnswers):
         self.preemptions = 0
         self.spared: dict[str, dict[str, EvictionFailure]] = {}
         self.skipped: set[str] = set()
-        self.peers_epoch = state.peers.epoch
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._looks = 0
@@ -115,7 +106,6 @@ class Session(PluginAnswers):
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entered = self.entered
         self.view.entitled = self.extensions.job_entitled
-        self.view.entitled_room = self.extensions.entitled_room
         self.view.seems_to_fit = self._seems_to_fit
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
         ready = ~state.facts.unready
@@ -127,7 +117,7 @@ class Session(PluginAnswers):
             exclude_for_good=state.reservation is None
             and not (ready & state.facts.unschedulable).any(),
         )
-        self._to_try = frozenset(job.key for job in waiting)
+        self._to_try: frozenset[str] | None = None
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
@@ -135,14 +125,10 @@ class Session(PluginAnswers):
     def _select(self, budget: Budget | None) -> list[JobInfo]:
         """The jobs that this session tries, in the order of their keys; the budget is divided among their namespaces."""
         state = self.state
-        gains, state.gains = state.gains, RoomGains(state.nodes)
-        self.changes_reasons = gains.any_gang or gains.changes_reasons
-        self.retry_filter = RetryFilter(gains, state.nodes, self.touched, self._suiting)
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
-        # What has changed for jobs that the last cycle did not reach is not known any more.
-        self._anew = {*self._outdated(free), *state.rounds.untried}
-        self._asked_anew = self._due_again(free)
-        waiting = self.retry_filter.to_try(free, self._anew)
+        waiting, self._renewed = state.line.begin(free, state.rounds.untried)
+        self._bounds: RoomBounds | None = None
+        self._refused: dict[Hashable, int] = {}
         self.unreached, self.left_out = state.rounds.choose(
             job for job in waiting if not self._is_in_order(job)
         )
@@ -184,17 +170,21 @@ class Session(PluginAnswers):
             details["state"] = state
         outcome = self.outcome(job)
         outcome.refusal = Reason(reason, message, details, (job.queue, state))
-        outcome.has_no_queue = True
         return None
 
-    # -- retries -----------------------------------------------------------------------------
+    # -- jobs that wait ----------------------------------------------------------------------
 
-    def is_hopeless(self, job: JobInfo) -> bool:
-        """True if a job need not be tried, because the nodes still have too few places for it."""
-        if job.shortage is None or job.key in self._anew:
+    def parked(self, job: JobInfo) -> Parked | None:
+        """Why a job waits that was refused before; None if it is tried in any case."""
+        return None if job.key in self._renewed else self.state.line.parked.get(job.key)
+
+    def is_refused_as_before(self, job: JobInfo) -> bool:
+        """True if a job need not be tried, because there is too little room for it, or one like it was refused; it is left out then."""
+        parked = self.parked(job)
+        if parked is None:
             return False
         try:
-            if not self.retry_filter.are_too_few(job, job.shortage):
+            if not self._lacks_room(job, parked):
                 return False
         except Exception as error:
             self.fail(job.key, error)
@@ -202,25 +192,45 @@ class Session(PluginAnswers):
         self.skipped.add(job.key)
         return True
 
-    def is_still_refused(self, job: JobInfo, has_room: Callable[[], bool]) -> bool:
-        """True if a job that its queue refused before, for want of room, need not be tried; it is left out then.
+    def _lacks_room(self, job: JobInfo, parked: Parked) -> bool:
+        queue = self.state.queues.get(job.queue)
+        if parked.asks is not None and queue is not None and not self.has_room(queue, parked.asks):
+            return True
+        if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:
+            return True
+        return bool(parked.bounds) and self.has_too_few_places(job, parked.bounds)
 
-        A few such jobs are tried, so that the numbers in their reasons are renewed.
+    def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
+        """True if the nodes have room for fewer pods of a job than it requires."""
+        if self._bounds is None:
+            known = self.state.line.parked
+            woken = [known[each.key] for each in self.view.waiting if each.key in known]
+            self._bounds = RoomBounds(woken, self.state.nodes, self.touched.log, self._suiting)
+        return self._bounds.lack(bounds, job.queue)
 
-        Args:
-            job: The job.
-            has_room: Whether there may be room for it now.
-        """
-        if job.asks is None or job.key in self._asked_anew or self.is_target(job.key) or has_room():
-            return False
-        self.view.wake_at(job.asked_at + self.state.delays.numbers)
-        self.skipped.add(job.key)
-        return True
+    def refuse(self, job: JobInfo) -> None:
+        """Note that no nodes were found for a job, nothing of which is placed tentatively."""
+        alike = self.outcome(job).likeness = likeness(job)
+        if alike is not None:
+            self._refused[alike] = self._decisions
+
+    @property
+    def _decisions(self) -> int:
+        """How much was decided that stays at least until the end of the session."""
+        decided = self.committed
+        return len(decided.binds) + len(decided.promises) + len(decided.evicted) + len(self._kept)
+
+    @property
+    def to_try(self) -> frozenset[str]:
+        """Keys of the jobs that are to be tried; plugins name some while the session opens."""
+        if self._to_try is None:
+            self._to_try = frozenset(job.key for job in self.view.waiting)
+        return self._to_try
 
     @property
     def tried(self) -> Set[str]:
         """Keys of the jobs that were tried so far, or will be."""
-        return self._to_try - self.skipped - self.unreached
+        return self.to_try - self.skipped - self.unreached
 
     @property
     def untried(self) -> Set[str]:
@@ -231,7 +241,7 @@ class Session(PluginAnswers):
         """Whether this session reports its finding about a job; for others the earlier finding is kept."""
         if job.key in self.untried:
             return False
-        is_tried = job.key in self._to_try and job.key not in self.skipped
+        is_tried = job.key in self.to_try and job.key not in self.skipped
         return is_tried or job.key in self.outcomes or job.key in self.state.dirty
 
     # -- decisions ---------------------------------------------------------------------------
@@ -324,7 +334,8 @@ class Session(PluginAnswers):
         if job.is_too_large == (why is None):
             job.is_too_large = why is not None
             self.state.shares.outdate(job)
-            self.view.wake_at(self.now)  # for gangs that wait for the room that is kept for it
+            self.state.line.happened(Cause.SHARES)  # for gangs that wait for the room kept for it
+            self.view.wake_at(self.now)
         return why or ""
 
     def could_hold(self, job: JobInfo) -> bool:
@@ -413,7 +424,7 @@ class Session(PluginAnswers):
     def enter(self, job: JobInfo) -> None:
         """Let a job into its queue."""
         self.entered[job.key] = job
-        job.asks = None  # that was asked of the gate, and its pods may ask for less
+        self.state.line.wake(job.key)
         for each in self.extensions.job_enqueued:
             each.call(job)
 
@@ -421,40 +432,6 @@ class Session(PluginAnswers):
         """Keep a statement until the end of the session without committing it."""
         self._kept.append(statement)
         self.pipelined.update(statement.promises)
-
-    def pass_over(self) -> None:
-        """Record changes for the jobs that were not tried; call it at the end of a session without an error."""
-        tried = self.tried
-        passed = [
-            job
-            for job in self.state.waiting.values()
-            if job.key not in tried and _has_shortage(job)
-        ]
-        self.retry_filter.keep(passed)
-        if self.changes_reasons:
-            for key in sorted(job.key for job in passed):
-                self.state.outdated.setdefault(key)
-
-    def _outdated(self, waiting: Sequence[JobInfo]) -> Collection[str]:
-        """Jobs to be tried without being filtered, so that their reasons tell of the nodes as they are."""
-        if self.changes_reasons:
-            short = [job.key for job in waiting if _has_shortage(job)]
-            if len(short) <= RENEWED:
-                return short
-        keys = list(islice(self.state.outdated, RENEWED))
-        for key in keys:
-            del self.state.outdated[key]
-        return keys
-
-    def _due_again(self, waiting: Sequence[JobInfo]) -> Collection[str]:
-        """Jobs whose queue refused them and whose numbers may be written again: those that were asked first."""
-        numbers = self.state.delays.numbers
-        due = [
-            (job.asked_at, job.key)
-            for job in waiting
-            if job.asks is not None and job.asked_at + numbers <= self.now
-        ]
-        return {key for _, key in (nsmallest(RENEWED, due) if numbers else due)}
 
     def close(self) -> dict[str, str]:
         """Undo everything that must not stay after the session.
@@ -487,7 +464,3 @@ class Session(PluginAnswers):
             return None
         codes: Ints = unready.astype("int64")
         return FilterResult(codes, ("node(s) were not ready",))
-
-
-def _has_shortage(job: JobInfo) -> bool:
-    return job.shortage is not None and bool(job.shortage.shapes)

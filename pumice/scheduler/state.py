@@ -15,6 +15,7 @@ from pumice.scheduler.reports import NEVER, ReportDelays
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
 from pumice.scheduler.tables import ClusterTables
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["ClusterState"]
 
@@ -99,12 +100,13 @@ class ClusterState(ClusterTables):
         Args:
             now: The moment, UNIX seconds.
         """
-        self._helps(min(self.changes, default=NEVER) <= now)
+        self._changed(min(self.changes, default=NEVER) <= now, Cause.RULES)
         self.changes.clear()
         self.wakes.clear()
         self.figures.clear()
         for key in [key for key, (_, until) in self.spared.items() if until <= now]:
             del self.spared[key]
+            self.line.happened(Cause.VICTIMS)
         self._widen()
         self.nodes.settle()
         self.facts.settle()
@@ -115,6 +117,7 @@ class ClusterState(ClusterTables):
     def quarantine(self, key: str, why: Reason) -> None:
         """Leave a gang out of cycles until `release`, or until its PodGroup is changed, which does not help one that is too slow."""
         self.quarantined[key] = why
+        self.line.wake(key)
 
     def release(self, key: str) -> bool:
         """End the quarantine of a gang."""
@@ -122,7 +125,6 @@ class ClusterState(ClusterTables):
             return False
         if key in self.jobs:
             self.dirty[key] = None
-            self.jobs[key].shortage = None
         return self._changed(True)
 
     def set_reservation(self, reservation: Reservation | None) -> None:
@@ -130,15 +132,15 @@ class ClusterState(ClusterTables):
         for each in (self.reservation, reservation):
             if each is not None and each.gang in self.jobs:
                 self._touch(self.jobs[each.gang])
-        freed = self.reservation is not None and self.reservation.nodes and reservation is None
         self.reservation = reservation
-        self._helps(bool(freed))
-        self._changed(True)
+        self._changed(True, Cause.RULES)
 
     def assume_status(self, job: JobInfo, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""
         assert job.group is not None
         self.assumed.assume_status(job.key, job.group.metadata, status)
+        if status.phase != job.status.phase:
+            self.line.happened(Cause.SHARES)
         job.status = status
         self.shares.place(job)
         self.statuses[job.key] = status
@@ -151,13 +153,11 @@ class ClusterState(ClusterTables):
             task.nominated = node
             self.assumed.assume_nomination(task, node)
             self._index_nominee(task)
-            self.gains.any_gang |= not node
-        self._changed(bool(nominations))
+        self._changed(bool(nominations), Cause.NODES)
 
     def assume_pods(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
-        has_peers = self.peers.is_live
         for task in tasks:
             task.verdict = None
             if task.status is SchedulingStatus.BINDING and task.job:
@@ -166,14 +166,10 @@ class ClusterState(ClusterTables):
             if task.shape.claims:
                 self.claims.decide(task)
             self._index_nominee(task)
-            if has_peers:
-                self.peers.epoch += self.peers.matters(task)
-            if task.status is SchedulingStatus.RELEASING:
-                self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
-        self._changed(bool(tasks))
+        self._changed(bool(tasks), Cause.NODES | Cause.SHARES | Cause.CLAIMS)
 
     # -- refusals ----------------------------------------------------------------------------
 
@@ -188,8 +184,6 @@ class ClusterState(ClusterTables):
             return False
         task = self.tasks[key]
         record = self.nodes.records[task.node]
-        self.gains.about_to_leave(task.node)
-        self.gains.any_gang |= bool(self.claims.choices(task))
         self.claims.undecide(task)
         self.nodes.discard(task)
         if task.job:
@@ -205,8 +199,7 @@ class ClusterState(ClusterTables):
         else:
             self.nodes.drop_if_unused(record)
         self._index_nominee(task)
-        self.peers.epoch += self.peers.matters(task)
-        return self._changed(True)
+        return self._changed(True, Cause.NODES | Cause.SHARES | Cause.CLAIMS)
 
     def spare(self, key: str, uid: str, until: float) -> None:
         """Undo an eviction that the API server refused, and exclude the pod from evictions for some time.
@@ -221,4 +214,4 @@ class ClusterState(ClusterTables):
             return
         self.forget(key, uid)
         self.spared[key] = (uid, until)
-        self._changed(True)
+        self._changed(True, Cause.VICTIMS)

@@ -130,7 +130,6 @@ class Statement:
         self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
         self._steps.append((StatementChange.EVICT, task, record, task.status))
         self._touched.releases = True
-        self._touched.evictions += 1
         self._replace(task, record, SchedulingStatus.RELEASING)
         for handler in self._on_deallocate:
             handler.call(task, record)

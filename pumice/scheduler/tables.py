@@ -20,22 +20,24 @@ from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.budget import TOO_SLOW
-from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.axis import Axis
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import ChargedPods, JobInfo
 from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.node_selection import NodeSelection
-from pumice.scheduler.model.nodes import NodeTable, says_the_same
+from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
-from pumice.scheduler.retry_filter import RoomGains
+from pumice.scheduler.waiting import Cause, WaitingLine
 
 __all__ = ["ClusterTables"]
+
+_OF_NODES = Cause.NODES | Cause.SIZES | Cause.SHARES
 
 
 class ClusterTables:
@@ -52,7 +54,7 @@ class ClusterTables:
         quotas: Quotas by namespace and name.
         budgets: PodDisruptionBudgets.
         version: Grows with every change that matters to scheduling.
-        gains: What changed since the last cycle that may help gangs which found no node.
+        line: Why gangs wait that cycles do not try, and what changed since the last cycle.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         changed_queues: Queues that changed, or got a queue below them, since the last cycle.
         told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
@@ -65,7 +67,6 @@ class ClusterTables:
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
-        outdated: Gangs to be tried again only because their reasons tell of nodes that have changed, the oldest first.
         pending: Why a gang waits, as of the last cycle.
     """
 
@@ -100,7 +101,7 @@ class ClusterTables:
         self.budgets = BudgetTable()
         self._has_other_queues = False
         self.version = 0
-        self.gains = RoomGains(self.nodes, any_gang=True)
+        self.line = WaitingLine()
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
         self.told_queues: dict[str, list[str]] = {}
@@ -114,7 +115,6 @@ class ClusterTables:
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
         self.dues: dict[str, float] = {}
-        self.outdated: dict[str, None] = {}
         self.pending: dict[str, Reason] = {}
 
     # -- nodes -------------------------------------------------------------------------------
@@ -128,24 +128,11 @@ class ClusterTables:
         allocatable = self.nodes.read(node)
         if self._widen():
             self._recount()
-        name = node.metadata.name
-        old = self.nodes.records.get(name)
-        before: Ints | None = None
-        if old is not None and old.node is not None and says_the_same(old.node, node):
-            before = self.nodes.free(old.row)
-        changed = self.nodes.set(node, allocatable)
-        if changed:
-            self.gains.changed(name, before)
-            self.peers.epoch += before is None
-        return self._changed(changed)
+        return self._changed(self.nodes.set(node, allocatable), _OF_NODES)
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; its pods stay until they are removed themselves."""
-        known = self.nodes.remove(name)
-        if known:
-            self.gains.removed(name)
-        self.peers.epoch += known
-        return self._changed(known)
+        return self._changed(self.nodes.remove(name), _OF_NODES)
 
     # -- pods --------------------------------------------------------------------------------
 
@@ -176,8 +163,9 @@ class ClusterTables:
         if task.shape.peers is not None:
             self.peers.use(task.shape)
         has_peers = self.peers.is_live
+        self.line.happened(_of_pod(task, node))
         if old is not None:
-            self.gains.about_to_change(old, task, node)
+            self.line.happened(_of_pod(old, old.node))
             if old.shape.claims and task.status is not SchedulingStatus.BINDING:
                 self.claims.undecide(old)
             self._drop(old)
@@ -191,8 +179,6 @@ class ClusterTables:
             job.add(task, self._charged(task, job, node))
         if node:
             self.nodes.add(task, self.nodes.record(node))
-        if has_peers:
-            self.peers.epoch += self.peers.matters(task)
         if gang:
             self._touch(self.jobs[gang])
         self._index_nominee(task)
@@ -207,7 +193,7 @@ class ClusterTables:
         self.assumed.end_nomination(task.key)
         self.spared.pop(task.key, None)
         self._set_stranger(task.key, "", "")
-        self.gains.about_to_change(task, None, "")
+        self.line.happened(_of_pod(task, task.node))
         if task.shape.claims:
             self.claims.undecide(task)
         self._drop(task)
@@ -261,7 +247,7 @@ class ClusterTables:
             self._charge_all(job)
         self.statuses[job.key] = job.status
         self._touch(job)
-        return self._changed(True)
+        return self._changed(True, Cause.SHARES)
 
     def remove_pod_group(self, namespace: str, name: str) -> bool:
         """Remove a PodGroup; pods that name it wait until it exists again."""
@@ -276,7 +262,7 @@ class ClusterTables:
         self.assumed.end_status(job.key)
         self.statuses.pop(job.key, None)
         self._touch(job)
-        return self._changed(True)
+        return self._changed(True, Cause.SHARES)
 
     def set_queue(self, queue: Queue) -> bool:
         """Add or update a Queue.
@@ -295,13 +281,15 @@ class ClusterTables:
             return False
         self.shares.amounts[queue.metadata.name] = QueueAmounts.of(queue)
         self._has_other_queues |= old is None
+        if old is None or old.is_fifo != queue.is_fifo:
+            self.line.wake_all()  # no gang of a fifo queue is parked
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
         parent = queue.spec.parent or keys.ROOT_QUEUE
         if parent in self.queues:
             self.changed_queues[parent] = None
-        return self._helps(True)
+        return self._changed(True, Cause.RULES)
 
     def remove_queue(self, name: str) -> bool:
         """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
@@ -313,7 +301,7 @@ class ClusterTables:
         self.shares.unsettle()
         if name == self.default_queue:
             self.queues[name] = _implied(name)
-        return self._helps(known)
+        return self._changed(known, Cause.RULES)
 
     def set_priority_class(self, priority_class: PriorityClass) -> bool:
         """Add or update a PriorityClass."""
@@ -339,20 +327,17 @@ class ClusterTables:
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
         """Add or update a claim."""
-        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        chosen = self.claims.chosen(key)
         changed = self.claims.set_claim(claim)
         if changed:
-            self._touch_claimants(key)
-        self.gains.any_gang |= chosen not in (self.claims.chosen(key), claim.spec.volume_name)
-        return self._changed(changed)
+            self._touch_claimants(f"{claim.metadata.namespace}/{claim.metadata.name}")
+        return self._changed(changed, Cause.CLAIMS)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
         """Remove a claim; a waiting one may release a volume."""
-        return self._helps(self.claims.remove_claim(namespace, name))
+        return self._changed(self.claims.remove_claim(namespace, name), Cause.CLAIMS)
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Add or update a volume; a reserved one affects only pods with its claim and claims that name it."""
+        """Add or update a volume; for pods whose claim it is, or is to be, more than its room changes."""
         changed = self.claims.set_volume(volume)
         owner = volume.spec.claim_ref
         if changed and owner is not None:
@@ -361,28 +346,27 @@ class ClusterTables:
                 *self.claims.naming(volume.metadata.name),
             ):
                 self._touch_claimants(key)
-            return self._changed(True)
-        return self._helps(changed)
+        return self._changed(changed, Cause.CLAIMS)
 
     def remove_volume(self, name: str) -> bool:
         """Remove a volume."""
-        return self._helps(self.claims.remove_volume(name))
+        return self._changed(self.claims.remove_volume(name), Cause.CLAIMS)
 
     def set_storage_class(self, storage_class: StorageClass) -> bool:
         """Add or update a StorageClass."""
-        return self._helps(self.claims.set_class(storage_class))
+        return self._changed(self.claims.set_class(storage_class), Cause.CLAIMS)
 
     def remove_storage_class(self, name: str) -> bool:
         """Remove a StorageClass."""
-        return self._helps(self.claims.remove_class(name))
+        return self._changed(self.claims.remove_class(name), Cause.CLAIMS)
 
     def set_csi_node(self, node: CsiNode) -> bool:
         """Set how many volumes a node can attach."""
-        return self._helps(self.claims.set_limits(node))
+        return self._changed(self.claims.set_limits(node), Cause.CLAIMS)
 
     def remove_csi_node(self, name: str) -> bool:
         """Remove the limits of volumes of a node."""
-        return self._helps(self.claims.remove_limits(name))
+        return self._changed(self.claims.remove_limits(name), Cause.CLAIMS)
 
     # -- quotas of namespaces ----------------------------------------------------------------
 
@@ -392,7 +376,7 @@ class ClusterTables:
         old = self.quotas.get(meta.namespace, {}).get(meta.name)
         self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
         same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
-        return self._changed(not same)  # gangs that are to enter are tried in every cycle
+        return self._changed(not same, Cause.QUOTAS)
 
     def remove_quota(self, namespace: str, name: str) -> bool:
         """Remove a ResourceQuota."""
@@ -400,7 +384,7 @@ class ClusterTables:
         known = named.pop(name, None) is not None
         if not named:
             self.quotas.pop(namespace, None)
-        return self._changed(known)
+        return self._changed(known, Cause.QUOTAS)
 
     # -- namespaces --------------------------------------------------------------------------
 
@@ -419,22 +403,20 @@ class ClusterTables:
 
     def set_budget(self, budget: PodDisruptionBudget) -> bool:
         """Add or update a PodDisruptionBudget."""
-        return self._changed(self.budgets.set(budget))
+        return self._changed(self.budgets.set(budget), Cause.VICTIMS)
 
     def remove_budget(self, namespace: str, name: str) -> bool:
         """Remove a PodDisruptionBudget."""
-        return self._changed(self.budgets.remove(namespace, name))
+        return self._changed(self.budgets.remove(namespace, name), Cause.VICTIMS)
 
     # -- internals ------------------------------------------------------------------------------
 
-    def _changed(self, changed: bool) -> bool:
-        self.version += changed
+    def _changed(self, changed: bool, causes: Cause = Cause.ITSELF) -> bool:
+        """Record a change, if it is one, and what gangs wait for that it may help."""
+        if changed:
+            self.version += 1
+            self.line.happened(causes)
         return changed
-
-    def _helps(self, changed: bool) -> bool:
-        """Record a change that may help any gang which found no node."""
-        self.gains.any_gang |= changed
-        return self._changed(changed)
 
     def _namespace_changed(self, for_peers: bool, changed: bool) -> bool:
         """Record a change of the labels of a namespace; it may help gangs where a queue is for namespaces with a label.
@@ -445,8 +427,8 @@ class ClusterTables:
         """
         users = map(users_of, self.queues.values()) if changed else ()
         if any(each is not None and each.selector is not None for each in users):
-            return self._helps(True)
-        return self._changed(for_peers)
+            return self._changed(True, Cause.RULES)
+        return self._changed(for_peers, Cause.PEERS)
 
     def _set_stranger(self, pod: str, gang: str, scheduler: str) -> bool:
         """Note that a pod of another scheduler names a gang, or none any more; True if that is new."""
@@ -517,7 +499,7 @@ class ClusterTables:
         if is_running:
             self.nodes.running.add(task, self.nodes.records[task.node].row)
         self._drop_charged(before)
-        self._helps(True)
+        self._changed(True, Cause.NODES | Cause.SHARES)
 
     def _charge_all(self, job: JobInfo) -> None:
         for task in job.tasks.values():
@@ -562,8 +544,6 @@ class ClusterTables:
     def _drop(self, task: TaskInfo) -> None:
         """Remove a pod from everywhere. If a step raises, a second call does what is left to do."""
         has_peers = self.peers.is_live
-        if has_peers:
-            self.peers.epoch += self.peers.matters(task)
         self._leave_node(task)
         if task.shape.claims:
             self.claims.unmention(task)
@@ -589,7 +569,7 @@ class ClusterTables:
 
     def _touch(self, job: JobInfo) -> None:
         self.dirty[job.key] = None
-        job.shortage = job.asks = job.asking = None
+        self.line.wake(job.key)
         self._index(job)
 
     def _index(self, job: JobInfo) -> None:
@@ -604,7 +584,6 @@ class ClusterTables:
             self.shares.forget(job)
             self.warned.pop(job.key, None)
             self.dues.pop(job.key, None)
-            self.outdated.pop(job.key, None)
             self.quarantined.pop(job.key, None)
 
     def _touch_claimants(self, claim: str) -> None:
@@ -620,7 +599,7 @@ class ClusterTables:
         The policy of the default class is not the gang's: pods of another class may have another one.
         """
         name = job.group.spec.priority_class_name if job.group else ""
-        job.never_preempts, job.asking = False, None
+        job.never_preempts = False
         if name:
             named = self.priority_classes.get(name)
             job.priority = named.value if named else 0
@@ -632,7 +611,7 @@ class ClusterTables:
     def _reprioritise(self) -> bool:
         for job in self.jobs.values():
             self._prioritise(job)
-        return self._helps(True)
+        return self._changed(True, Cause.RULES)
 
     def _widen(self) -> bool:
         """Open the columns that the axis has gained; True if there are any."""
@@ -641,6 +620,7 @@ class ClusterTables:
         self.nodes.widen()
         self.shapes.widen()
         self.shares.widen()
+        self.line.wake_all()
         for job in self.jobs.values():
             job.widen(len(self.axis))
             job.minimum = self.axis.known(job.min_resources)
@@ -667,6 +647,12 @@ class ClusterTables:
             self._touch(job)
         for task, record in placed:
             self.nodes.add(task, record)
+
+
+def _of_pod(task: TaskInfo, node: str) -> Cause:
+    """What a pod changes that comes, changes or goes, and is or was on a node."""
+    causes = Cause.SHARES | (Cause.NODES if node else Cause.ITSELF)
+    return causes | Cause.CLAIMS if task.shape.claims else causes
 
 
 def _implied(name: str) -> Queue:

@@ -10,7 +10,6 @@ class TouchedRows:
         log: Rows; one that is touched twice is there twice.
         promises: How many pods have been promised a place, undone ones included.
         releases: Whether any pod is about to leave its node.
-        evictions: How many pods were made to leave their node, undone ones included.
         keys_taken: How many sort keys of queues and jobs have been asked for.
         queue_epoch: Grows when the key of a queue may have become smaller than one that was taken before.
         queues: Names of the queues of the pods about which something was decided or undone; one for each decision.
@@ -18,7 +17,6 @@ class TouchedRows:
     """
 
     __slots__ = (
-        "evictions",
         "job_epoch",
         "keys_taken",
         "log",
@@ -31,7 +29,6 @@ class TouchedRows:
     def __init__(self, *, releases: bool) -> None:
         self.log: list[int] = []
         self.promises = 0
-        self.evictions = 0
         self.releases = releases
         self.keys_taken = 0
         self.queue_epoch = 0

@@ -79,7 +79,6 @@ class SessionView:
         "claims",
         "entered",
         "entitled",
-        "entitled_room",
         "facts",
         "jobs",
         "matcher",
@@ -135,7 +134,6 @@ class SessionView:
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entered: Mapping[str, JobInfo] = {}
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
-        self.entitled_room: Sequence[Extension[Callable[[JobInfo], Ints]]] = ()
         self._total: Ints | None = None
         self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
@@ -192,17 +190,9 @@ class SessionView:
         """True if `reclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
         return "reclaim" in self.actions and any(each.call(job) for each in self.entitled)
 
-    def taken_back_at_most(self, job: JobInfo) -> Ints:
-        """The largest minimum, by column, with which `may_take_back` may be true for a gang with this queue and priority."""
-        most = np.zeros_like(job.minimum)
-        if "reclaim" in self.actions:
-            for each in self.entitled_room:
-                most = np.maximum(most, each.call(job))
-        return most
-
     def try_again(self, job: JobInfo) -> None:
         """Try a gang in this session for which only the time has changed."""
-        job.shortage = job.asks = None
+        self._state.line.wake(job.key)
         place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
         is_there = place < len(self.waiting) and self.waiting[place] is job
         if not is_there and job.key not in self._quarantined:

@@ -7,7 +7,6 @@ Unlike Volcano's, this action places pods without requests too: each is part of 
 `backfill` has the same code look again at what is left.
 """
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -18,16 +17,16 @@ from pumice.scheduler.actions.pod_queue import PodQueue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.room import Shortage
-from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.node_ranking import NOWHERE, GroupPart
 from pumice.scheduler.outcomes import JobOutcome
+from pumice.scheduler.points import Step
 from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
+from pumice.scheduler.waiting import Cause, bounds
 
 __all__ = ["SPEC", "admitted", "goes_on", "place_gangs", "run"]
 
@@ -50,10 +49,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     tasks: dict[str, PodQueue] = {}
     for job in waiting:
         try:
-            queue = admitted(session, job)
-            if queue is None:
-                continue
-            if not queue.is_fifo and _is_known_to_exceed(session, queue, job):
+            if session.is_refused_as_before(job) or admitted(session, job) is None:
                 continue
             if next(_candidates(job, only_empty=only_empty), None) is None:
                 continue
@@ -75,7 +71,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             continue
         job = line.pop()
         is_fifo = queue.is_fifo
-        while line and job.key not in tasks and not is_fifo and session.is_hopeless(job):
+        while line and job.key not in tasks and session.is_refused_as_before(job):
             job = line.pop()
         if not session.reaches(job):
             leave(session, queue, line)
@@ -83,7 +79,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             continue
         with session.turn(job):
             left = tasks.get(job.key)
-            if left is None and not _is_not_worth_it(session, queue, job):
+            if left is None and not session.is_refused_as_before(job):
                 candidates = _candidates(job, only_empty=only_empty)
                 left = tasks[job.key] = PodQueue(session, job, candidates)
             if left:
@@ -117,7 +113,9 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
         return None
     invalid = session.why_invalid(job)
     if invalid is not None:
-        session.outcome(job).refusal = invalid
+        outcome = session.outcome(job)
+        outcome.refusal = invalid
+        outcome.causes |= session.extensions.causes["valid"]
         return None
     return queue
 
@@ -132,22 +130,6 @@ def _candidates(job: JobInfo, *, only_empty: bool = False) -> Iterator[TaskInfo]
             yield task
 
 
-def _is_not_worth_it(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """True if the nodes or the queue of a job are known to have too little for it.
-
-    A job of a fifo queue is still tried: if it does not fit, later jobs wait.
-    """
-    if queue.is_fifo:
-        return False
-    return session.is_hopeless(job) or _is_known_to_exceed(session, queue, job)
-
-
-def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
-    """True if a job that its queue refused before still needs more than the queue has left."""
-    asks = job.asks
-    return session.is_still_refused(job, lambda: asks is None or session.has_room(queue, asks))
-
-
 def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) -> None:
     name = queue.metadata.name
     generic = Reason(
@@ -155,11 +137,10 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
     )
     while line:
         job = line.pop()
-        if _is_known_to_exceed(session, queue, job):
-            continue
         with session.turn(job):
             outcome = session.outcome(job)
-            outcome.may_change = outcome.is_over_share = True
+            outcome.is_over_share = True
+            outcome.causes |= session.extensions.causes["share"]
             first = min(_candidates(job), key=session.task_key)
             outcome.refusal = session.why_not_allocatable(queue, first) or generic
 
@@ -175,12 +156,12 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool
     if session.is_pipelined(job):
         session.keep(statement)
         # Its pipelined pods are held only in this session, so it must be tried in each session.
-        outcome.may_change, outcome.is_over_share = True, False
+        outcome.causes, outcome.is_over_share = int(Cause.ANY), False
     else:
         outcome.schedulable = len(statement.placements)
         statement.discard()
         if outcome.failed is not None:
-            outcome.shortage = _shortage(session, job, tasks, outcome.failed[0].shape)
+            session.refuse(job)
             if _fits_largest_first(session, queue, job, tasks, statement, outcome):
                 return False
         _open_gates(session, queue, job)
@@ -198,14 +179,14 @@ def _fits_largest_first(
     """Place a gang that has just failed with its largest pods first, which leaves less room that is too small for them.
 
     Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
-    nodes have room enough for each of its shapes alone.
+    nodes have room enough by arithmetic.
     """
     tasks = list(tried.waiting())
     shapes = {task.shape.number for task in tasks}
     is_whole = job.min_member - job.ready == len(tasks)
-    if len(shapes) < 2 or not is_whole or outcome.refused is not None:
+    if len(shapes) < 2 or not is_whole or outcome.refused is not None or outcome.failed is None:
         return False
-    if outcome.shortage is None or outcome.shortage.required:
+    if session.has_too_few_places(job, bounds(outcome.failed[0].shape, tasks, len(tasks))):
         return False
     share = DominantShare(session.view.total())
     largest = PodQueue(session, job, tasks, lambda task: -share.of(task.shape.vector))
@@ -243,7 +224,9 @@ def _fill(
             outcome.refused = refusal
             failed.add(session.alike(task))
             if impossible is None:
-                outcome.may_change = outcome.is_over_share = True
+                outcome.is_over_share = True
+            step: Step = "share" if impossible is None else "check"
+            outcome.causes |= session.extensions.causes[step]
             continue
         if not _place(session, queue, statement, task, tasks.group):
             if tasks.defer(task):
@@ -271,12 +254,6 @@ def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
         return
     if held and session.has_room(queue, np.sum([task.shape.vector for task in held], axis=0)):
         session.opened.update(task.key for task in held)
-
-
-def _shortage(session: Session, job: JobInfo, tried: PodQueue, failed: PodShape) -> Shortage:
-    """What the nodes lacked for a gang that was tried and undone."""
-    counts = Counter(task.shape for task in tried.waiting())
-    return session.retry_filter.shortage(job, failed, counts, job.min_member - job.ready)
 
 
 def _place(

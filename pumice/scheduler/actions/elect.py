@@ -18,6 +18,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.reservation import Reservation, restored, timed_out
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "restore", "run"]
 
@@ -30,7 +31,8 @@ def run(session: Session, _arguments: Arguments) -> None:
     state = session.state
     if state.reservation is not None or not session.extensions.target_job:
         return
-    state.too_large &= set() if session.changes_reasons else state.waiting.keys()
+    resized = state.line.events & (Cause.SIZES | Cause.RULES)
+    state.too_large &= set() if resized else state.waiting.keys()
     state.too_large -= state.dirty.keys()
     has = session.view.rows.allocatable.sum(axis=0)
     jobs = [job for job in state.waiting.values() if _may_fit(job, has, state.too_large)]

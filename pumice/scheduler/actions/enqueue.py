@@ -1,11 +1,9 @@
 """enqueue: let waiting gangs into their queue, so that their pods are created and placed.
 
 Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it,
-unless the queue says `dequeueStrategy: fifo`. A gang that was turned away is not asked about again while it needs more than
-plugins let any gang of its queue need.
+unless the queue says `dequeueStrategy: fifo`. Gangs that were turned away before are asked about first: what enters only takes
+room, so that those that are refused again have no turn.
 """
-
-from functools import partial
 
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -14,6 +12,7 @@ from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "run"]
 
@@ -23,18 +22,12 @@ def run(session: Session, _arguments: Arguments) -> None:
     _find_too_large(session)
     _let_target_in(session)
     queues = session.ordered_queues()
-    may_enter = session.entrance()
     lines: dict[str, PriorityQueue[JobInfo]] = {}
     for job in session.view.waiting:
-        if job.group is None or not session.is_pending(job):
-            continue
-        queue = session.queue_of(job)
-        if queue is None:
+        if job.group is None or not session.is_pending(job) or session.queue_of(job) is None:
             continue
         try:
-            if not (queue.is_fifo or job.holding) and session.is_still_refused(
-                job, partial(may_enter, job)
-            ):
+            if _is_refused_again(session, job):
                 continue
             if job.queue not in lines:
                 lines[job.queue] = session.ordered_jobs()
@@ -63,7 +56,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             else:
                 outcome = session.outcome(job)
                 outcome.refusal = refusal.after(too_large)
-                outcome.may_change = outcome.is_over_share = True
+                outcome.is_over_share = True
+                outcome.causes |= session.extensions.causes["gate"]
                 if queue.is_fifo:
                     hold_back(session, queue, job, line)
         except Exception as error:
@@ -95,6 +89,22 @@ def _let_target_in(session: Session) -> None:
     with session.turn(job):
         if _why_not(session, job) is None:
             session.enter(job)
+
+
+def _is_refused_again(session: Session, job: JobInfo) -> bool:
+    """Whether a gang that was refused before is refused again, asked while nothing has entered; it keeps its reason then.
+
+    Not where plugins name no cause: they may answer otherwise once others have entered.
+    """
+    parked = session.parked(job)
+    if parked is None or parked.causes == Cause.ANY or session.is_target(job.key):
+        return False
+    if not job.min_resources or job.holding or not session.time.may_begin(job.namespace):
+        return False
+    if not session.is_kept_out(job):
+        return False
+    session.skipped.add(job.key)
+    return True
 
 
 def _why_not(session: Session, job: JobInfo) -> Reason | None:

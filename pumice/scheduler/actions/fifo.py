@@ -9,6 +9,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["hold_back", "leave"]
 
@@ -30,7 +31,7 @@ def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueu
             begun.append(job)
             continue
         outcome.refusal = reason
-        outcome.may_change = True
+        outcome.causes = int(Cause.ANY)
     for job in begun:
         line.push(job)
 

@@ -173,10 +173,8 @@ class Search:
         gang = self._gangs.get(key)
         self._gangs[key] = preemptor.job.key
         if known is not None:
-            if self._session.extensions.grows_stricter and gang != preemptor.job.key:
-                known[
-                    0
-                ].reset()  # the answers for the last gang became stricter than the first answers for this one
+            if gang != preemptor.job.key:
+                known[0].reset()  # answers about victims may be looser for another gang
         else:
             usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
             victims = self._survey(preemptor, rules).victims(usable, rules)

@@ -1,11 +1,11 @@
 """Shared by preempt and reclaim: which gangs search for victims, and when victims are evicted.
 
-A gang that found no node is placed again only after a change that frees resources. But any change may make pods
-victims, so gangs search for victims after any change, at most once a second. Gangs for which no running pod may be
+A gang that a cycle tries searches for victims in it. Any change may make pods victims, so gangs that are not tried search, too,
+at most once a second. Gangs for which no running pod may be
 evicted when the action begins are skipped; one survey of running pods serves all gangs of the same class.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import EvictionRules
@@ -71,7 +71,7 @@ def starving_jobs(
                 if (
                     known is not None
                     and not is_told
-                    and not _may_help(session, search, known, queue, job, _kinds(job))
+                    and not _may_help(session, search, known, queue, job)
                 ):
                     continue
             if session.is_starving(job) and session.why_invalid(job) is None:
@@ -93,10 +93,8 @@ def seek(
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
     session.preemptions += 1
     statement = session.statement()
-    if "allocate" in session.view.actions:
-        asking = _one_of_each(_asking(job))
-        if not _may_help(session, search, rules, queue, job, asking):
-            return statement
+    if "allocate" in session.view.actions and not _may_help(session, search, rules, queue, job):
+        return statement
     tasks = waiting_tasks(session, job)
     kinds = {session.alike(task) for task in tasks}
     counted = None
@@ -157,7 +155,7 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
         return list(session.view.waiting)
     if 0.0 <= now - moment < INTERVAL:
         session.view.wake_at(moment + INTERVAL)
-        return list(session.view.waiting)
+        return [job for job in session.view.waiting if job.key not in session.skipped]
     state.sought[action] = state.version, now
     return [state.waiting[key] for key in sorted(state.waiting.keys() - state.quarantined.keys())]
 
@@ -176,19 +174,21 @@ def _asking(job: JobInfo) -> Iterator[TaskInfo]:
             yield task
 
 
-def _one_of_each(tasks: Iterable[TaskInfo]) -> Sequence[TaskInfo]:
-    """One pod of each kind; for those of a kind, the same pods may be evicted."""
+def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
+    """One asking pod of each kind; for those of a kind, the same pods may be evicted."""
+    if job.never_preempts:
+        return ()
+    parked = session.state.line.parked.get(job.key)
+    if parked is not None and parked.asking is not None:
+        return parked.asking
     kinds = {
-        (task.shape.number, task.priority, task.role, task.is_preemptable): task for task in tasks
+        (task.shape.number, task.priority, task.role, task.is_preemptable): task
+        for task in _asking(job)
     }
-    return tuple(kinds.values())
-
-
-def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
-    """One asking pod of each kind, kept until a pod of the gang changes."""
-    if job.asking is None:
-        job.asking = _one_of_each(_asking(job))
-    return job.asking
+    found = tuple(kinds.values())
+    if parked is not None and len(job.tasks) == job.counts[SchedulingStatus.PENDING]:
+        parked.asking = found
+    return found
 
 
 def _may_help(
@@ -197,7 +197,6 @@ def _may_help(
     rules: EvictionRules,
     queue: Queue,
     job: JobInfo,
-    asking: Sequence[TaskInfo],
 ) -> bool:
     """True if any pod may be evicted for a gang; if not, `allocate` uses the free resources.
 
@@ -207,9 +206,8 @@ def _may_help(
         rules: What may be evicted.
         queue: Queue of the gang.
         job: The gang.
-        asking: One of its waiting pods of each kind.
     """
-    for task in asking:
+    for task in _kinds(session, job):
         if not search.may_help(Preemptor(task, job, queue), rules):
             continue
         if session.why_impossible(task.shape) is None:

@@ -1,7 +1,7 @@
 """A gang in the scheduler: a PodGroup, its pods, and counters that are updated with the pods."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,6 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus, TaskInfo
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
@@ -88,16 +87,11 @@ class JobInfo:
         pending_empty: Pending pods without requests.
         is_left: Whether it has been in its queue without pods for so long that no room is kept for it.
         is_too_large: Whether the nodes could not hold it even if they were empty, as far as the last session found out.
-        shortage: What it lacked when it was last tried; None when it is to be tried in any case.
-        asks: What it needs of its queue at least, in columns, where the queue had no room for it, or did not let it in, when
-            it was last tried; else None.
-        asked_at: When that was, UNIX seconds.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
         empty_since: Since when it is in its queue without pods, UNIX seconds; None if it is not.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
-        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked again.
     """
 
     __slots__ = (
@@ -107,9 +101,6 @@ class JobInfo:
         "_table",
         "allocated",
         "arrived",
-        "asked_at",
-        "asking",
-        "asks",
         "counted",
         "counts",
         "created",
@@ -139,7 +130,6 @@ class JobInfo:
         "reserved",
         "roles",
         "row",
-        "shortage",
         "status",
         "tasks",
     )
@@ -179,10 +169,6 @@ class JobInfo:
 
     def begin_again(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
-        self.shortage: Shortage | None = None
-        self.asks: Ints | None = None
-        self.asked_at = 0.0
-        self.asking: Sequence[TaskInfo] | None = None
         self.never_preempts = False
         self.is_left = self.is_too_large = False
         self.empty_since: float | None = None
@@ -308,7 +294,7 @@ class JobInfo:
     def widen(self, width: int) -> None:
         """Append columns of zeros, one for each new resource."""
         missing = width - len(self.allocated)
-        for name in ("allocated", "pending", "minimum", "reserved", "elastic", "asks"):
+        for name in ("allocated", "pending", "minimum", "reserved", "elastic"):
             vector = getattr(self, name)
             if vector is not None and missing > 0:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))

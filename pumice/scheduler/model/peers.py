@@ -92,8 +92,6 @@ class PeerTable:
     Attributes:
         is_live: Whether any pod says anything about other pods.
         terms: Terms in use.
-        epoch: Grows when something about pods, nodes or namespaces has changed that terms depend on; not with what
-            statements do.
         namespaces: Labels of the namespaces.
         tree: The groups of all terms.
     """
@@ -115,7 +113,6 @@ class PeerTable:
         "_sums",
         "_uncounted",
         "_with_members",
-        "epoch",
         "is_live",
         "namespaces",
         "terms",
@@ -125,7 +122,6 @@ class PeerTable:
     def __init__(self) -> None:
         self.is_live = False
         self.terms: dict[TermKey, PeerTerm] = {}
-        self.epoch = 0
         self.namespaces: dict[str, dict[str, str]] = {}
         self._rules: dict[PeerRules, _Rules] = {}
         self._moment = 0
@@ -167,7 +163,6 @@ class PeerTable:
         if not self._namespace_keys and not any(_namespace_keys(term) for term in self._new):
             return False
         self._known_namespaces = False
-        self.epoch += 1
         return True
 
     def use(self, shape: PodShape) -> None:
@@ -217,13 +212,6 @@ class PeerTable:
         """Whether no term tells two versions of a pod apart."""
         known = self._of.get(old.key)
         return known is None or known.key == _class_key(new, self._keys or ())[0]
-
-    def matters(self, task: TaskInfo) -> bool:
-        """Whether terms may depend on a pod, or the pod on terms."""
-        if not self.is_live:
-            return False
-        known = self._of.get(task.key)
-        return task.shape.peers is not None or (known is not None and bool(known.groups))
 
     # -- counting ------------------------------------------------------------------------------
 

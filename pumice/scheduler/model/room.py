@@ -5,46 +5,19 @@ shapes each take at least the smallest request among them, so counting places fo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.shapes import PodShape
 
-__all__ = ["NO_SHORTAGE", "Needs", "Shortage", "least", "places"]
+__all__ = ["Needs", "least", "places"]
 
 Needs = tuple[tuple[int, int], ...]
 """Columns and milli-units of each that one pod takes; never empty, because every pod takes a slot."""
 
 _CELLS = 1 << 20
 """Cells of the largest matrix that is computed at once: 8 MiB."""
-
-
-@dataclass(slots=True)
-class Shortage:
-    """Places that a gang lacked when it was last tried.
-
-    Attributes:
-        shapes: Shapes of pods that wait; none for a gang that only a change of its own can help.
-        needs: What a pod of any of these shapes takes at least.
-        required: Places for such pods that the gang needs; 0 when the nodes have enough for each shape alone, so that
-            a single new place may be enough.
-        lacking: How many of them there were too few.
-        gained: How many nodes have gained since, at most.
-        epoch: `PeerTable.epoch` when a gang was tried that other pods matter to; None for other gangs.
-    """
-
-    shapes: tuple[PodShape, ...]
-    needs: Needs
-    required: int = 0
-    lacking: int = 0
-    gained: int = 0
-    epoch: int | None = None
-
-
-NO_SHORTAGE = Shortage((), ())
-"""Of a gang that found no fault with the nodes: only a change of its own can help it."""
 
 
 def least(shapes: Sequence[PodShape]) -> Needs:

@@ -5,6 +5,8 @@ A queue states a limit (`spec.capability`), what it gets back when it needs it (
 above it, whose limits hold as well, and gangs belong into queues without others below them.
 """
 
+from functools import cache, partial
+
 import numpy as np
 
 from pumice.api.queues import Queue
@@ -16,15 +18,15 @@ from pumice.scheduler.fairness.reclaim import ReclaimRequest, asked_by, over_des
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, SortKey, Vote
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "Capacity"]
 
@@ -49,19 +51,19 @@ class Capacity:
         self._held = table.tree if in_tree else table.allocated
         self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
         self._above = frozenset(self._rights.parents)
-        self._votes: dict[tuple[int, bytes, bytes], Vote | Reason] = {}
+        self._votes: dict[tuple[int, bytes, bytes], Vote | Refusal] = {}
         self._paths = [path[::-1] for path in self._rights.paths]
         self._deserved: dict[int, tuple[tuple[int, int, int], ...]] = {}
         self._known: dict[int, float] = {}
         self._claims: Ints | None = None
         groups = QueueGroups(self._groups, table.names) if in_tree else QueueGroups()
         register.queue_order(self._key, groups=groups)
-        register.allocatable(self._why_not_allocatable, room=self._room)
+        register.allocatable(self._why_not_allocatable, wakes=Cause.SHARES, room=self._room)
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go, by=self._class_of)
-        register.job_enqueueable(self._vote, room=self._entry_room)
+        register.job_enqueueable(self._vote, wakes=Cause.SHARES)
         register.job_enqueued(self._enter)
-        register.job_entitled(self._is_entitled, room=self._entitled_room)
+        register.job_entitled(self._is_entitled)
         if in_tree:
             register.victim_queue_order(self._distance)
         register.on_allocate(self._note)
@@ -182,7 +184,7 @@ class Capacity:
 
     # -- entering ----------------------------------------------------------------------------
 
-    def _vote(self, job: JobInfo) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Reason | Refusal:
         """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it.
 
         What `preempt` may evict for it does not count. Gangs that need the same of a queue get the same answer as long as nothing entered in between.
@@ -199,32 +201,17 @@ class Capacity:
             vote = self._votes[key] = self._judge(job, row, claims)
         return vote
 
-    def _entry_room(self, job: JobInfo) -> Ints:
-        """The largest minimum with which a gang may enter, by column; nothing is known of a queue with others below it."""
-        row = job.row
-        if row < 0 or row in self._above:
-            return np.full_like(job.minimum, UNLIMITED)
-        path = self._rights.paths[row]
-        room: Ints = (self._rights.entry[path] - self._claimed()[path]).min(axis=0)
-        room += self._session.yielding(job)
-        room[[SCORED_CPU, SCORED_MEMORY]] = UNLIMITED
-        return room
-
-    def _entitled_room(self, job: JobInfo) -> Ints:
-        """The largest minimum with which `_is_entitled` is true, by column."""
-        row = job.row
-        if row < 0:
-            return np.zeros_like(job.minimum)
-        left = self._rights.deserved[row] - self._claimed()[row]
-        return np.where(self._rights.named[row], left, UNLIMITED)
-
-    def _judge(self, job: JobInfo, row: int, claims: Ints) -> Vote | Reason:
-        path = self._rights.paths[row]
-        limits = self._rights.entry[path]
+    def _judge(self, job: JobInfo, row: int, claims: Ints) -> Vote | Refusal:
+        limits = self._rights.entry[self._rights.paths[row]]
         exceeds = (claims + job.minimum > limits) & (job.minimum > 0)
         exceeds[:, [SCORED_CPU, SCORED_MEMORY]] = False
         if not exceeds.any():
             return Vote.PERMIT
+        return cache(partial(self._reason, job, row, claims, exceeds))
+
+    def _reason(self, job: JobInfo, row: int, claims: Ints, exceeds: Bools) -> Reason:
+        path = self._rights.paths[row]
+        limits = self._rights.entry[path]
         place = int(exceeds.any(axis=1).argmax())
         while place + 1 < len(path) and not np.any(
             exceeds[place] & (~exceeds[place + 1] | (limits[place] < limits[place + 1]))

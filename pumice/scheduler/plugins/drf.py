@@ -36,7 +36,7 @@ class Drf:
         self._away = session.away.gangs
         register.job_order(self._of_job)
         self._first: dict[tuple[str, int], float] = {}
-        register.preemptable(self._may_go, by=self._starts_with, grows_stricter=True)
+        register.preemptable(self._may_go, by=self._starts_with)
         if not register.is_on("enableHierarchy"):
             return
         tree = ShareTree(session, self._share, self._held)

@@ -13,6 +13,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = [
     "SPEC",
@@ -38,9 +39,9 @@ class Gang:
 
     def open(self, _session: SessionView, register: Registrar) -> None:
         """Register the checks."""
-        register.job_valid(why_invalid)
+        register.job_valid(why_invalid, wakes=Cause.ITSELF)
         register.job_order(_place)
-        register.job_ready(is_ready)
+        register.job_ready(is_ready, wakes=Cause.ITSELF, needs_minimum=True)
         register.job_pipelined(vote)
         register.job_starving(is_starving)
         register.preemptable(may_lose, by=any_preemptor)

@@ -31,6 +31,7 @@ from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "GroupRules", "NodeGroup"]
 
@@ -117,7 +118,7 @@ class NodeGroup:
         self._session = session
         self._is_hierarchical = register.is_on("enableHierarchy")
         register.alike_queues(self._kind)
-        register.node_filter(self._judge, by_rules=True)
+        register.node_filter(self._judge, by_rules=True, wakes=Cause.NODES)
         register.node_score(self._score, ranked=not self._is_volcano, by_rules=True)
         for name, queue in sorted(session.queues.items()):
             text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
@@ -125,7 +126,7 @@ class NodeGroup:
                 self._limits[name] = _read_limits(text)
         if self._limits:
             self._count_used()
-            register.node_filter(self._judge_limits, scope="all")
+            register.node_filter(self._judge_limits, scope="all", wakes=Cause.NODES)
             register.on_allocate(lambda task, record: self._note(task, record.name, 1))
             register.on_deallocate(lambda task, record: self._note(task, record.name, -1))
 

@@ -9,19 +9,29 @@ What the gang needs for which nodes are reserved counts as taken for all others.
 these nodes, and keep it out.
 """
 
+from collections.abc import Sequence
+from functools import cache, partial
+
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import deficit_text, insufficient, refusal, reserved_by, shortages
-from pumice.scheduler.model.axis import PODS, Floats, Ints
+from pumice.scheduler.deficits import (
+    Deficit,
+    deficit_text,
+    insufficient,
+    refusal,
+    reserved_by,
+    shortages,
+)
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.points import Vote
+from pumice.scheduler.points import Refusal, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "Overcommit"]
 
@@ -41,10 +51,10 @@ class Overcommit:
         """Register the vote."""
         self._session = session
         self._limit: Ints | None = None
-        self._refusals: dict[tuple[bytes, bytes], Reason | None] = {}
+        self._refusals: dict[tuple[bytes, bytes], Refusal | None] = {}
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
         self._has_target = False
-        register.job_enqueueable(self._vote, room=self._room, is_about_nodes=True)
+        register.job_enqueueable(self._vote, wakes=Cause.SHARES, is_about_nodes=True)
         register.job_enqueued(self._enter)
 
     def _limits(self) -> Ints:
@@ -56,7 +66,7 @@ class Overcommit:
             self._used: Ints = self._session.used() + shares.reserved.sum(axis=0) - shares.lacking
         return self._limit
 
-    def _vote(self, job: JobInfo) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Refusal:
         """The vote on a gang; what may be evicted for it counts as room."""
         refusal = self._refusal(job)
         if refusal is None or self._session.may_take_back(job):
@@ -65,13 +75,7 @@ class Overcommit:
         used = self._taken(job) - self._session.yielding(job)
         return refusal if shortages(self._session, job, used, limits) else Vote.PERMIT
 
-    def _room(self, job: JobInfo) -> Ints:
-        """The largest minimum with which a gang may enter, by column."""
-        room: Ints = self._limits() - self._taken(job) + self._session.yielding(job)
-        room[PODS] = UNLIMITED
-        return np.maximum(room, self._session.taken_back_at_most(job))
-
-    def _refusal(self, job: JobInfo) -> Reason | None:
+    def _refusal(self, job: JobInfo) -> Refusal | None:
         """Why a gang may not enter; gangs that need the same get the same until one of them enters."""
         limits = self._limits()
         taken = self._taken(job)
@@ -88,10 +92,11 @@ class Overcommit:
             taken += remainder(target)
         return taken
 
-    def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Reason | None:
+    def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Refusal | None:
         found = shortages(self._session, job, taken, limits)
-        if not found:
-            return None
+        return cache(partial(self._reason, found)) if found else None
+
+    def _reason(self, found: Sequence[Deficit]) -> Reason:
         names = insufficient(found).replace("insufficient", "overused")
         numbers = deficit_text(found, "used or reserved")
         kept = reserved_by(self._session, found)

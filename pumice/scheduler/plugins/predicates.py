@@ -38,6 +38,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "Predicates"]
 
@@ -81,34 +82,35 @@ class Predicates:
         self._session = session
         register.alike_queues()
         if self._unsupported:
-            register.pod_check(self._why_unsupported)
+            register.pod_check(self._why_unsupported, wakes=Cause.ITSELF)
         if self._topology:
-            register.job_valid(_why_not_near)
+            register.job_valid(_why_not_near, wakes=Cause.ITSELF)
         volumes = VolumeFilters(session)
+        claims, peers = Cause.NODES | Cause.CLAIMS, Cause.NODES | Cause.PEERS
         are_mounted = session.claims.are_mounted
         if self._claims and are_mounted:
-            register.pod_check(volumes.why_unbound)
-            register.node_filter(volumes.out_of_reach, by_rules=True)
-            register.node_filter(volumes.unprovisionable, by_rules=True)
-            register.node_filter(volumes.unbindable_here, scope="row")
+            register.pod_check(volumes.why_unbound, wakes=Cause.CLAIMS)
+            register.node_filter(volumes.out_of_reach, by_rules=True, wakes=claims)
+            register.node_filter(volumes.unprovisionable, by_rules=True, wakes=claims)
+            register.node_filter(volumes.unbindable_here, scope="row", wakes=claims)
             if volumes.has_wide_claims:
-                register.node_filter(volumes.unbindable, scope="all")
-                register.node_filter(volumes.in_use, scope="all")
+                register.node_filter(volumes.unbindable, scope="all", wakes=claims)
+                register.node_filter(volumes.in_use, scope="all", wakes=claims)
         if self._zones and are_mounted:
-            register.node_filter(volumes.other_zones, by_rules=True)
+            register.node_filter(volumes.other_zones, by_rules=True, wakes=claims)
         if self._limits and are_mounted:
-            register.node_filter(volumes.too_many, scope="row")
-        register.node_filter(self._unschedulable, by_rules=True)
+            register.node_filter(volumes.too_many, scope="row", wakes=claims)
+        register.node_filter(self._unschedulable, by_rules=True, wakes=Cause.NODES)
         if self._affinity:
-            register.node_filter(self._node_affinity, by_rules=True)
+            register.node_filter(self._node_affinity, by_rules=True, wakes=Cause.NODES)
         if self._taints:
-            register.node_filter(self._untolerated, by_rules=True)
+            register.node_filter(self._untolerated, by_rules=True, wakes=Cause.NODES)
         if self._ports:
-            register.node_filter(self._port_conflicts, scope="row")
+            register.node_filter(self._port_conflicts, scope="row", wakes=Cause.NODES)
         if self._pod_affinity and session.peers.is_live:
-            register.domain_filter(self._by_pods)
+            register.domain_filter(self._by_pods, wakes=peers)
         if self._spread and session.peers.is_live:
-            register.domain_filter(self._by_spread)
+            register.domain_filter(self._by_spread, wakes=peers)
 
     def _why_unsupported(self, shape: PodShape) -> Reason | None:
         found = [field for field in shape.hard_rules if field in self._unsupported]

@@ -7,6 +7,9 @@ Amounts are whole numbers. What a queue deserves is a fraction; it is compared a
 exceed it by more than `_TOLERANCE`, so that rounding never refuses a pod that fits exactly.
 """
 
+from collections.abc import Sequence
+from functools import cache, partial
+
 import numpy as np
 
 from pumice.api.queues import Queue
@@ -28,11 +31,12 @@ from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, SortKey, Vote
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "Proportion"]
 
@@ -46,20 +50,20 @@ class Proportion:
 
     def __init__(self, _arguments: Arguments) -> None:
         self._refusals: dict[str, Reason] = {}
-        self._votes: dict[int, dict[tuple[bytes, bytes, int], Vote | Reason]] = {}
+        self._votes: dict[int, dict[tuple[bytes, bytes, int], Vote | Refusal]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Divide the cluster and register the checks."""
         self._session = session
         self._divide()
         register.queue_order(self._key, groups=QueueGroups())
-        register.overused(self._is_overused)
-        register.allocatable(self._why_not, room=self._room)
+        register.overused(self._is_overused, wakes=Cause.SHARES)
+        register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room)
         register.preemptive(self._why_not)
         register.reclaimable(self._exceeding, by=any_preemptor)
-        register.job_enqueueable(self._vote, room=self._entry_room)
+        register.job_enqueueable(self._vote, wakes=Cause.SHARES)
         register.job_enqueued(self._enter)
-        register.job_entitled(self._is_entitled, room=self._entitled_room)
+        register.job_entitled(self._is_entitled)
 
     def _divide(self) -> None:
         shares = self._session.shares
@@ -184,7 +188,7 @@ class Proportion:
 
     # -- gangs -------------------------------------------------------------------------------
 
-    def _vote(self, job: JobInfo) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Refusal:
         """The vote on a gang; gangs that need the same of a queue get the same until the queue holds or reserves more."""
         held = self._session.shares.allocated[job.row].tobytes()
         votes = self._votes.setdefault(job.row, {})
@@ -192,18 +196,6 @@ class Proportion:
         if key not in votes:
             votes[key] = self._judge(job)
         return votes[key]
-
-    def _entry_room(self, job: JobInfo) -> Ints:
-        """The largest minimum with which a gang may enter, by column."""
-        room: Ints = self._ceilings[job.row] - self._claimed(job.row) + self._session.yielding(job)
-        room[PODS] = UNLIMITED
-        return room
-
-    def _entitled_room(self, job: JobInfo) -> Ints:
-        """The largest minimum with which `_is_entitled` is true, by column."""
-        room: Ints = self._rights[job.row] - self._held(job.row)
-        room[PODS] = UNLIMITED
-        return room
 
     def _held(self, row: int) -> Ints:
         """What a queue holds and reserves."""
@@ -216,7 +208,7 @@ class Proportion:
         claimed: Ints = self._held(row) - self._session.shares.elastic[row]
         return claimed
 
-    def _judge(self, job: JobInfo) -> Vote | Reason:
+    def _judge(self, job: JobInfo) -> Vote | Refusal:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         row = job.row
         used, limits = self._claimed(row), self._ceilings[row]
@@ -226,7 +218,10 @@ class Proportion:
         yielding = self._session.yielding(job)
         if not found or not shortages(self._session, job, used - yielding, limits):
             return Vote.PERMIT
-        total = self._session.total()
+        return cache(partial(self._reason, job, found, limits))
+
+    def _reason(self, job: JobInfo, found: Sequence[Deficit], limits: Ints) -> Reason:
+        row, total = job.row, self._session.total()
         is_whole = all(0 < total[at] <= limits[at] for at in np.flatnonzero(job.minimum))
         name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
         plain = f"{name}: {deficit_text(found, 'used or reserved')}"

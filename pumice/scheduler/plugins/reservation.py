@@ -22,6 +22,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.reservation import WAITING, lack
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "ReservationPlugin"]
 
@@ -40,7 +41,7 @@ class ReservationPlugin:
         register.target_job(self._target)
         register.reserved_nodes(self._next_node)
         register.alike_queues()
-        register.node_filter(self._judge, by_rules=True)
+        register.node_filter(self._judge, by_rules=True, wakes=Cause.NODES)
 
     def _target(self, jobs: Sequence[JobInfo]) -> JobInfo:
         highest = max(job.order_priority for job in jobs)

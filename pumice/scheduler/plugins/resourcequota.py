@@ -20,6 +20,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "ResourceQuotas"]
 
@@ -33,7 +34,7 @@ class ResourceQuotas:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the vote."""
         self._session = session
-        register.job_enqueueable(self._vote)
+        register.job_enqueueable(self._vote, wakes=Cause.QUOTAS | Cause.SHARES)
         register.job_enqueued(self._enter)
 
     def _vote(self, job: JobInfo) -> Vote | Reason:

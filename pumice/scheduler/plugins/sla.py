@@ -16,6 +16,7 @@ from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 
 __all__ = ["SPEC", "Sla"]
 
@@ -34,7 +35,7 @@ class Sla:
         """Register the order and the votes, and have the scheduler wake up when the next waiting time ends."""
         self._now = session.now
         register.job_order(self._key)
-        register.job_enqueueable(self._vote)
+        register.job_enqueueable(self._vote, wakes=Cause.ITSELF)
         register.job_pipelined(self._vote)
         for job, end in list(self._ends(session)):
             if end > session.now:

@@ -26,6 +26,7 @@ from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import Cause
 from pumice.scheduler.windows import Window, next_change, read_window, window_problem
 
 __all__ = ["SPEC", "Tdm", "budget"]
@@ -69,7 +70,7 @@ class Tdm:
         if change is not None:
             session.wake_at(change, changes_nodes=True)
         register.alike_queues()
-        register.node_filter(self._judge, by_rules=True)
+        register.node_filter(self._judge, by_rules=True, wakes=Cause.NODES)
         register.node_score(self._score, by_rules=True)
         register.preemptable(self._may_go, by=_may_use_zones)
         register.victim_tasks(self._leaving, every=self._every)

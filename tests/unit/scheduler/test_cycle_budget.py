@@ -300,10 +300,7 @@ def test_no_gang_is_starved_and_no_change_is_lost(
         if cycles % 10 == 0:  # a gang that takes several budgets is never placed with them
             budget = _budget(seconds := seconds * 2)
         assert cycles < 100
-    scenario.state.settled = None
-    scenario.state.gains.any_gang = True
-    for job in scenario.state.jobs.values():
-        job.shortage = job.asks = None
+    scenario.wake_all()
     result = scenario.cycle(NOW + cycles)
     assert (result.binds, result.evicted) == ({}, [])
 

@@ -17,7 +17,6 @@ from tests.kit.builders import node, pod, pod_group
 from tests.unit.scheduler.columns import dump
 
 STEPS = (
-    "gains.about_to_change",
     "shapes.use",
     "peers.use",
     "claims.undecide",

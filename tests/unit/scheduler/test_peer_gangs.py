@@ -307,14 +307,6 @@ def test_a_gang_is_tried_again_when_that_changes_which_it_waits_for(what: str) -
     assert scenario.cycle(NOW + 10).binds == {"ns/g-0": "n0"}
 
 
-def test_what_does_not_matter_to_a_gang_does_not_have_it_tried_again() -> None:
-    scenario = scenario_of(nodes("a"), [ENEMY, *gang("g", [apart("zone", app="enemy")])], 1)
-    scenario.cycle()
-    scenario.add_pod(["ns", "passer-by", "n0", "Running", 0, 0, "", {"labels": {"app": "other"}}])
-    result = scenario.cycle(NOW + 1)
-    assert (result.binds, result.decided) == ({}, 0)
-
-
 @st.composite
 def stories(draw: st.DrawFn) -> tuple[Raw, list[Any]]:
     """A few nodes, running pods and gangs with rules; pods that come, go and change labels, nodes that change theirs."""
@@ -379,8 +371,6 @@ def test_no_gang_waits_for_what_it_could_have(drawn: tuple[Raw, list[Any]]) -> N
                 else:
                     scenario.state.set_pod(pod(row))
             scenario.state.settled = None
-        eager.state.gains.any_gang = True
-        for job in eager.state.jobs.values():
-            job.shortage = None
+        eager.wake_all()
         seen, wanted = thrifty.cycle(), eager.cycle()
         assert (seen.binds, seen.pipelined) == (wanted.binds, wanted.pipelined)

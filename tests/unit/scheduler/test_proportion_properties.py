@@ -129,9 +129,7 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
         for row in second["queues"]
     ]
     for _ in in_turns(data, dice, events, thrifty, eager):
-        eager.state.gains.any_gang = True
-        for job in eager.state.jobs.values():
-            job.shortage = job.asks = None
+        eager.wake_all()
         seen, wanted = thrifty.cycle(), eager.cycle()
         assert (seen.binds, seen.pipelined) == (wanted.binds, wanted.pipelined)
         assert sorted(seen.pending) == sorted(wanted.pending)

@@ -273,9 +273,7 @@ class History:
         again = self.again() if is_calm else None
         if again is not None:
             assert dump(self.thrifty.state)["peers"] == dump(again.state)["peers"]
-        self.eager.state.gains.any_gang = True
-        for job in self.eager.state.jobs.values():
-            job.shortage = None
+        self.eager.wake_all()
         self.now += 2.0
         for scenario in (self.thrifty, self.eager):
             scenario.state.settled = None

@@ -34,7 +34,7 @@ def test_a_gang_loses_what_it_has_beyond_its_minimum(case: Raw) -> None:
     assert [task.name for task, may in zip(tasks, mask, strict=True) if may] == case["expect"]
 
 
-def test_a_gang_without_victims_looks_again_after_a_change_but_once_a_second_at_most() -> None:
+def test_a_gang_without_victims_looks_again_after_a_change() -> None:
     rows = [["ns", name, "default", 1, "Inqueue", {"prio": "high"}] for name in ("old", "new")]
     case = {
         "classes": {"low": 1, "high": 10},
@@ -57,6 +57,4 @@ def test_a_gang_without_victims_looks_again_after_a_change_but_once_a_second_at_
     )
     assert scenario.cycle(NOW + 4).evicted == []
     scenario.state.set_pod_group(pod_group(["ns", "old", "default", 1, "Inqueue", {"prio": "low"}]))
-    assert scenario.cycle(NOW + 4.5).evicted == []
-    assert scenario.state.wakes == [NOW + 5]
-    assert scenario.cycle(NOW + 5).evicted == ["ns/old-1"]
+    assert scenario.cycle(NOW + 4.5).evicted == ["ns/old-1"]

@@ -15,7 +15,7 @@ from pumice.api.volumes import PersistentVolumeClaim, VolumeClaimReference
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus
 from pumice.scheduler.opening import open_session
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group
+from tests.unit.scheduler.scenarios import Scenario, pod_group
 from tests.unit.scheduler.volume_scenarios import add_pod, bind_claims, choices, claim, scenario_of
 
 
@@ -353,24 +353,3 @@ def test_a_pod_is_evicted_for_what_it_uses(claims: dict[str, Any], limits: int) 
     for _ in range(5):
         assert (again := scenario.cycle()).binds == {}
         assert again.evicted == []
-
-
-def test_only_gangs_that_such_claims_matter_to_are_tried_in_every_cycle() -> None:
-    scenario = scenario_of(
-        {
-            "volumes": {"only": ["share", 10]},
-            "claims": {"d0": {"class": "share"}, "d1": {"class": "share"}},
-            "pods": {"p-0": ["d0"], "p-1": ["d1"]},
-        }
-    )
-    scenario.state.set_pod_group(pod_group(["ns", "large", "default", 1, "Inqueue"]))
-    scenario.add_pod(["ns", "large-0", "", "Pending", 99, "1Gi", "large"])
-    assert scenario.cycle().binds == {}
-    assert scenario.state.jobs["ns/pg"].shortage is None
-    assert scenario.state.jobs["ns/large"].shortage is not None
-
-
-def test_the_configuration_says_how_long_binding_claims_may_take() -> None:
-    assert scenario_of({}).config.bind_timeout == 600.0
-    assert scenario_of({"disabled": ["predicate.VolumeBindingEnable"]}).config.bind_timeout is None
-    assert Scenario({}, config_text([["gang"]])).config.bind_timeout is None

@@ -1,0 +1,327 @@
+"""The waiting line: which gangs a cycle tries, and why all others stay as they are.
+
+Trying a gang costs a look at all nodes, and most events help none of the gangs that wait. So a gang that does not fit is *parked*
+with the causes of its refusal. An event wakes the gangs that are parked by its cause:
+
+| refused by | cause | woken when |
+|---|---|---|
+| nodes: too little room, or a filter | `NODES` | a pod comes to a node or leaves it, a node comes, changes or goes |
+| its queue, or the gate of queues (shares, overcommit) | `SHARES` | anything changes that queues hold, ask for or reserve |
+| a quota | `QUOTAS` | a quota changes |
+| claims that its pods mount | `CLAIMS` | a claim, volume or class changes |
+| rules about other pods | `PEERS`, `NODES` | also when labels of a namespace change |
+| nodes, and running pods that may not be evicted for it | `VICTIMS`, `NODES`, `SHARES` | also when a budget for disruptions changes |
+| itself: too few pods, gates | `ITSELF` | the gang or one of its pods changes |
+| an earlier gang (fifo), places that are promised to it or to others, a plugin that names no cause | `ANY` | it is tried in every cycle |
+
+`RULES` (queues, priorities, the configuration, the reservation, a moment that a plugin has named) wakes every gang, and a
+gang that changes itself is not parked any more. Only `preempt` and `reclaim` look at parked gangs, too, once a second after any
+change: most changes make some running pod evictable for somebody.
+
+Events are coarse, and nothing is assumed about what plugins answer, apart from the causes that they name. A gang that was woken is
+tried, unless one of these is true:
+
+* There is room for fewer pods in all than the gang lacks: by arithmetic on what nodes have free once terminating pods are gone,
+  and on what a plugin says that its queue may still take (`room`). Pods of one shape are counted exactly, pods of several by the
+  least that any of them asks for.
+* A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
+* The gate is asked about a gang that it refused before, and refuses it again (action `enqueue`).
+
+Such a gang keeps its reason, which may be out of date. It is *stale* until it is tried. A cycle tries the first `RENEWED` stale
+gangs in any case, so that in the end each reason tells of the cluster as it is, while one event causes few writes. What else a cycle
+may take, its budget bounds (`budget`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.room import Needs, least, places
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import TaskInfo
+
+__all__ = ["RENEWED", "Bound", "Cause", "Parked", "RoomBounds", "WaitingLine", "bounds", "likeness"]
+
+RENEWED = 2
+"""Maximum number of gangs that a cycle tries, or whose reasons it writes, only because numbers in them have changed."""
+
+_FEW = 8
+"""Shapes up to which filters are asked when their pods are counted together, and sets of nodes that are counted apart."""
+
+
+class Cause(IntFlag):
+    """What a refusal depends on, and what an event changes; see the module."""
+
+    ITSELF = 0
+    NODES = 1
+    SIZES = 2  # a node came, changed or went: what nodes could hold if they were empty
+    SHARES = 4
+    QUOTAS = 8
+    CLAIMS = 16
+    PEERS = 32
+    VICTIMS = 64
+    RULES = 128
+    ANY = 255
+
+
+class Bound(NamedTuple):
+    """Pods of a gang that must all have a place for it to become ready.
+
+    Attributes:
+        shapes: Their shapes.
+        needs: What a pod of any of these shapes takes at least.
+        required: How many there are.
+    """
+
+    shapes: tuple[PodShape, ...]
+    needs: Needs
+    required: int
+
+
+@dataclass(slots=True)
+class Parked:
+    """Why a gang waits.
+
+    Attributes:
+        causes: What its refusal depends on.
+        bounds: Places that it requires of nodes.
+        asks: What it requires of its queue, by column; None if its queue did not refuse it.
+        likeness: Equal for gangs that the nodes refuse alike; None if that is not known.
+        asking: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
+    """
+
+    causes: int
+    bounds: tuple[Bound, ...] = ()
+    asks: Ints | None = None
+    likeness: Hashable = None
+    asking: Sequence[TaskInfo] | None = None
+
+
+class WaitingLine:
+    """The gangs that are parked, and what has happened since the last cycle.
+
+    Attributes:
+        parked: Why gangs wait, by key; a gang that is not here is tried.
+        stale: Keys of parked gangs that were woken and not tried since, those first that have waited longest.
+        events: What had happened when the last cycle began.
+    """
+
+    __slots__ = ("_news", "events", "parked", "stale")
+
+    def __init__(self) -> None:
+        self.parked: dict[str, Parked] = {}
+        self.stale: dict[str, None] = {}
+        self.events = 0
+        self._news = int(Cause.ANY)
+
+    def happened(self, causes: Cause) -> None:
+        """Note that something has changed."""
+        self._news |= int(causes)
+
+    def wake(self, key: str) -> None:
+        """Have a gang tried that has changed itself."""
+        self.parked.pop(key, None)
+        self.stale.pop(key, None)
+
+    def wake_all(self) -> None:
+        """Have all gangs tried."""
+        self.parked.clear()
+        self.stale.clear()
+
+    def park(self, key: str, parked: Parked | None) -> None:
+        """Note why a gang waits that was just tried; None if it is to be tried in every cycle."""
+        self.wake(key)
+        if parked is not None:
+            self.parked[key] = parked
+
+    def begin(
+        self, waiting: Iterable[JobInfo], untried: Collection[str]
+    ) -> tuple[list[JobInfo], Collection[str]]:
+        """Begin a cycle.
+
+        Args:
+            waiting: Gangs that wait.
+            untried: Keys of gangs for which the last cycle had no time.
+
+        Returns:
+            Gangs that are not parked or were woken, in the order of their keys, and the keys of those of them whose reasons
+            are renewed, so that nothing keeps them from being tried.
+        """
+        self.events, self._news = self._news, 0
+        always = int(Cause.ANY)
+        found: dict[str, JobInfo] = {}
+        left: dict[str, JobInfo] = {}
+        for job in waiting:
+            parked = self.parked.get(job.key)
+            if parked is not None:
+                if parked.causes & self.events:
+                    self.stale.setdefault(job.key)
+                elif parked.causes != always and job.key not in untried:
+                    left[job.key] = job
+                    continue
+            found[job.key] = job
+        renewed = list(islice((key for key in self.stale if key in found or key in left), RENEWED))
+        found.update((key, left[key]) for key in renewed if key in left)
+        return [found[key] for key in sorted(found)], frozenset(renewed)
+
+
+def bounds(failed: PodShape, waiting: Iterable[TaskInfo], required: int) -> tuple[Bound, ...]:
+    """Places that a gang requires of the nodes that refused it.
+
+    Args:
+        failed: Shape of the first pod for which there was no node.
+        waiting: Its pods that wait and have no gates.
+        required: How many of them must find a place for the gang to become ready; at least 1.
+    """
+    counts = Counter([task.shape for task in waiting])
+    shapes = tuple(counts)
+    if not shapes:
+        return ()
+    found = [Bound(shapes, least(shapes), required)]
+    alone = required - counts.total() + counts[failed]
+    if len(shapes) > 1 and alone > 0:
+        found.append(Bound((failed,), least((failed,)), alone))
+    return tuple(found)
+
+
+def likeness(job: JobInfo) -> Hashable:
+    """Equal for gangs of which the nodes refuse all or none, as long as nothing is decided; None if that is not known."""
+    tasks = job.tasks.values()
+    if job.holding or job.group is None or any(task.nominated for task in tasks):
+        return None
+    pods = Counter([(task.shape.number, task.role, task.status, task.gates) for task in tasks])
+    annotations = job.group.metadata.annotations or {}
+    return (
+        job.queue,
+        job.min_member,
+        frozenset(pods.items()),
+        frozenset(job.min_task.items()),
+        frozenset(annotations.items()),
+    )
+
+
+class RoomBounds:
+    """Room on nodes during one session, for the gangs that were woken."""
+
+    __slots__ = ("_counts", "_kinds", "_suiting", "_table", "_touched")
+
+    def __init__(
+        self,
+        woken: Iterable[Parked],
+        table: NodeTable,
+        touched: Sequence[int],
+        suiting: Callable[[PodShape, str], Bools],
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            woken: Why the gangs waited that were woken.
+            table: The nodes, settled.
+            touched: Rows that the session changes; it grows.
+            suiting: Nodes that the fixed filters allow for a shape and a queue.
+        """
+        self._kinds = list(dict.fromkeys([each.needs for one in woken for each in one.bounds]))
+        self._table = table
+        self._touched = touched
+        self._suiting = suiting
+        self._counts: dict[int, _Places] = {}
+
+    def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
+        """Whether there is room for fewer pods of a gang in a queue than it requires.
+
+        Raises:
+            Exception: Whatever a filter raised.
+        """
+        for each in bounds:
+            if self._places(None).count(each.needs) < each.required:
+                return True
+        for each in bounds:
+            masks = {id(mask): mask for mask in self._masks(each.shapes, queue)}
+            if len(masks) == 1:
+                (mask,) = masks.values()
+                if self._places(mask).count(each.needs) < each.required:
+                    return True
+        return False
+
+    def _masks(self, shapes: tuple[PodShape, ...], queue: str) -> list[Bools]:
+        """Nodes that suit each shape; none for many shapes."""
+        return [self._suiting(shape, queue) for shape in shapes] if len(shapes) <= _FEW else []
+
+    def _places(self, mask: Bools | None) -> "_Places":
+        """Places on all nodes, or on those of a mask; on all nodes, too, where there are many masks."""
+        key = id(mask) if mask is not None else 0
+        found = self._counts.get(key)
+        if found is None:
+            if len(self._counts) > _FEW:
+                return self._counts[0]
+            found = self._counts[key] = _Places(self._kinds, self._table, self._touched, mask)
+        found.follow()
+        return found
+
+
+class _Places:
+    """How many pods of several kinds fit on some nodes, followed while a session decides."""
+
+    __slots__ = ("_free", "_kinds", "_mask", "_seen", "_table", "_totals", "_touched")
+
+    def __init__(
+        self,
+        kinds: Sequence[Needs],
+        table: NodeTable,
+        touched: Sequence[int],
+        mask: Bools | None,
+    ) -> None:
+        self._kinds = {needs: place for place, needs in enumerate(kinds)}
+        self._table = table
+        self._touched = touched
+        self._mask = mask
+        self._seen = len(touched)
+        self._free = self._look(np.arange(len(table)))
+        self._totals: list[int] = self._count(kinds).tolist()
+
+    def count(self, needs: Needs) -> int:
+        """Places for pods of a kind."""
+        if needs not in self._kinds:
+            self._kinds[needs] = len(self._totals)
+            self._totals += self._count([needs]).tolist()
+        return self._totals[self._kinds[needs]]
+
+    def _count(self, kinds: Sequence[Needs]) -> Ints:
+        """Places on all nodes; those that have too little for each kind are left out first."""
+        amounts = [dict(needs) for needs in kinds]
+        fits = np.ones(len(self._free), dtype=np.bool_)
+        for column in set.intersection(*map(set, amounts)) if amounts else ():
+            fits &= self._free[:, column] >= min([each[column] for each in amounts])
+        found: Ints = places(kinds, self._free[fits]).sum(axis=1)
+        return found
+
+    def follow(self) -> None:
+        """Take in what was decided or undone since the last call."""
+        if self._seen == len(self._touched):
+            return
+        rows = np.array(sorted(set(self._touched[self._seen :])), dtype=np.int64)
+        self._seen = len(self._touched)
+        now = self._look(rows)
+        changed = (now != self._free[rows]).any(axis=1)
+        if not changed.any():
+            return
+        rows, now = rows[changed], now[changed]
+        kinds = list(self._kinds)
+        more = places(kinds, now).sum(axis=1) - places(kinds, self._free[rows]).sum(axis=1)
+        self._totals = (np.array(self._totals, dtype=np.int64) + more).tolist()
+        self._free[rows] = now
+
+    def _look(self, rows: Ints) -> Ints:
+        """What is free on nodes, without negative amounts; nothing on those that the mask leaves out."""
+        free: Ints = np.maximum(self._table.free(rows), 0)
+        if self._mask is not None:
+            free[~self._mask[rows]] = 0
+        return free

@@ -1,0 +1,263 @@
+"""Gangs that wait: what parks them, what has them tried again, and that an event costs little while many wait."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from pumice.scheduler import CycleResult, builtin_registry, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.rows import Rows
+from pumice.scheduler.points import FilterResult, PodClass
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.reports import ReportDelays
+from pumice.scheduler.results import Reason
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting import RENEWED, Cause
+from tests.kit.examples import examples
+from tests.unit.scheduler.scenarios import (
+    NOW,
+    Raw,
+    Scenario,
+    case_config,
+    case_id,
+    config_text,
+    load_cases,
+    node,
+    pod_group,
+    with_plugins,
+)
+from tests.unit.scheduler.waiting_histories import History, happen, histories
+
+CASES = load_cases("waiting.yaml")
+DELAYS = ReportDelays(numbers=30.0)
+
+
+class Story:
+    """A cluster over time."""
+
+    def __init__(self, case: Raw) -> None:
+        config = case_config(case) or config_text([["priority", "gang"], ["predicates"]])
+        self.scenario = Scenario(case["cluster"], config)
+        self.now = NOW
+
+    def rest(self) -> CycleResult:
+        """Cycles until there is nothing left to do; the first of them."""
+        first = result = self.scenario.cycle(self.now)
+        for _ in range(10):
+            if self.scenario.state.is_settled(self.scenario.config, self.now):
+                break
+            result = self.scenario.cycle(self.now)
+            first.binds.update(result.binds)
+            first.evicted.extend(result.evicted)
+        return first
+
+    def happen(self, events: Raw | list[Raw]) -> CycleResult:
+        """Let events happen, and the cluster come to rest."""
+        for each in events if isinstance(events, list) else [events]:
+            for kind, row in each.items():
+                if kind == "at":
+                    self.now = NOW + row
+                else:
+                    happen(self.scenario, kind, row)
+        return self.rest()
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_an_event_wakes_what_waits_for_it(case: Raw) -> None:
+    story = Story(case)
+    story.happen(case.get("first", {}))
+    line, statuses = story.scenario.state.line, story.scenario.state.statuses
+    parked = line.parked.get("ns/g")
+    names = case["causes"].split(", ")
+    causes = Cause.RULES
+    for name in names:
+        causes |= Cause[name]
+    assert (parked.causes if parked is not None else Cause.ANY) == causes
+    if "ignores" in case:
+        story.happen(case["ignores"])
+        assert line.parked["ns/g"] is parked, "it was not tried"
+    result = story.happen(case["wakes"])
+    then = case["then"]
+    assert sorted(result.binds) == then.get("binds", [])
+    assert sorted(set(result.evicted)) == then.get("evicts", [])
+    entered = [key for key in then.get("enters", []) if statuses[key].phase == "Inqueue"]
+    assert entered == then.get("enters", [])
+    if "reason" in then:
+        assert then["reason"] in story.scenario.state.pending["ns/g"].message
+
+
+def test_each_cause_has_a_row() -> None:
+    named = {name for case in CASES for name in case["causes"].split(", ")}
+    sizes_and_rules = {"SIZES", "RULES"}  # what nobody waits for alone, and everybody does
+    assert named == {*(cause.name for cause in Cause), "ITSELF", "ANY"} - sizes_and_rules
+
+
+# -- decisions and reasons are those of a scheduler that tries every gang ------------------------
+
+
+def _decided(result: CycleResult) -> Any:
+    phases = {key: status.phase for key, status in result.all_pod_groups.items()}
+    return result.binds, result.pipelined, result.evicted, result.nominations, phases
+
+
+@examples(100)
+@given(histories())
+def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> None:
+    """Whatever happens, a scheduler that tries every gang in each cycle decides the same, and in the end gives the same reasons."""
+    thrifty, eager = (Scenario(history.cluster, history.config) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pumice.scheduler.waiting.RENEWED", 1)  # so that most gangs are not tried
+        for number, event in enumerate([None, None, *history.events, *[None] * 8]):
+            found = []
+            for scenario in (thrifty, eager):
+                if event is not None:
+                    happen(scenario, *event)
+                if scenario is eager:
+                    scenario.wake_all()
+                scenario.state.settled = None
+                found.append(scenario.cycle(NOW + 60 * number))
+                scenario.start(found[-1])
+            assert _decided(found[0]) == _decided(found[1])
+    assert not thrifty.state.line.stale
+    assert dict(found[0].pending) == dict(found[1].pending)
+
+
+# -- what an event costs --------------------------------------------------------------------------
+
+WAITING = 60
+"""Gangs: many times as many as a cycle renews."""
+
+
+class Counting:
+    """Counts the pods and nodes about which it is asked; one object serves every session."""
+
+    def __init__(self, **options: Any) -> None:
+        self.asked: list[str] = []
+        self.options = options
+        self.is_closed = False
+
+    def build(self, _arguments: Arguments) -> "Counting":
+        return self
+
+    def open(self, _session: SessionView, register: Registrar) -> None:
+        def judge(_pods: PodClass, rows: Rows) -> FilterResult:
+            self.asked.append("filter")
+            return FilterResult(np.full(len(rows), int(self.is_closed)), ("node(s) were closed",))
+
+        def allocatable(_queue: object, _task: object) -> Reason | None:
+            self.asked.append("pod")
+            return None
+
+        register.node_filter(judge, scope="row", **self.options)
+        register.allocatable(allocatable, **self.options)
+
+    def pods(self) -> int:
+        """Pods about which it was asked since the last call."""
+        count = self.asked.count("pod")
+        self.asked.clear()
+        return count
+
+
+def _crowd(counting: Counting, size: int, *, equal: bool = True, free: int = 0) -> Scenario:
+    """A node that is full but for a few cpus, another one, and many gangs of pods of 1 cpu and more that wait."""
+    spec = PluginSpec("counting", "A test's plugin.", counting.build)
+    registry = with_plugins(builtin_registry(), spec)
+    config = load_config(config_text([["gang", "predicates", "counting"]]), registry)
+    names = [f"g{number:03}" for number in range(WAITING)]
+    sets = [
+        {"pg": name, "count": size, "cpu": "1" if equal else f"{1001 + number}m", "memory": "1Mi"}
+        for number, name in enumerate(names)
+    ]
+    cluster = {
+        "nodes": [["n", 4 + free, "64Gi"]],
+        "podgroups": [["ns", name, "default", size, "Inqueue"] for name in names],
+        "pods": [["ns", f"r-{number}", "n", "Running", 1, "1Mi", ""] for number in range(4)],
+        "pod_sets": sets,
+    }
+    scenario = Scenario(cluster, config, delays=DELAYS)
+    for number in range(WAITING):
+        scenario.cycle(NOW - 30 * (WAITING - number))
+    counting.pods()
+    return scenario
+
+
+OF_NODES: Raw = {"wakes": Cause.NODES}
+
+
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "unequal"])
+@pytest.mark.parametrize(
+    "options", [OF_NODES, {}], ids=["causes are named", "a plugin names no cause"]
+)
+def test_gangs_for_which_there_is_too_little_room_are_not_tried(options: Raw, equal: bool) -> None:
+    """But for a few, so that their reasons tell of the node as it is."""
+    counting = Counting(**options)
+    scenario = _crowd(counting, 3, equal=equal)
+    scenario.state.remove_pod("ns", "r-0")
+    result = scenario.cycle(NOW)
+    assert result.binds == {}
+    assert 0 < counting.pods() <= 3 * RENEWED
+    assert len(result.pod_groups) <= RENEWED
+
+
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "unequal"])
+def test_of_gangs_that_compete_for_one_place_those_behind_the_first_are_not_tried(
+    equal: bool,
+) -> None:
+    counting = Counting(**OF_NODES)
+    scenario = _crowd(counting, 1, equal=equal)
+    scenario.state.set_node(node(["m", 2, "64Gi"]))
+    result = scenario.cycle(NOW)
+    assert len(result.binds) == (2 if equal else 1)
+    assert counting.pods() <= 2 + RENEWED
+
+
+def test_equal_gangs_share_a_refusal_that_is_not_for_want_of_room() -> None:
+    counting = Counting(**OF_NODES)
+    counting.is_closed = True
+    scenario = _crowd(counting, 2, free=4)
+    scenario.state.remove_pod("ns", "r-0")
+    assert scenario.cycle(NOW).binds == {}
+    assert counting.pods() <= 2 * (RENEWED + 1)
+    counting.is_closed = False
+    scenario.state.remove_pod("ns", "r-1")
+    assert len(scenario.cycle(NOW).binds) == 6
+
+
+def test_gangs_that_a_plugin_refuses_which_names_no_cause_are_tried_in_every_cycle() -> None:
+    counting = Counting()
+    counting.is_closed = True
+    scenario = _crowd(counting, 2, free=4)
+    scenario.state.set_pod_group(pod_group(["ns", "other", "default", 1, "Inqueue"]))
+    assert scenario.cycle(NOW).binds == {}
+    assert counting.pods() >= WAITING
+    counting.is_closed = False
+    scenario.state.set_pod_group(pod_group(["ns", "other", "default", 2, "Inqueue"]))
+    assert len(scenario.cycle(NOW).binds) == 4
+
+
+def test_an_event_of_another_kind_asks_nothing_and_writes_nothing() -> None:
+    counting = Counting(**OF_NODES)
+    scenario = _crowd(counting, 2)
+    scenario.state.set_pod_group(pod_group(["ns", "other", "default", 1, "Inqueue"]))
+    result = scenario.cycle(NOW)
+    assert counting.pods() == 0
+    assert set(result.pod_groups) <= {"ns/other"}
+    assert len(result.pending) >= WAITING
+
+
+def test_all_reasons_are_renewed_in_the_end_a_few_in_each_cycle() -> None:
+    """Every gang says in the end that there are two nodes."""
+    scenario = _crowd(Counting(**OF_NODES), 20, equal=False)
+    scenario.state.set_node(node(["m", 1, "64Gi"]))
+    now, written = NOW, 0
+    for _ in range(WAITING):
+        now += DELAYS.numbers
+        result = scenario.cycle(now)
+        assert len(result.pod_groups) <= RENEWED
+        written += len(result.pod_groups)
+    assert written == WAITING
+    assert all("0/2 nodes" in reason.message for reason in result.pending.values())
+    assert scenario.state.is_settled(scenario.config, now)
