@@ -8,7 +8,7 @@ import numpy as np
 
 from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
-from pumice.scheduler.model.axis import PODS, Ints
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -114,11 +114,9 @@ def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> l
         limits: The limits, by column.
     """
     return [
-        Deficit(session.resource(column), held, limit, needs)
-        for column in np.flatnonzero(job.minimum).tolist()
-        if column != PODS
-        and (held := int(used[column])) + (needs := int(job.minimum[column]))
-        > (limit := int(limits[column]))
+        Deficit(session.resource(column), int(used[column]), int(limits[column]), needs)
+        for column, needs in job.required
+        if used[column] + needs > limits[column]
     ]
 
 

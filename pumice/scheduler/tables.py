@@ -239,7 +239,7 @@ class ClusterTables:
         queue = job.queue if job.group is not None else None
         job.set_group(group, self.default_queue)
         self.jobs[key] = job
-        job.minimum = self.axis.known(job.min_resources)
+        job.set_minimum(self.axis.known(job.min_resources))
         job.status = status
         self._prioritise(job)
         self.shares.place(job)
@@ -623,7 +623,7 @@ class ClusterTables:
         self.line.wake_all()
         for job in self.jobs.values():
             job.widen(len(self.axis))
-            job.minimum = self.axis.known(job.min_resources)
+            job.set_minimum(self.axis.known(job.min_resources))
             self.shares.outdate(job)
         return True
 

@@ -51,12 +51,10 @@ def starving_jobs(
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     for job in _jobs(session, action):
-        if not job.has_pending or job.group is None:
+        if not job.has_pending or job.group is None or session.is_pending(job):
             continue
         queue = queues.get(job.queue)
-        if queue is None or not queue.is_open or session.is_pending(job):
-            continue
-        if not (job.holding or session.state.takes(queue, job)):
+        if queue is None or not queue.is_open:
             continue
         try:
             if leaves_out and not (job.holding or queue.is_fifo):
@@ -65,15 +63,14 @@ def starving_jobs(
                     has_candidates = accepted_gangs(session.view.running, rules).any()
                     shared[job.queue] = rules if has_candidates else None
                 known = shared[job.queue]
-                is_told = session.is_explained(job)
-                if known is None and not (is_told and reports_refusals):
+                if known is None and not reports_refusals:
                     continue  # no running pod was spared, so that nothing is to be reported
-                if (
-                    known is not None
-                    and not is_told
-                    and not _may_help(session, search, known, queue, job)
+                if not session.is_explained(job) and (
+                    known is None or not _may_help(session, search, known, queue, job)
                 ):
                     continue
+            if not (job.holding or session.state.takes(queue, job)):
+                continue
             if session.is_starving(job) and session.why_invalid(job) is None:
                 lines.setdefault(job.queue, session.ordered_jobs()).push(job)
         except Exception as error:

@@ -10,7 +10,7 @@ from pumice.api.meta import parse_time
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
-from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.axis import PODS, Ints
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus, TaskInfo
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
@@ -72,6 +72,7 @@ class JobInfo:
         min_task: The same for each role.
         min_resources: What it needs at least, milli-units by name; empty when it does not say.
         minimum: The same in columns.
+        required: Columns and amounts of that which are not zero, but for the number of pods.
         created: UNIX seconds.
         status: What is or will be written on the PodGroup.
         tasks: Its pods by key.
@@ -127,6 +128,7 @@ class JobInfo:
         "pod_report",
         "queue",
         "report",
+        "required",
         "reserved",
         "roles",
         "row",
@@ -141,6 +143,7 @@ class JobInfo:
         self.allocated: Ints = np.zeros(width, dtype=np.int64)
         self.pending: Ints = np.zeros(width, dtype=np.int64)
         self.minimum: Ints = np.zeros(width, dtype=np.int64)
+        self.required: tuple[tuple[int, int], ...] = ()
         self.reserved: Ints | None = None
         self.elastic: Ints | None = None
         self.row = -1
@@ -290,6 +293,12 @@ class JobInfo:
         if waits:
             _count_in(self.pending, vector, waits)
             self._table.wait(self, vector, waits)
+
+    def set_minimum(self, minimum: Ints) -> None:
+        """Note what `min_resources` is in columns."""
+        self.minimum = minimum
+        columns = np.flatnonzero(minimum).tolist()
+        self.required = tuple((each, minimum.item(each)) for each in columns if each != PODS)
 
     def widen(self, width: int) -> None:
         """Append columns of zeros, one for each new resource."""

@@ -121,6 +121,15 @@ def test_numbers_in_the_reasons_of_many_are_renewed_a_few_a_cycle(plugin: str) -
     assert scenario.state.is_settled(scenario.config, now)
 
 
+@SHARING
+def test_a_gang_that_changes_is_tried_at_once(plugin: str) -> None:
+    scenario = _cluster(plugin, 3)
+    scenario.add_pod(["ns", "g2-9", "", "Pending", 1, 0, "g2"])
+    assert "ns/g2" not in scenario.state.line.parked
+    scenario.cycle()
+    assert "ns/g2" in scenario.state.line.parked
+
+
 @pytest.mark.parametrize("switches", [["Allocatable"], ["Overused", "Allocatable"]])
 def test_whichever_check_refuses_them(switches: list[str]) -> None:
     scenario = _cluster({"proportion": switches}, 3)

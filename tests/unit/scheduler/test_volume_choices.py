@@ -15,7 +15,7 @@ from pumice.api.volumes import PersistentVolumeClaim, VolumeClaimReference
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus
 from pumice.scheduler.opening import open_session
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenarios import Scenario, pod_group
+from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group
 from tests.unit.scheduler.volume_scenarios import add_pod, bind_claims, choices, claim, scenario_of
 
 
@@ -353,3 +353,9 @@ def test_a_pod_is_evicted_for_what_it_uses(claims: dict[str, Any], limits: int) 
     for _ in range(5):
         assert (again := scenario.cycle()).binds == {}
         assert again.evicted == []
+
+
+def test_the_configuration_says_how_long_binding_claims_may_take() -> None:
+    assert scenario_of({}).config.bind_timeout == 600.0
+    assert scenario_of({"disabled": ["predicate.VolumeBindingEnable"]}).config.bind_timeout is None
+    assert Scenario({}, config_text([["gang"]])).config.bind_timeout is None
