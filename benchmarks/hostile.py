@@ -52,7 +52,7 @@ def table(rounds: Sequence[Beside]) -> list[tuple[str, str, str]]:
             (f"{name}: longest answer of /healthz, s", spread([v.longest for v in vitals], 2), ""),
             (f"{name}: memory before, MiB", spread([v.before for v in vitals], 0), ""),
             (f"{name}: most memory beside, MiB", spread([v.peak for v in vitals], 0), ""),
-            ("  by that of as many ordinary pods", spread(growth, 2), "<= 2"),
+            ("  by that before", spread(growth, 2), "<= 2"),
         ]
         if name != "webhook":
             lease = f"pumice-{name}"

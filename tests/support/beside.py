@@ -19,7 +19,7 @@ from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import COMPONENTS, NAMESPACE, Installation
 from tests.support.vitals import Leases, Vitals, watched_vitals
 
-__all__ = ["AMOUNTS", "LATE", "NODES", "POD_MEMORY", "Beside", "measure"]
+__all__ = ["AMOUNTS", "LATE", "NODES", "Beside", "measure"]
 
 Raw = dict[str, Any]
 
@@ -30,9 +30,6 @@ NODES = 20
 
 AMOUNTS = ("64", "256Gi", "500")
 """Processors, memory and pods of a node."""
-
-POD_MEMORY = 8 / 1024
-"""MiB that controller or scheduler need for an ordinary pod (docs/operations.md); a component without pods grows with any."""
 
 LATE = 60.0
 """Seconds after which a gang counts as not bound."""
@@ -68,9 +65,9 @@ class Beside:
     renewals: dict[str, float] = field(default_factory=dict)
 
     def growth(self, component: str) -> float:
-        """The most memory that a component had beside the hostile tenant, by what it would need for as many ordinary pods."""
+        """The most memory that a component had beside the hostile tenant, by what it had before."""
         vitals = self.vitals[component]
-        return vitals.peak / (vitals.before + POD_MEMORY * self.created)
+        return vitals.peak / vitals.before
 
 
 async def measure(

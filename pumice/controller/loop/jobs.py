@@ -200,7 +200,7 @@ class JobController(NamespacedController):
             memory.noted(observed.ended, _phase(observed.job.get("status")), _phase(plan.status))
             memory.differs_since = None
         memory.creates_pods = (outcome.complete or outcome.interrupted) and any(
-            each.kind == POD and each.made is not None for each in outcome.written
+            each.kind == POD and each.version for each in outcome.written
         )
         if memory.creates_pods and not observed.pods:
             self._note_first_pods(observed.job)

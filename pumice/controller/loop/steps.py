@@ -56,6 +56,9 @@ QUOTA = (
 )
 """Parts of messages with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
 
+_READ_AT_ONCE = (JOB, PERSISTENT_VOLUME_CLAIM, SECRET)
+"""Kinds whose objects are read from the responses to their creation."""
+
 
 class OwnWrite(NamedTuple):
     """A write of this process.
@@ -65,19 +68,24 @@ class OwnWrite(NamedTuple):
         namespace: Its namespace; empty for kinds that have none.
         name: Its name.
         uid: Its uid.
-        made: The object in the response; None for a deletion.
+        version: The resourceVersion of the result; empty for a deletion.
+        made: The object in the response, of kinds that are read before a cache shows them; of thousands of pods it would be
+            the largest part of what a process remembers.
     """
 
     kind: Kind
     namespace: str
     name: str
     uid: str
-    made: Raw | None
+    version: str
+    made: Raw | None = None
 
-    @property
-    def version(self) -> str:
-        """The resourceVersion of the result; empty for a deletion."""
-        return self.made["metadata"]["resourceVersion"] if self.made else ""
+    @classmethod
+    def of(cls, kind: Kind, namespace: str, made: Raw) -> "OwnWrite":
+        """The write of an object that was created or changed."""
+        meta = made["metadata"]
+        kept = made if kind in _READ_AT_ONCE else None
+        return cls(kind, namespace, meta["name"], meta["uid"], meta["resourceVersion"], kept)
 
 
 @dataclass(slots=True)
@@ -309,8 +317,7 @@ class StepSender:
             head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
             outcome.finds.append((step.kind, found | head))
             return
-        uid = made["metadata"]["uid"]
-        outcome.written.append(OwnWrite(step.kind, namespace, step.name, uid, made))
+        outcome.written.append(OwnWrite.of(step.kind, namespace, made))
 
     async def _update(self, step: UpdateObject, outcome: PlanOutcome) -> None:
         try:
@@ -324,8 +331,7 @@ class StepSender:
         except NotFound:
             outcome.outdated = True
             return
-        uid = made["metadata"]["uid"]
-        outcome.written.append(OwnWrite(step.kind, step.namespace, step.name, uid, made))
+        outcome.written.append(OwnWrite.of(step.kind, step.namespace, made))
 
     async def _delete(self, step: DeleteObject, outcome: PlanOutcome) -> None:
         try:
@@ -340,7 +346,7 @@ class StepSender:
             )
         except NotFound:
             return
-        outcome.written.append(OwnWrite(step.kind, step.namespace, step.name, step.uid, None))
+        outcome.written.append(OwnWrite(step.kind, step.namespace, step.name, step.uid, ""))
 
     async def _status(self, step: PatchStatus, job: Raw, outcome: PlanOutcome) -> None:
         meta, stored = job["metadata"], job.get("status") or {}
@@ -366,8 +372,7 @@ class StepSender:
             before = (stored.get("state") or {}).get("phase")
             if (phase := step.status["state"]["phase"]) != before:
                 self._metrics.entered(phase, job)
-        uid = made["metadata"]["uid"]
-        outcome.written.append(OwnWrite(self._kind, namespace, meta["name"], uid, made))
+        outcome.written.append(OwnWrite.of(self._kind, namespace, made)._replace(made=None))
 
 
 def _is_over_quota(error: ApiError) -> bool:

@@ -56,10 +56,13 @@ async def hands(cluster: EmbeddedCluster, client: Client) -> Hands:
 
 async def test_it_creates_and_reports_what_the_server_made_of_it(hands: Hands) -> None:
     outcome = await hands.do([CreateObject(CONFIG_MAP, MAP)])
-    ((kind, namespace, name, uid, made),) = outcome.written
-    assert (kind, namespace, name) == (CONFIG_MAP, "default", "map")
-    assert made is not None
-    assert made["metadata"]["uid"] == uid
+    (written,) = outcome.written
+    assert written[:3] == (CONFIG_MAP, "default", "map")
+    stored = await hands.client.get(CONFIG_MAP, "map", "default")
+    assert (written.uid, written.version) == (
+        stored["metadata"]["uid"],
+        stored["metadata"]["resourceVersion"],
+    )
     assert outcome.complete
 
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
 from pumice.api.pods import Pod
 from pumice.controller.loop.job_memory import JobMemories
 from pumice.controller.loop.memory import WRITE_SECONDS, CacheOf, ObjectMemory, OwnWrites
@@ -17,8 +17,15 @@ Raw = dict[str, Any]
 
 
 def _write(kind: Kind, version: str) -> OwnWrite:
-    made = {"metadata": {"resourceVersion": version}} if version else None
-    return OwnWrite(kind, "default", "x", "u1", made)
+    return OwnWrite(kind, "default", "x", "u1", version)
+
+
+@pytest.mark.parametrize(("kind", "is_kept"), [(POD, False), (SECRET, True)])
+def test_of_pods_only_the_version_is_remembered(kind: Kind, is_kept: bool) -> None:
+    meta = {"name": "x", "uid": "u1", "resourceVersion": "7", "labels": {"large": "x" * 63}}
+    written = OwnWrite.of(kind, "default", {"metadata": meta})
+    assert written == OwnWrite(kind, "default", "x", "u1", "7", written.made)
+    assert (written.made is not None) == is_kept
 
 
 class Picture:
