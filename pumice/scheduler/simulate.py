@@ -207,9 +207,9 @@ class Simulation:
 
     def _bind_claims(self, pod: str) -> None:
         task = self._state.tasks.get(pod)
-        choices = self._state.claims.choices(task) if task is not None else {}
+        choices = self._state.claims.choices.of(task.shape.claims) if task is not None else {}
         for key, choice in choices.items():
-            claim = self._state.claims.claim(key)
+            claim = self._state.claims.objects.claims[key]
             name = choice.volume
             if not name:
                 name = f"pvc-{key.replace('/', '-')}"

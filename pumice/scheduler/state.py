@@ -164,7 +164,7 @@ class ClusterState(ClusterTables):
                 task.charge = self.jobs[task.job].queue
             self.assumed.assume_pod(task)
             if task.shape.claims:
-                self.claims.decide(task)
+                self.claims.choices.decide(task)
             self._index_nominee(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:

@@ -327,46 +327,46 @@ class ClusterTables:
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
         """Add or update a claim."""
-        changed = self.claims.set_claim(claim)
+        changed = self.claims.objects.set_claim(claim)
         if changed:
             self._touch_claimants(f"{claim.metadata.namespace}/{claim.metadata.name}")
         return self._changed(changed, Cause.CLAIMS)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
         """Remove a claim; a waiting one may release a volume."""
-        return self._changed(self.claims.remove_claim(namespace, name), Cause.CLAIMS)
+        return self._changed(self.claims.objects.remove_claim(namespace, name), Cause.CLAIMS)
 
     def set_volume(self, volume: PersistentVolume) -> bool:
         """Add or update a volume; for pods whose claim it is, or is to be, more than its room changes."""
-        changed = self.claims.set_volume(volume)
+        changed = self.claims.objects.set_volume(volume)
         owner = volume.spec.claim_ref
         if changed and owner is not None:
             for key in (
                 f"{owner.namespace}/{owner.name}",
-                *self.claims.naming(volume.metadata.name),
+                *self.claims.objects.owners.get(volume.metadata.name, ()),
             ):
                 self._touch_claimants(key)
         return self._changed(changed, Cause.CLAIMS)
 
     def remove_volume(self, name: str) -> bool:
         """Remove a volume."""
-        return self._changed(self.claims.remove_volume(name), Cause.CLAIMS)
+        return self._changed(self.claims.objects.remove_volume(name), Cause.CLAIMS)
 
     def set_storage_class(self, storage_class: StorageClass) -> bool:
         """Add or update a StorageClass."""
-        return self._changed(self.claims.set_class(storage_class), Cause.CLAIMS)
+        return self._changed(self.claims.objects.set_class(storage_class), Cause.CLAIMS)
 
     def remove_storage_class(self, name: str) -> bool:
         """Remove a StorageClass."""
-        return self._changed(self.claims.remove_class(name), Cause.CLAIMS)
+        return self._changed(self.claims.objects.remove_class(name), Cause.CLAIMS)
 
     def set_csi_node(self, node: CsiNode) -> bool:
         """Set how many volumes a node can attach."""
-        return self._changed(self.claims.set_limits(node), Cause.CLAIMS)
+        return self._changed(self.claims.attachments.set_limits(node), Cause.CLAIMS)
 
     def remove_csi_node(self, name: str) -> bool:
         """Remove the limits of volumes of a node."""
-        return self._changed(self.claims.remove_limits(name), Cause.CLAIMS)
+        return self._changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
 
     # -- quotas of namespaces ----------------------------------------------------------------
 

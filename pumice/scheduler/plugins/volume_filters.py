@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.claim_table import Waiting
+from pumice.scheduler.model.claim_choices import Waiting
 from pumice.scheduler.model.claims import ZONES
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.rows import Rows
@@ -102,9 +102,9 @@ class VolumeFilters:
         if not pods.shape.claims:
             return None
         waiting = _once(self._waiting, pods, lambda: self._claims.waiting(pods.shape.claims))
-        if not waiting or self._claims.scope(waiting) != scope:
+        if not waiting or self._claims.choices.scope(waiting) != scope:
             return None
-        return _verdict(self._claims.bindable(waiting, rows.index), _UNBINDABLE)
+        return _verdict(self._claims.choices.bindable(waiting, rows.index), _UNBINDABLE)
 
     # -- use -----------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from pumice.cluster.store import Change, Subscriber
 from pumice.cluster.turns import Slots, first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
-from pumice.scheduler.model.claim_uses import VolumeChoice
+from pumice.scheduler.model.claim_choices import VolumeChoice
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.worker.bindings import Binder, why_unfit
 from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
@@ -127,7 +127,7 @@ class ClaimBinder:
     def _bind_gangs(self, binds: Mapping[str, str]) -> None:
         state = self._context.state
         self._wake_for_pods()
-        if not state.claims.has_choices and not self._batches:
+        if not state.claims.choices.by_claim and not self._batches:
             self._pass_on(binds)
             return
         gangs: dict[str, dict[str, str]] = {}
@@ -143,7 +143,7 @@ class ClaimBinder:
     def _begin_for(self, gang: str, pods: dict[str, str]) -> None:
         state = self._context.state
         tasks = [state.tasks[key] for key in pods if key in state.tasks]
-        claims = {key: each for task in tasks for key, each in state.claims.choices(task).items()}
+        claims = state.claims.choices.of(key for task in tasks for key in task.shape.claims)
         whole = self._needed_by(gang)
         if claims or whole:
             uids = {task.key: task.uid for task in tasks}

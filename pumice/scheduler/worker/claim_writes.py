@@ -14,7 +14,7 @@ from pumice.api.volumes import (
     PersistentVolumeClaim,
 )
 from pumice.cluster.errors import Conflict, NotFound
-from pumice.scheduler.model.claim_uses import VolumeChoice
+from pumice.scheduler.model.claim_choices import VolumeChoice
 from pumice.scheduler.worker.context import TermContext
 
 __all__ = ["BindingError", "ClaimWriter", "is_for"]

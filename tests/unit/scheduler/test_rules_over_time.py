@@ -228,7 +228,7 @@ class History:
             if task.status is not SchedulingStatus.BINDING or manifest["spec"].get("nodeName"):
                 continue
             claims = [self.objects["claim"].get(key[3:]) for key in task.shape.claims]
-            chosen = state.claims.choices(task)
+            chosen = state.claims.choices.of(task.shape.claims)
             if all(
                 each is not None
                 and (each["spec"]["volumeName"] or f"ns/{each['metadata']['name']}" in chosen)

@@ -29,7 +29,7 @@ def _recount(scenario: Scenario) -> tuple[dict[str, Any], dict[str, str]]:
     taken = {
         choice.volume: key
         for task in scenario.state.tasks.values()
-        for key, choice in scenario.state.claims.choices(task).items()
+        for key, choice in scenario.state.claims.choices.of(task.shape.claims).items()
         if choice.volume
     }
     return users, taken
@@ -44,20 +44,26 @@ def assert_counts_are_right(scenario: Scenario) -> None:
     for task in scenario.state.tasks.values():
         if task.key not in claims._uses:
             continue
-        volumes = {claims._attached(key) for key in task.shape.claims} - {None}
+        volumes = {claims.objects.attached(key) for key in task.shape.claims} - {None}
         for volume in volumes:
             counts = found.setdefault((task.node, volume), [0, 0])
             counts[0] += 1
             counts[1] += int(task.status is SchedulingStatus.RELEASING)
     assert attached == {key: tuple(counts) for key, counts in found.items()}
-    for pool in claims._pools.values() if claims._are_pools_current() else ():
-        free = [name for name in pool if name not in claims._taken and name not in claims._owners]
-        whole = sum(1 for name in free if claims._volumes[name].affinity is None)
+    for pool in claims.choices._pools.values() if claims.choices._are_pools_current() else ():
+        free = [
+            name
+            for name in pool
+            if name not in claims.choices._taken and name not in claims.objects.owners
+        ]
+        whole = sum(1 for name in free if claims.objects.volumes[name].affinity is None)
         assert pool.everywhere == whole
-        near = [each for name in free if (each := claims._volumes[name]).affinity is not None]
+        near = [
+            each for name in free if (each := claims.objects.volumes[name]).affinity is not None
+        ]
         rows = [claims._reach.rows(each.key, each.affinity) for each in near]
         assert pool.counts.sum() == sum(len(each) for each in rows if each is not None)
-        records = [claims._volumes[name] for name in free]
+        records = [claims.objects.volumes[name] for name in free]
         reach = {each.name: claims._reach.rows(each.key, each.affinity) for each in records}
         for row in range(claims._reach.count):
             reached = [
@@ -234,7 +240,7 @@ def test_the_reason_follows_a_volume_that_another_claim_gets() -> None:
         {"volumes": {"a": ["share", 20]}, "claims": named, "pods": {"p": ["second"]}}
     )
     assert 'waits for persistentvolume "a"' in scenario.cycle().pending["ns/pg"].message
-    old = scenario.state.claims._volumes["a"].volume
+    old = scenario.state.claims.objects.volumes["a"].volume
     owner = VolumeClaimReference("ns", "first", "uid-first")
     scenario.state.set_volume(replace(old, spec=replace(old.spec, claim_ref=owner)))
     message = scenario.cycle().pending["ns/pg"].message
@@ -245,7 +251,7 @@ def test_a_volume_that_changes_its_class_by_the_old_annotation_is_found() -> Non
     case = {"volumes": {"a": ["other", 20]}, "claims": {"data": {"class": "share"}}}
     scenario = scenario_of(case | {"pods": {"p": ["data"]}})
     assert scenario.cycle().binds == {}
-    old = scenario.state.claims._volumes["a"].volume
+    old = scenario.state.claims.objects.volumes["a"].volume
     noted = {"volume.beta.kubernetes.io/storage-class": "share"}
     changed = replace(old, metadata=replace(old.metadata, annotations=noted))
     assert scenario.state.set_volume(changed)
@@ -276,7 +282,7 @@ def test_a_waiting_gang_is_tried_again_when_a_volume_is_created() -> None:
     scenario = scenario_of({"claims": {"d0": {"class": "share"}}, "pods": {"p": ["d0"]}})
     assert scenario.cycle().binds == {}
     other = scenario_of({"volumes": {"late": ["share", 10]}, "pods": {}, "min": 1})
-    scenario.state.set_volume(other.state.claims._volumes["late"].volume)
+    scenario.state.set_volume(other.state.claims.objects.volumes["late"].volume)
     assert scenario.cycle().binds == {"ns/p": "n1"}
 
 

@@ -136,7 +136,7 @@ def choices(scenario: Scenario) -> dict[str, str]:
     """What claims are to be bound to: a volume, or `+node` for one to be provisioned."""
     found: dict[str, str] = {}
     for task in scenario.state.tasks.values():
-        for key, choice in scenario.state.claims.choices(task).items():
+        for key, choice in scenario.state.claims.choices.of(task.shape.claims).items():
             found[key.removeprefix("ns/")] = choice.volume or f"+{choice.node}"
     return found
 
@@ -144,7 +144,7 @@ def choices(scenario: Scenario) -> dict[str, str]:
 def bind_claims(scenario: Scenario) -> None:
     """Bind every claim for which something has been chosen, as a controller of volumes would."""
     for name, chosen in sorted(choices(scenario).items()):
-        old = scenario.state.claims._claims[f"ns/{name}"]
+        old = scenario.state.claims.objects.claims[f"ns/{name}"]
         raw = msgspec.to_builtins(old)
         volume_name = chosen
         if chosen.startswith("+"):
