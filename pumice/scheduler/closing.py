@@ -61,10 +61,10 @@ class Closing:
         state, now = self._state, self._session.now
         tried = self._session.tried
         untried = self._session.untried
-        fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
-        due = {key for key, moment in state.dues.items() if moment <= now}
+        fresh = state.gangs.dirty.keys() | tried | self._session.outcomes.keys()
+        due = {key for key, moment in state.gangs.dues.items() if moment <= now}
         for key in sorted(fresh | due):
-            state.dues.pop(key, None)
+            state.gangs.dues.pop(key, None)
             job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
             if key in untried and key not in self._session.entered:
@@ -75,7 +75,7 @@ class Closing:
                 self._session.fail(job.key, error)
                 self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
         self._renew()
-        state.dirty = {key: None for key in state.dirty if key in untried}
+        state.gangs.dirty = {key: None for key in state.gangs.dirty if key in untried}
 
     def _renew(self) -> None:
         """Write changed reasons of a few gangs, the longest unchanged first; the others follow in later cycles."""
@@ -133,10 +133,10 @@ class Closing:
     def _close(self, job: JobInfo) -> None:
         finding = job.finding
         if finding is None:
-            self._state.pending.pop(job.key, None)
+            self._state.gangs.pending.pop(job.key, None)
             job.pod_report = None
         else:
-            self._state.pending[job.key] = finding.reason
+            self._state.gangs.pending[job.key] = finding.reason
             self._judge_pods(job, finding)
         if job.group is not None:
             self._write(job, finding)
@@ -182,7 +182,9 @@ class Closing:
     def _wake(self, job: JobInfo, moment: float) -> None:
         """Schedule a check of a job at a time in UNIX seconds."""
         if moment != NEVER:
-            self._state.dues[job.key] = min(moment, self._state.dues.get(job.key, NEVER))
+            self._state.gangs.dues[job.key] = min(
+                moment, self._state.gangs.dues.get(job.key, NEVER)
+            )
 
     # -- the gang ----------------------------------------------------------------------------
 
@@ -222,7 +224,7 @@ class Closing:
             self.started.append(job.key)
         if is_urgent:
             self.urgent.add(job.key)
-        self._state.assume_status(job, after)
+        self._state.gangs.assume_status(job, after)
 
     def _reserved(
         self, job: JobInfo, conditions: Sequence[PodGroupCondition]
@@ -299,7 +301,7 @@ def _event(job: JobInfo, type_: Literal["Normal", "Warning"], reason: str, messa
 
 def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
     """Events about queues that changed and say what no configured plugin enforces, or a weight that cannot be."""
-    changed, state.changed_queues = sorted(state.changed_queues), {}
+    changed, state.gangs.changed_queues = sorted(state.gangs.changed_queues), {}
     shares = state.shares
     parents = {shares.names[row] for row in shares.parents if row >= 0} if changed else set()
     for name in changed:
@@ -307,7 +309,7 @@ def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
         enforced = config.enforced(below=name in parents)
         fields = [each for each in _shares(queue) if each not in enforced]
         odd = ["weight"] if queue.spec.weight not in (None, weight_of(queue)) else []
-        told, state.told_queues[name] = state.told_queues.get(name, []), [*fields, *odd]
+        told, state.gangs.told_queues[name] = state.gangs.told_queues.get(name, []), [*fields, *odd]
         if odd and "weight" not in told:
             said = f"spec.weight: counts as {weight_of(queue)}; must be between 1 and {MAX_WEIGHT}"
             yield Event("Queue", "", name, "Warning", "InvalidWeight", said)

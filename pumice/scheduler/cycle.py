@@ -87,7 +87,7 @@ def let_in(state: ClusterState, config: Config, now: float) -> None:
     for error in session.errors.values():
         raise error
     for job in session.entered.values():
-        state.assume_status(job, replace(job.status, phase="Inqueue"))
+        state.gangs.assume_status(job, replace(job.status, phase="Inqueue"))
 
 
 def _run(
@@ -98,7 +98,7 @@ def _run(
     if state.config is not config:
         state.config = config
         # Another configuration may enforce less of what queues say.
-        state.changed_queues |= dict.fromkeys(state.queues)
+        state.gangs.changed_queues |= dict.fromkeys(state.queues)
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
         state.line.happened(Cause.ANY)
@@ -172,8 +172,8 @@ def _result(
         nominations=nominations,
         pod_groups=closing.statuses if closing else {},
         urgent=closing.urgent if closing else set(),
-        all_pod_groups=MappingProxyType(state.statuses),
-        pending=MappingProxyType(state.pending),
+        all_pod_groups=MappingProxyType(state.gangs.statuses),
+        pending=MappingProxyType(state.gangs.pending),
         pods=closing.pods if closing else {},
         started=closing.started if closing else [],
         events=session.events if session else [],

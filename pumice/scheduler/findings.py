@@ -22,7 +22,7 @@ _WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup sa
 
 def find(session: Session, job: JobInfo) -> Finding | None:
     """The finding about a gang; None if there is nothing to report."""
-    held = session.state.quarantined.get(job.key)
+    held = session.state.gangs.quarantined.get(job.key)
     if held is not None:
         return Finding(held, is_unschedulable=True)
     outcome = session.outcomes.get(job.key) or JobOutcome()
@@ -30,7 +30,7 @@ def find(session: Session, job: JobInfo) -> Finding | None:
     if found is None:
         return None
     reason, is_unschedulable = found
-    strangers = session.state.strangers.get(job.key)
+    strangers = session.state.gangs.strangers.get(job.key)
     if strangers and job.group is not None and session.why_invalid(job) is not None:
         reason, is_unschedulable = _with_strangers(session, job, reason, strangers), True
     return Finding(reason, is_unschedulable, dict(_pods(session, job, outcome, reason)))

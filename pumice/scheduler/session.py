@@ -99,7 +99,7 @@ class Session(PluginAnswers):
         self._unfinished: tuple[Reservation | None, frozenset[str]] = (None, frozenset())
         self.ended: dict[str, str] = {}
         self.nominations = Nominations(
-            state.nominees.values(), state.jobs, state.nodes, self.touched
+            state.pods.nominees.values(), state.jobs, state.nodes, self.touched
         )
         self.nominated: set[str] = set()
         waiting = self._select(budget)
@@ -125,7 +125,9 @@ class Session(PluginAnswers):
     def _select(self, budget: Budget | None) -> list[JobInfo]:
         """The jobs that this session tries, in the order of their keys; the budget is divided among their namespaces."""
         state = self.state
-        free = [job for key, job in state.waiting.items() if key not in state.quarantined]
+        free = [
+            job for key, job in state.gangs.waiting.items() if key not in state.gangs.quarantined
+        ]
         waiting, self._renewed = state.line.begin(free, state.rounds.untried)
         self._bounds: RoomBounds | None = None
         self._refused: dict[Hashable, int] = {}
@@ -154,7 +156,7 @@ class Session(PluginAnswers):
     def queue_of(self, job: JobInfo) -> Queue | None:
         """The queue of a job if it takes the job, or the job has pods in it; otherwise None, and the reason is recorded."""
         queue = self.state.queues.get(job.queue)
-        if queue is not None and (job.holding or self.state.takes(queue, job)):
+        if queue is not None and (job.holding or self.state.gangs.takes(queue, job)):
             return queue
         details = {"queue": job.queue}
         if queue is None:
@@ -242,7 +244,7 @@ class Session(PluginAnswers):
         if job.key in self.untried:
             return False
         is_tried = job.key in self.to_try and job.key not in self.skipped
-        return is_tried or job.key in self.outcomes or job.key in self.state.dirty
+        return is_tried or job.key in self.outcomes or job.key in self.state.gangs.dirty
 
     # -- decisions ---------------------------------------------------------------------------
 
@@ -410,11 +412,11 @@ class Session(PluginAnswers):
         self.entered.pop(key, None)
         if isinstance(error, OverBudgetError):
             message = f"the scheduler has set this gang aside for some time: {error}"
-            self.state.quarantine(key, Reason(TOO_SLOW, message))
+            self.state.gangs.quarantine(key, Reason(TOO_SLOW, message))
             return
         kind = type(error).__name__
         message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
-        self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
+        self.state.gangs.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
 
     def commit(self, statement: Statement) -> None:
         """Commit a statement."""

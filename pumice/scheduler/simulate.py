@@ -179,7 +179,7 @@ class Simulation:
             Exception: Whatever a plugin or action raised.
         """
         let_in(self._state, self._config, now)
-        return dict(self._state.statuses)
+        return dict(self._state.gangs.statuses)
 
     def advance(self) -> None:
         """Update the cluster after a cycle: bound pods run, evicted and terminating ones are removed.
@@ -281,7 +281,7 @@ class Simulation:
         """
         self._state.settle(now)
         session = open_session(self._state, self._config, now)
-        waiting = [job for job in self._state.waiting.values() if job.group]
+        waiting = [job for job in self._state.gangs.waiting.values() if job.group]
         found: dict[str, list[str]] = {}
         for job in sorted(waiting, key=session.job_key):
             found.setdefault(job.queue, []).append(job.key)

@@ -1,31 +1,62 @@
 """The state of the cluster between cycles; it is not copied for a cycle.
 
-It consists of the objects of the cluster (`tables`), the decisions of cycles, and data that cycles keep.
+Every `set_…` gets an object, finds the changes that are relevant for scheduling, and applies only these. `version` does
+not change otherwise, so idle cycles cost nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from pumice.api import keys
-from pumice.api.podgroups import PodGroupStatus
+from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.nodes import Namespace, Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queue_users import users_of
+from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.scheduler.assumptions import Assumptions
 from pumice.scheduler.budget import Rounds
-from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.gangs import GangTable
+from pumice.scheduler.model.axis import Axis, Floats, Ints
+from pumice.scheduler.model.budgets import BudgetTable
+from pumice.scheduler.model.claim_table import ClaimTable
+from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import PLACED, SchedulingStatus
+from pumice.scheduler.model.node_selection import NodeSelection
+from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.model.shapes import ShapeTable
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.pods import PodTable
 from pumice.scheduler.reports import NEVER, ReportDelays
 from pumice.scheduler.reservation import Reservation
-from pumice.scheduler.results import Reason
-from pumice.scheduler.tables import ClusterTables
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting import Cause, WaitingLine
 
 __all__ = ["ClusterState"]
 
+_OF_NODES = Cause.NODES | Cause.SIZES | Cause.SHARES
+_OF_DECISIONS = Cause.NODES | Cause.SHARES | Cause.CLAIMS
 
-class ClusterState(ClusterTables):
-    """The cluster, with decisions and data of cycles.
 
-    What a cycle decides is assumed at once, see `assumptions`.
+class ClusterState:
+    """The objects of the cluster, decisions of cycles, and what cycles keep.
+
+    What a cycle decides is assumed at once, see `assumptions`. Versions of an object that are older than the one known
+    are ignored.
 
     Attributes:
+        scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `TaskInfo.is_held`.
+        peers: What pods say about other pods, and how many pods that concerns.
+        claims: Claims, volumes, classes, and what claims that wait are to be bound to.
+        gangs: Gangs, queues and priorities; `jobs`, `queues` and `shares` are its own.
+        pods: Pods; `tasks` are its own.
+        quotas: Quotas by namespace and name.
+        budgets: PodDisruptionBudgets.
+        version: Grows with every change that matters to scheduling.
+        line: Why gangs wait that cycles do not try, and what changed since the last cycle.
+        assumed: What was decided and is not shown by the API server yet.
         cycles: Cycles that were run on it.
         config: Configuration of the last cycle.
         settled: Version and configuration of a cycle after which there was nothing left to do.
@@ -60,9 +91,31 @@ class ClusterState(ClusterTables):
             delays: How long reasons wait before they are written; not at all by default.
             opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
-        super().__init__(
-            scheduler_names, default_queue, assumes_bound=assumes_bound, opens_gates=opens_gates
+        self.scheduler_names = scheduler_names
+        self.opens_gates = opens_gates
+        self.axis = Axis()
+        self.shapes = ShapeTable(self.axis)
+        self.jobs: dict[str, JobInfo] = {}
+        self.nodes = NodeTable(self.axis, self.jobs)
+        self.peers = self.nodes.peers
+        self.facts = NodeFacts(self.nodes)
+        self.matcher = NodeMatcher(self.nodes, self.facts)
+        reach = NodeSelection(self.nodes, self.facts, self.matcher)
+        self.claims = ClaimTable(reach, assumes_bound=assumes_bound)
+        self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
+        self.quotas: dict[str, dict[str, ResourceQuota]] = {}
+        self.budgets = BudgetTable()
+        self.version = 0
+        self.line = WaitingLine()
+        self.assumed = Assumptions()
+        self.gangs = GangTable(
+            self.axis, self.jobs, self.nodes, self.assumed, self.line, default_queue
         )
+        self.queues, self.shares = self.gangs.queues, self.gangs.shares
+        self.pods = PodTable(
+            self.nodes, self.shapes, self.gangs, self.claims, self.assumed, self.line
+        )
+        self.tasks = self.pods.tasks
         self.cycles = 0
         self.config: object = None
         self.settled: tuple[int, object] | None = None
@@ -78,14 +131,166 @@ class ClusterState(ClusterTables):
         self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}
 
+    # -- nodes -------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> bool:
+        """Add or update a node.
+
+        Raises:
+            QuantityError: An amount cannot be read; the state is as before.
+        """
+        allocatable = self.nodes.read(node)
+        if self._widen():
+            self.pods.recount()
+        return self._changed(self.nodes.set(node, allocatable), _OF_NODES)
+
+    def remove_node(self, name: str) -> bool:
+        """Remove a node; its pods stay until they are removed themselves."""
+        return self._changed(self.nodes.remove(name), _OF_NODES)
+
+    # -- pods, gangs, queues, priorities -----------------------------------------------------
+
+    def set_pod(self, pod: Pod) -> bool:
+        """Add or update a pod.
+
+        Raises:
+            QuantityError: A request cannot be read; the state is as before.
+        """
+        task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
+        self._widen()
+        is_ours = pod.spec.scheduler_name in self.scheduler_names
+        return self._changed(self.pods.set(task, pod, is_ours=is_ours))
+
+    def remove_pod(self, namespace: str, name: str) -> bool:
+        """Remove a pod."""
+        return self._changed(self.pods.remove(f"{namespace}/{name}"))
+
+    def set_pod_group(self, group: PodGroup) -> bool:
+        """Add or update a PodGroup.
+
+        Raises:
+            QuantityError: An amount of `minResources` cannot be read; the state is as before.
+        """
+        return self._changed(self.gangs.set_pod_group(group), Cause.SHARES)
+
+    def remove_pod_group(self, namespace: str, name: str) -> bool:
+        """Remove a PodGroup; pods that name it wait until it exists again."""
+        return self._changed(self.gangs.remove_pod_group(namespace, name), Cause.SHARES)
+
+    def set_queue(self, queue: Queue) -> bool:
+        """Add or update a Queue.
+
+        Raises:
+            QuantityError: An amount cannot be read; the state is as before.
+        """
+        return self._changed(self.gangs.set_queue(queue), Cause.RULES)
+
+    def remove_queue(self, name: str) -> bool:
+        """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
+        return self._changed(self.gangs.remove_queue(name), Cause.RULES)
+
+    def set_priority_class(self, priority_class: PriorityClass) -> bool:
+        """Add or update a PriorityClass."""
+        return self._changed(self.gangs.set_priority_class(priority_class), Cause.RULES)
+
+    def remove_priority_class(self, name: str) -> bool:
+        """Remove a PriorityClass; pods and gangs that name it have priority 0."""
+        return self._changed(self.gangs.remove_priority_class(name), Cause.RULES)
+
+    # -- claims and volumes ------------------------------------------------------------------
+
+    def set_claim(self, claim: PersistentVolumeClaim) -> bool:
+        """Add or update a claim."""
+        changed = self.claims.objects.set_claim(claim)
+        if changed:
+            self.pods.touch_claimants(f"{claim.metadata.namespace}/{claim.metadata.name}")
+        return self._changed(changed, Cause.CLAIMS)
+
+    def remove_claim(self, namespace: str, name: str) -> bool:
+        """Remove a claim; a waiting one may release a volume."""
+        return self._changed(self.claims.objects.remove_claim(namespace, name), Cause.CLAIMS)
+
+    def set_volume(self, volume: PersistentVolume) -> bool:
+        """Add or update a volume; for pods whose claim it is, or is to be, more than its room changes."""
+        changed = self.claims.objects.set_volume(volume)
+        owner = volume.spec.claim_ref
+        if changed and owner is not None:
+            for key in (
+                f"{owner.namespace}/{owner.name}",
+                *self.claims.objects.owners.get(volume.metadata.name, ()),
+            ):
+                self.pods.touch_claimants(key)
+        return self._changed(changed, Cause.CLAIMS)
+
+    def remove_volume(self, name: str) -> bool:
+        """Remove a volume."""
+        return self._changed(self.claims.objects.remove_volume(name), Cause.CLAIMS)
+
+    def set_storage_class(self, storage_class: StorageClass) -> bool:
+        """Add or update a StorageClass."""
+        return self._changed(self.claims.objects.set_class(storage_class), Cause.CLAIMS)
+
+    def remove_storage_class(self, name: str) -> bool:
+        """Remove a StorageClass."""
+        return self._changed(self.claims.objects.remove_class(name), Cause.CLAIMS)
+
+    def set_csi_node(self, node: CsiNode) -> bool:
+        """Set how many volumes a node can attach."""
+        return self._changed(self.claims.attachments.set_limits(node), Cause.CLAIMS)
+
+    def remove_csi_node(self, name: str) -> bool:
+        """Remove the limits of volumes of a node."""
+        return self._changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
+
+    # -- quotas of namespaces ----------------------------------------------------------------
+
+    def set_quota(self, quota: ResourceQuota) -> bool:
+        """Add or update a ResourceQuota."""
+        meta = quota.metadata
+        old = self.quotas.get(meta.namespace, {}).get(meta.name)
+        self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
+        same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
+        return self._changed(not same, Cause.QUOTAS)
+
+    def remove_quota(self, namespace: str, name: str) -> bool:
+        """Remove a ResourceQuota."""
+        named = self.quotas.get(namespace, {})
+        known = named.pop(name, None) is not None
+        if not named:
+            self.quotas.pop(namespace, None)
+        return self._changed(known, Cause.QUOTAS)
+
+    # -- namespaces --------------------------------------------------------------------------
+
+    def set_namespace(self, namespace: Namespace) -> bool:
+        """Add or update a Namespace."""
+        name, labels = namespace.metadata.name, namespace.metadata.labels or {}
+        is_new = self.peers.namespaces.get(name) != labels
+        return self._namespace_changed(self.peers.set_namespace(name, labels), is_new)
+
+    def remove_namespace(self, name: str) -> bool:
+        """Remove a Namespace."""
+        is_known = name in self.peers.namespaces
+        return self._namespace_changed(self.peers.remove_namespace(name), is_known)
+
+    # -- budgets -----------------------------------------------------------------------------
+
+    def set_budget(self, budget: PodDisruptionBudget) -> bool:
+        """Add or update a PodDisruptionBudget."""
+        return self._changed(self.budgets.set(budget), Cause.VICTIMS)
+
+    def remove_budget(self, namespace: str, name: str) -> bool:
+        """Remove a PodDisruptionBudget."""
+        return self._changed(self.budgets.remove(namespace, name), Cause.VICTIMS)
+
     # -- cycles ------------------------------------------------------------------------------
 
     def is_settled(self, config: object, now: float) -> bool:
         """True if a cycle would have nothing to do: nothing changed since one that finished its work, and nothing is due."""
-        spared = (until for _, until in self.spared.values())
+        spared = (until for _, until in self.pods.spared.values())
         return (
             self.settled == (self.version, config)
-            and min(self.dues.values(), default=NEVER) > now
+            and min(self.gangs.dues.values(), default=NEVER) > now
             and min(self.wakes, default=NEVER) > now
             and min(spared, default=NEVER) > now
         )
@@ -104,74 +309,35 @@ class ClusterState(ClusterTables):
         self.changes.clear()
         self.wakes.clear()
         self.figures.clear()
-        for key in [key for key, (_, until) in self.spared.items() if until <= now]:
-            del self.spared[key]
+        if self.pods.end_sparing(now):
             self.line.happened(Cause.VICTIMS)
         self._widen()
         self.nodes.settle()
         self.facts.settle()
-        self._charge_anew()
+        self._changed(self.gangs.settle(self.tasks.values()))
         self.peers.settle(self.tasks.values(), self.nodes.row_of)
         self.shares.settle(self.queues, self.jobs)
 
-    def quarantine(self, key: str, why: Reason) -> None:
-        """Leave a gang out of cycles until `release`, or until its PodGroup is changed, which does not help one that is too slow."""
-        self.quarantined[key] = why
-        self.line.wake(key)
-
-    def release(self, key: str) -> bool:
-        """End the quarantine of a gang."""
-        if self.quarantined.pop(key, None) is None:
-            return False
-        if key in self.jobs:
-            self.dirty[key] = None
-        return self._changed(True)
+    # -- decisions ---------------------------------------------------------------------------
 
     def set_reservation(self, reservation: Reservation | None) -> None:
         """Note for which gang nodes are reserved now."""
         for each in (self.reservation, reservation):
             if each is not None and each.gang in self.jobs:
-                self._touch(self.jobs[each.gang])
+                self.gangs.touch(self.jobs[each.gang])
         self.reservation = reservation
         self._changed(True, Cause.RULES)
 
-    def assume_status(self, job: JobInfo, status: PodGroupStatus) -> None:
-        """Count a PodGroup's status as written."""
-        assert job.group is not None
-        self.assumed.assume_status(job.key, job.group.metadata, status)
-        if status.phase != job.status.phase:
-            self.line.happened(Cause.SHARES)
-        job.status = status
-        self.shares.place(job)
-        self.statuses[job.key] = status
-        self._index(job)
-
     def assume_nominations(self, nominations: Mapping[str, str]) -> None:
         """Count pods as nominated for a node as a cycle decided, or for none any more."""
-        for key, node in nominations.items():
-            task = self.tasks[key]
-            task.nominated = node
-            self.assumed.assume_nomination(task, node)
-            self._index_nominee(task)
+        self.pods.nominate(nominations)
         self._changed(bool(nominations), Cause.NODES)
 
     def assume_pods(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
-        for task in tasks:
-            task.verdict = None
-            if task.status is SchedulingStatus.BINDING and task.job:
-                task.charge = self.jobs[task.job].queue
-            self.assumed.assume_pod(task)
-            if task.shape.claims:
-                self.claims.choices.decide(task)
-            self._index_nominee(task)
-        gangs = dict.fromkeys(task.job for task in tasks if task.job)
-        for gang in gangs:
-            self._touch(self.jobs[gang])
-        self._changed(bool(tasks), Cause.NODES | Cause.SHARES | Cause.CLAIMS)
-
-    # -- refusals ----------------------------------------------------------------------------
+        self.pods.assume(tasks)
+        self._changed(bool(tasks), _OF_DECISIONS)
 
     def forget(self, key: str, uid: str) -> bool:
         """Drop the assumptions about a pod after the API server refused a write; the watched state is used again.
@@ -180,26 +346,7 @@ class ClusterState(ClusterTables):
             key: `namespace/name` of the pod.
             uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
         """
-        if not self.assumed.end_pod(key, uid):
-            return False
-        task = self.tasks[key]
-        record = self.nodes.records[task.node]
-        self.claims.undecide(task)
-        self.nodes.discard(task)
-        if task.job:
-            self.jobs[task.job].move(task, task.shown)
-            self._touch(self.jobs[task.job])
-        else:
-            task.status = task.shown
-        if task.shown not in PLACED:
-            task.charge = ""
-            self._charge(task)
-        if task.shown in PLACED:
-            self.nodes.add(task, record)
-        else:
-            self.nodes.drop_if_unused(record)
-        self._index_nominee(task)
-        return self._changed(True, Cause.NODES | Cause.SHARES | Cause.CLAIMS)
+        return self._changed(self.pods.forget(key, uid), _OF_DECISIONS)
 
     def spare(self, key: str, uid: str, until: float) -> None:
         """Undo an eviction that the API server refused, and exclude the pod from evictions for some time.
@@ -209,9 +356,38 @@ class ClusterState(ClusterTables):
             uid: uid of the pod whose eviction was refused.
             until: Until when no action may choose it, UNIX seconds.
         """
-        task = self.tasks.get(key)
-        if task is None or task.uid != uid:
-            return
-        self.forget(key, uid)
-        self.spared[key] = (uid, until)
-        self._changed(True, Cause.VICTIMS)
+        self._changed(self.pods.spare(key, uid, until), _OF_DECISIONS)
+
+    def release(self, gang: str) -> bool:
+        """End the quarantine of a gang."""
+        return self._changed(self.gangs.release(gang))
+
+    # -- internals ------------------------------------------------------------------------------
+
+    def _changed(self, changed: bool, causes: Cause = Cause.ITSELF) -> bool:
+        """Record a change, if it is one, and what gangs wait for that it may help."""
+        if changed:
+            self.version += 1
+            self.line.happened(causes)
+        return changed
+
+    def _namespace_changed(self, for_peers: bool, changed: bool) -> bool:
+        """Record a change of the labels of a namespace; it may help gangs where a queue is for namespaces with a label.
+
+        Args:
+            for_peers: Whether pods have terms that ask for labels of namespaces.
+            changed: Whether any label changed.
+        """
+        users = map(users_of, self.queues.values()) if changed else ()
+        if any(each is not None and each.selector is not None for each in users):
+            return self._changed(True, Cause.RULES)
+        return self._changed(for_peers, Cause.PEERS)
+
+    def _widen(self) -> bool:
+        """Open the columns that the axis has gained; True if there are any."""
+        if len(self.axis) == self.shares.width:
+            return False
+        self.nodes.widen()
+        self.shapes.widen()
+        self.gangs.widen()
+        return True

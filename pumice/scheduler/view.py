@@ -109,8 +109,8 @@ class SessionView:
         self._state = state
         self._nodes: NodeTable = state.nodes
         self._events = events
-        self._warned = state.warned
-        self._spared = state.spared
+        self._warned = state.gangs.warned
+        self._spared = state.pods.spared
         self._changes: list[float] = state.changes
         self._wakes: list[float] = state.wakes
         self.now = now
@@ -126,8 +126,8 @@ class SessionView:
         self.jobs: Mapping[str, JobInfo] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
         self.quotas: Mapping[str, Mapping[str, ResourceQuota]] = state.quotas
-        self._quarantined: Mapping[str, object] = state.quarantined
-        self.unplaced: Iterable[JobInfo] = state.waiting.values()
+        self._quarantined: Mapping[str, object] = state.gangs.quarantined
+        self.unplaced: Iterable[JobInfo] = state.gangs.waiting.values()
         self.waiting: list[JobInfo] = list(waiting)
         self.touched: Sequence[int] = touched
         self.actions = actions

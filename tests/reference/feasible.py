@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from pumice.api.keys import DEFAULT_QUEUE
 from pumice.api.nodes import Namespace, Node
 from pumice.api.pods import Pod
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -49,7 +50,7 @@ def feasible(record: Record) -> dict[str, list[str]]:
         task = state.tasks[key_of(pod)]
         rows: list[int] = []
         if session.why_impossible(task.shape) is None:
-            ranking = session.ranking(task, state.default_queue)
+            ranking = session.ranking(task, DEFAULT_QUEUE)
             rows = [row for row in range(len(state.nodes)) if ranking.only(row) != NOWHERE]
         answers[task.key] = [state.nodes.names[row] for row in rows]
     session.close()

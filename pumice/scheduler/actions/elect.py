@@ -32,10 +32,10 @@ def run(session: Session, _arguments: Arguments) -> None:
     if state.reservation is not None or not session.extensions.target_job:
         return
     resized = state.line.events & (Cause.SIZES | Cause.RULES)
-    state.too_large &= set() if resized else state.waiting.keys()
-    state.too_large -= state.dirty.keys()
+    state.too_large &= set() if resized else state.gangs.waiting.keys()
+    state.too_large -= state.gangs.dirty.keys()
     has = session.view.rows.allocatable.sum(axis=0)
-    jobs = [job for job in state.waiting.values() if _may_fit(job, has, state.too_large)]
+    jobs = [job for job in state.gangs.waiting.values() if _may_fit(job, has, state.too_large)]
     found, is_late = _looked_at(session, jobs)
     left = _candidates(session, found)
     fresh = [job for job in left if timed_out(job) is None]
@@ -62,7 +62,7 @@ def restore(session: Session) -> None:
     state.has_restored = True
     told = {
         job.key: found
-        for job in state.waiting.values()
+        for job in state.gangs.waiting.values()
         if (found := restored(job, state.nodes.names)) is not None
     }
     waits = [job for key in told if _waits(session, job := state.jobs[key])]
@@ -90,7 +90,7 @@ def _may_fit(job: JobInfo, has: Ints, too_large: set[str]) -> bool:
 def _looked_at(session: Session, jobs: Collection[JobInfo]) -> tuple[list[JobInfo], bool]:
     """Gangs that lack nothing but room on nodes, and whether there was no time to look at all gangs."""
     passed_over, found = session.state.passed_over, []
-    passed_over &= session.state.waiting.keys()
+    passed_over &= session.state.gangs.waiting.keys()
     is_late = False
     for job in sorted(jobs, key=lambda job: (-job.order_priority, job.created, job.key)):
         if job.key in passed_over:

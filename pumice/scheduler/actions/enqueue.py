@@ -72,7 +72,7 @@ def _find_too_large(session: Session) -> None:
     if not any(session.is_pending(job) and job.min_resources for job in waiting):
         return
     for job in waiting:
-        is_new = job.tasks and job.key in session.state.dirty and not session.is_pending(job)
+        is_new = job.tasks and job.key in session.state.gangs.dirty and not session.is_pending(job)
         if is_new and job.min_resources and job.group is not None:
             with session.turn(job):
                 session.why_too_large(job)
@@ -81,7 +81,7 @@ def _find_too_large(session: Session) -> None:
 def _let_target_in(session: Session) -> None:
     """Ask first about the gang for which nodes are reserved, before others take what its queue has left."""
     job = session.view.target
-    if job is None or not session.is_pending(job) or job.key in session.state.quarantined:
+    if job is None or not session.is_pending(job) or job.key in session.state.gangs.quarantined:
         return
     queue = session.queue_of(job)
     if queue is None or queue.is_fifo:

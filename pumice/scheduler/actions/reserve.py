@@ -81,7 +81,7 @@ def _reserve_next(session: Session, job: JobInfo, reservation: Reservation) -> N
 
 def _emptied(session: Session, job: JobInfo) -> frozenset[str]:
     """Nodes on which pods had to go for another gang; they can be reserved once its pods are there."""
-    held = {key: task.nominated for key, task in session.state.nominees.items()}
+    held = {key: task.nominated for key, task in session.state.pods.nominees.items()}
     keys = [key for key in (*held, *session.nominated) if key in session.pipelined]
     held |= {key: session.pipelined[key] for key in keys}
     return frozenset(node for key, node in held.items() if session.state.tasks[key].job != job.key)
@@ -106,9 +106,9 @@ def why_no_target(session: Session, job: JobInfo) -> str:
 def _why_barred(session: Session, job: JobInfo) -> str:
     """Why a gang cannot be in its queue, or may not enter it for another reason than room on nodes; empty if it can."""
     queue = session.state.queues.get(job.queue)
-    if job.group is None or job.key in session.state.quarantined:
+    if job.group is None or job.key in session.state.gangs.quarantined:
         return "Released"
-    if queue is None or not session.state.takes(queue, job):
+    if queue is None or not session.state.gangs.takes(queue, job):
         return "Released"
     asks = session.is_pending(job) and job.min_resources and "enqueue" in session.view.actions
     if asks and session.why_barred(job) is not None:
@@ -125,7 +125,7 @@ def _could_start(job: JobInfo) -> bool:
 def behind_others(session: Session, queues: Collection[str]) -> frozenset[str]:
     """Gangs that wait behind another one of their queue, by key, in queues that take gangs in order."""
     lines: dict[str, list[JobInfo]] = {name: [] for name in queues}
-    for job in session.state.waiting.values():
+    for job in session.state.gangs.waiting.values():
         if job.queue in lines and job.group is not None and _is_in_line(session, job):
             lines[job.queue].append(job)
     return frozenset(key for line in lines.values() for key in _all_but_first(session, line))
@@ -138,8 +138,8 @@ def _all_but_first(session: Session, line: list[JobInfo]) -> Iterable[str]:
 
 def _is_in_line(session: Session, job: JobInfo) -> bool:
     """Whether a gang that does not fit holds back those behind it."""
-    if job.key in session.state.quarantined or session.is_pending(job):
-        return job.key not in session.state.quarantined
+    if job.key in session.state.gangs.quarantined or session.is_pending(job):
+        return job.key not in session.state.gangs.quarantined
     is_tried = False
     with session.turn(job):
         waits = any(

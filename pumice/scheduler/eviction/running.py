@@ -85,7 +85,7 @@ def survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Surv
     is_open: Bools = running.preemptable[rows]
     if rules.only_running:
         is_open &= running.runs[rows]
-    for key in session.state.spared:
+    for key in session.state.pods.spared:
         task = session.state.tasks.get(key)
         if task is not None and task.row >= 0 and session.view.is_spared(task):
             is_open &= rows != task.row

@@ -69,7 +69,7 @@ def starving_jobs(
                     known is None or not _may_help(session, search, known, queue, job)
                 ):
                     continue
-            if not (job.holding or session.state.takes(queue, job)):
+            if not (job.holding or session.state.gangs.takes(queue, job)):
                 continue
             if session.is_starving(job) and session.why_invalid(job) is None:
                 lines.setdefault(job.queue, session.ordered_jobs()).push(job)
@@ -154,7 +154,10 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
         session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
     state.sought[action] = state.version, now
-    return [state.waiting[key] for key in sorted(state.waiting.keys() - state.quarantined.keys())]
+    return [
+        state.gangs.waiting[key]
+        for key in sorted(state.gangs.waiting.keys() - state.gangs.quarantined.keys())
+    ]
 
 
 def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:

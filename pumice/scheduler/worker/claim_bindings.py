@@ -382,7 +382,7 @@ class ClaimBinder:
         for key, uid in uids.items():
             context.state.forget(key, uid)
         if gang in context.state.jobs:
-            context.state.quarantine(gang, Reason(reason, message))
+            context.state.gangs.quarantine(gang, Reason(reason, message))
             self._released.add_after(gang, delay)
         namespace, _, name = gang.partition("/")
         group = context.caches.pod_groups.get(name, namespace)

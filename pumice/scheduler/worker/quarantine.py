@@ -75,7 +75,7 @@ class Quarantine:
         group = self._context.caches.pod_groups.get(name, namespace)
         if group is not None and failures == 1:
             about = Reference.of(POD_GROUP, group.metadata)
-            why = self._context.state.quarantined[key]
+            why = self._context.state.gangs.quarantined[key]
             self._context.recorder.record(about, "Warning", why.reason, why.message)
 
     def _report_cycle(self, error: Exception) -> float:

@@ -90,7 +90,7 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
             )
         assert hooked.evictions == ["victim-0"]
         uid = state.tasks["default/victim-0"].uid
-        assert state.spared["default/victim-0"][0] == uid
+        assert state.pods.spared["default/victim-0"][0] == uid
 
 
 async def test_an_eviction_of_a_pod_that_is_gone_is_no_refusal(
@@ -112,7 +112,7 @@ async def test_an_eviction_of_a_pod_that_is_gone_is_no_refusal(
         await stage.until(lambda: hooked.evictions)
         await stage.until(lambda: not begun[0]._evictor._decisions)
         assert sample(worker, "evictions_total", result="failed") == 0
-        assert not begun[0]._context.state.spared
+        assert not begun[0]._context.state.pods.spared
 
 
 async def test_an_eviction_is_for_the_pod_that_it_was_decided_for(

@@ -174,7 +174,7 @@ async def test_a_victim_that_cannot_be_evicted_is_spared(
         errors = worker.faults.errors.labels(POD.kind, "evictions")._value
         await stage.until(lambda: errors.get() >= 1)
         assert "bad-0" in stage.names(POD)
-        assert "default/bad-0" in evictor._context.state.spared
+        assert "default/bad-0" in evictor._context.state.pods.spared
         await asyncio.sleep(0)
         assert worker.ready
 

@@ -64,7 +64,7 @@ def dump(state: ClusterState) -> dict[str, Any]:
             for task in job.tasks.values()
             if (charged := job.elsewhere.get(task.key)) is not None
         },
-        "waiting": sorted(state.waiting),
+        "waiting": sorted(state.gangs.waiting),
         "ports": sorted(
             (*block, node, used, count)
             for block, nodes in state.nodes.ports.items()

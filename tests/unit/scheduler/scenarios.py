@@ -341,11 +341,11 @@ class Scenario:
 
     def phase(self, key: str) -> str:
         """Phase of a PodGroup."""
-        return self.state.statuses[key].phase
+        return self.state.gangs.statuses[key].phase
 
     def conditions(self, key: str) -> dict[str, str]:
         """Conditions of a PodGroup: type to status."""
-        return {each.type: each.status for each in self.state.statuses[key].conditions or ()}
+        return {each.type: each.status for each in self.state.gangs.statuses[key].conditions or ()}
 
 
 def with_plugins(registry: SchedulerRegistry, *specs: Any) -> SchedulerRegistry:

@@ -176,7 +176,7 @@ def test_a_later_pod_of_the_same_name_starts_without_assumptions(state: ClusterS
 
 
 def assume(state: ClusterState, phase: str) -> None:
-    state.assume_status(state.jobs[GROUP], PodGroupStatus(phase=phase))
+    state.gangs.assume_status(state.jobs[GROUP], PodGroupStatus(phase=phase))
 
 
 def phase(state: ClusterState) -> str:

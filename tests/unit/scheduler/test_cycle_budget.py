@@ -292,7 +292,7 @@ def test_no_gang_is_starved_and_no_change_is_lost(
         assert result.error is None
     cycles = 0
     while result.unreached or scenario.state.settled is None:
-        for key in list(scenario.state.quarantined):
+        for key in list(scenario.state.gangs.quarantined):
             scenario.state.release(key)
         result = run_cycle(scenario.state, scenario.config, NOW + cycles, budget=budget)
         assert result.error is None

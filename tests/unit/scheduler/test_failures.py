@@ -87,7 +87,7 @@ def test_a_gang_whose_group_was_changed_is_tried_again_at_once() -> None:
     fault.gangs.clear()
     row = [*CASE["podgroups"][1][:5], {"annotations": {"fixed": "yes"}}]
     scenario.state.set_pod_group(pod_group(row))
-    assert "ns/bad" not in scenario.state.quarantined
+    assert "ns/bad" not in scenario.state.gangs.quarantined
 
 
 @pytest.mark.parametrize("point", [*WHOLE, "open"])
@@ -140,5 +140,5 @@ def test_what_is_forgotten_leaves_the_quarantine() -> None:
     scenario.state.remove_pod_group("ns", "bad")
     scenario.state.remove_pod("ns", "bad-0")
     scenario.state.remove_pod("ns", "bad-1")
-    assert scenario.state.quarantined == {}
+    assert scenario.state.gangs.quarantined == {}
     assert not scenario.state.release("ns/bad")

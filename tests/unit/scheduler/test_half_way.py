@@ -26,10 +26,10 @@ STEPS = (
     "nodes.discard",
     "peers.join",
     "peers.part",
-    "_touch",
-    "_index",
-    "_index_nominee",
-    "_leave_node",
+    "gangs.touch",
+    "gangs._index",
+    "pods._index_nominee",
+    "pods._leave_node",
     "shapes.release",
     "peers.release",
 )
@@ -148,7 +148,7 @@ def test_nothing_of_an_object_is_there_while_it_is_set_aside(
         raise ZeroDivisionError("oh")
 
     with monkeypatch.context() as patched:
-        patched.setattr(state, "_index_nominee", fail)
+        patched.setattr(state.pods, "_index_nominee", fail)
         with pytest.raises(ZeroDivisionError):
             tell(Change.ADDED, None, a_pod("p", 2, node="n1"))
     assert dump(state) == dump(bare)

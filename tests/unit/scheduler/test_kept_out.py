@@ -85,7 +85,7 @@ def _ends(scenario: Scenario, number: int) -> None:
 
 
 def _entered(scenario: Scenario) -> list[str]:
-    statuses = scenario.state.statuses
+    statuses = scenario.state.gangs.statuses
     return sorted(key for key, status in statuses.items() if status.phase == "Inqueue")
 
 

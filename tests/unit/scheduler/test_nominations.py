@@ -61,7 +61,7 @@ def test_a_more_important_gang_takes_the_room(scenario: Scenario) -> None:
     result = _arrive(scenario, "higher")
     assert result.binds == {"ns/other-0": "n1"}
     assert result.nominations == {"ns/new-0": ""}
-    assert scenario.state.nominees == {}
+    assert scenario.state.pods.nominees == {}
 
 
 def test_a_more_important_gang_of_another_queue_does_not_take_the_room(scenario: Scenario) -> None:
@@ -77,7 +77,7 @@ def test_no_other_pod_is_evicted_while_the_pods_leave(scenario: Scenario) -> Non
     for second in range(1, 4):
         result = scenario.cycle(NOW + second)
         assert (result.evicted, result.nominations) == ([], {})
-    assert set(scenario.state.nominees) == {"ns/new-0"}
+    assert set(scenario.state.pods.nominees) == {"ns/new-0"}
 
 
 def test_a_pod_of_another_scheduler_that_takes_the_room_ends_the_nomination(

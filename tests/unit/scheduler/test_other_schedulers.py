@@ -53,7 +53,7 @@ def test_a_gang_with_enough_pods_of_its_own_runs() -> None:
 def test_other_pods_without_a_gang_are_no_reason() -> None:
     found = scenario(1)
     found.add_pod(["ns", "alone", "", "Pending", 1, 0, "", OTHER])
-    assert found.state.strangers == {}
+    assert found.state.gangs.strangers == {}
     assert found.cycle().pending["ns/g"].reason == "NotEnoughTasks"
 
 
@@ -70,10 +70,10 @@ def test_the_reason_follows_the_pods() -> None:
     second = reason(1)
     assert second is not None
     assert second.reason == "NotEnoughTasks"
-    assert found.state.strangers == {}
+    assert found.state.gangs.strangers == {}
     found.add_pod(["ns", "g-0", "", "Pending", 1, 0, "elsewhere", OTHER | {"uid": "2"}])
     found.add_pod(["ns", "g-0", "", "Pending", 1, 0, "g", OTHER | {"uid": "2"}])
-    assert found.state.strangers == {"ns/g": {"ns/g-0": "other"}}
+    assert found.state.gangs.strangers == {"ns/g": {"ns/g-0": "other"}}
     third = reason(2)
     assert third is not None
     assert third.reason == "OtherScheduler"

@@ -84,7 +84,7 @@ def test_a_pod_beyond_the_minimum_needs_room_for_itself(plugin: str) -> None:
 @SHARING
 def test_the_numbers_in_the_reason_are_written_now_and_then(plugin: str) -> None:
     scenario = _cluster(plugin, 1)
-    before = scenario.state.pending["ns/g0"].message
+    before = scenario.state.gangs.pending["ns/g0"].message
     assert before.endswith("queue team: 3 of 4 cpu used, 1 more allowed, needs 4")
     scenario.state.remove_pod("ns", "runs-0")
     while scenario.cycle(NOW + 1).pod_groups:
@@ -99,7 +99,7 @@ def test_the_numbers_in_the_reason_are_written_now_and_then(plugin: str) -> None
 
 def _written(scenario: Scenario) -> str:
     """The message of the condition of the first gang."""
-    return (scenario.state.statuses["ns/g0"].conditions or [])[0].message
+    return (scenario.state.gangs.statuses["ns/g0"].conditions or [])[0].message
 
 
 @SHARING
@@ -154,7 +154,7 @@ def test_what_is_kept_for_others_counts_as_used() -> None:
     )
     while scenario.cycle().pod_groups:
         pass
-    message = scenario.state.pending["ns/g0"].message
+    message = scenario.state.gangs.pending["ns/g0"].message
     text = "queue team: the cluster has 1 of 8 cpu used, 4 kept for guarantees of other queues, 3 more allowed, needs 4"
     assert message.endswith(text)
     _stir(scenario, 0)
@@ -214,11 +214,11 @@ def test_after_a_gang_was_scaled_its_condition_tells_the_new_need_at_once() -> N
         delays=ReportDelays(numbers=EVERY),
     )
     scenario.cycle()
-    status = scenario.state.statuses["ns/ray"]
+    status = scenario.state.gangs.statuses["ns/ray"]
     assert "needs 3" in (status.conditions or [])[0].message
     scenario.state.set_pod_group(msgspec.structs.replace(pod_group(group(5)), status=status))
     scenario.cycle(NOW + 1)
-    assert "needs 5" in (scenario.state.statuses["ns/ray"].conditions or [])[0].message
+    assert "needs 5" in (scenario.state.gangs.statuses["ns/ray"].conditions or [])[0].message
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity", "overcommit"])

@@ -22,7 +22,7 @@ def _scenario(case: dict[str, Any] = CASE) -> Scenario:
 
 
 def _message(scenario: Scenario) -> str | None:
-    conditions = scenario.state.statuses["ns/g"].conditions or []
+    conditions = scenario.state.gangs.statuses["ns/g"].conditions or []
     return next((each.message for each in conditions if each.type == "Unschedulable"), None)
 
 
@@ -105,7 +105,7 @@ def _memory_is_short(scenario: Scenario) -> None:
 
 def _says(scenario: Scenario, row: list[Any]) -> None:
     """Change the spec of a PodGroup; its status stays."""
-    group = replace(pod_group(row), status=scenario.state.statuses["ns/g"])
+    group = replace(pod_group(row), status=scenario.state.gangs.statuses["ns/g"])
     scenario.state.set_pod_group(group)
 
 
@@ -240,7 +240,7 @@ def test_a_successor_does_not_repeat_what_stands() -> None:
     (row,) = CASE["podgroups"]
     successor = _scenario()
     job = successor.state.jobs["ns/g"]
-    job.status = scenario.state.statuses["ns/g"]
+    job.status = scenario.state.gangs.statuses["ns/g"]
     assert row[1] == "g"
     for seconds in range(40):
         result = successor.cycle(NOW + 100 + seconds)

@@ -68,7 +68,7 @@ def target_of(scenario: Scenario) -> str:
 
 def said(scenario: Scenario, key: str) -> tuple[str, str]:
     """Status and reason of the condition Reserved."""
-    for each in scenario.state.statuses[key].conditions or ():
+    for each in scenario.state.gangs.statuses[key].conditions or ():
         if each.type == "Reserved":
             return each.status, each.reason
     return "", ""
@@ -371,14 +371,16 @@ def test_target_nodes_and_time_survive_a_restart() -> None:
     parts = (busy("n2", "n3"), gang("large", 3, 8))
     scenario = scenario_of(*parts)
     cycles(scenario, 3)
-    status = scenario.state.statuses["ns/large"]
+    status = scenario.state.gangs.statuses["ns/large"]
     again = scenario_of(*parts)
     group = again.state.jobs["ns/large"].group
     assert group is not None
     again.state.set_pod_group(msgspec.structs.replace(group, status=status))
     again.cycle(NOW + 50)
     assert again.state.reservation == Reservation("ns/large", group.metadata.uid, NOW, ("n2", "n3"))
-    assert again.state.statuses["ns/large"].conditions == status.conditions, "nothing to write"
+    assert again.state.gangs.statuses["ns/large"].conditions == status.conditions, (
+        "nothing to write"
+    )
 
 
 def test_a_condition_that_cannot_be_read_reserves_nothing() -> None:

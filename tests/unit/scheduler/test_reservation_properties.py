@@ -162,7 +162,7 @@ class Cluster:
 
     def take_over(self) -> None:
         """Go on with a scheduler that knows only the objects."""
-        pods, statuses = self.scenario.pods, dict(self.scenario.state.statuses)
+        pods, statuses = self.scenario.pods, dict(self.scenario.state.gangs.statuses)
         groups = [
             (self.scenario.state.jobs[f"ns/{name}"].group, f"ns/{name}") for name in self.groups
         ]
@@ -270,5 +270,5 @@ def test_every_gang_that_fits_runs(case: Case) -> None:
         if owed <= cluster.done:
             return
     state = cluster.scenario.state
-    waiting = {key: reason.message for key, reason in state.pending.items()}
+    waiting = {key: reason.message for key, reason in state.gangs.pending.items()}
     raise AssertionError(f"{owed - cluster.done} never ran: {state.reservation}, {waiting}")

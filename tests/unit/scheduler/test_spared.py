@@ -120,7 +120,7 @@ def test_an_eviction_is_room_for_gangs_that_wait(scenario: Scenario) -> None:
 def test_a_pod_of_another_uid_is_not_spared(scenario: Scenario) -> None:
     scenario.cycle()
     scenario.state.spare("ns/p0", "another", NOW + 60)
-    assert scenario.state.spared == {}
+    assert scenario.state.pods.spared == {}
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])

@@ -69,7 +69,7 @@ class Story:
 def test_an_event_wakes_what_waits_for_it(case: Raw) -> None:
     story = Story(case)
     story.happen(case.get("first", {}))
-    line, statuses = story.scenario.state.line, story.scenario.state.statuses
+    line, statuses = story.scenario.state.line, story.scenario.state.gangs.statuses
     parked = line.parked.get("ns/g")
     names = case["causes"].split(", ")
     causes = Cause.RULES
@@ -86,7 +86,7 @@ def test_an_event_wakes_what_waits_for_it(case: Raw) -> None:
     entered = [key for key in then.get("enters", []) if statuses[key].phase == "Inqueue"]
     assert entered == then.get("enters", [])
     if "reason" in then:
-        assert then["reason"] in story.scenario.state.pending["ns/g"].message
+        assert then["reason"] in story.scenario.state.gangs.pending["ns/g"].message
 
 
 def test_each_cause_has_a_row() -> None:

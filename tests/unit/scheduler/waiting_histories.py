@@ -213,7 +213,7 @@ def happen(scenario: Scenario, kind: str, row: Any) -> None:
         case "queue":
             state.set_queue(queue(row))
         case "group":
-            status = state.statuses.get(f"{row[0]}/{row[1]}")
+            status = state.gangs.statuses.get(f"{row[0]}/{row[1]}")
             phase = status.phase if status is not None else row[4]
             state.set_pod_group(pod_group([*row[:4], phase, *row[5:]]))
         case "group gone":

@@ -239,7 +239,7 @@ def test_a_pod_whose_eviction_was_refused_does_not_take_the_turn_of_another() ->
         },
         config_text([[TDM]], ["shuffle"]),
     )
-    scenario.state.spared["ns/a-1"] = (scenario.state.tasks["ns/a-1"].uid, NOW + 10)
+    scenario.state.pods.spared["ns/a-1"] = (scenario.state.tasks["ns/a-1"].uid, NOW + 10)
     assert scenario.cycle().evicted == ["ns/a-0"]
 
 
