@@ -8,6 +8,8 @@ Run as `python -m tools.scheduler_pages [--check] docs/scheduler`. What stands b
 follows from the code. WHAT is
 
 - `plugins`: all plugins with their summaries, and links to their pages;
+- `points`: the extension points: what plugins may register, and how several answers become one;
+- `combinations`: what the words for that mean;
 - `functions NAME`: the functions that a plugin registers, what each decides, and which actions ask;
 - `arguments NAME`: the arguments of a plugin.
 """
@@ -17,76 +19,20 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from pumice.plugins.arguments import shown
 from pumice.scheduler.arguments import SchedulerArgument
-from pumice.scheduler.points import Extensions
-from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.points import Combined, Extensions
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import PluginSpec
 from tools.generated import settle, table
 
-__all__ = ["FUNCTIONS", "argument_rows", "filled", "registered", "switch_of"]
+__all__ = ["argument_rows", "filled", "registered"]
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
-
-_PLACING = ("allocate", "backfill", "preempt", "reclaim")
-
-FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "queue_order": ("which queue goes first", ("enqueue", *_PLACING)),
-    "job_order": ("which gang of a queue goes first", ("enqueue", *_PLACING)),
-    "task_order": ("which pod of a gang goes first", _PLACING),
-    "job_valid": ("whether a gang can be tried at all", (*_PLACING, "elect", "reserve")),
-    "job_enqueueable": ("whether a gang may enter its queue", ("enqueue",)),
-    "job_enqueued": (
-        "counts a gang that has entered its queue",
-        ("enqueue", "allocate", "backfill"),
-    ),
-    "job_entitled": (
-        "whether a queue may take back what a gang needs, so that a full cluster does not keep it out",
-        ("enqueue",),
-    ),
-    "job_ready": (
-        "whether the places found for a gang may be used",
-        ("allocate", "backfill", "elect", "reserve"),
-    ),
-    "job_pipelined": (
-        "whether a gang that cannot start yet may hold the places found for it",
-        _PLACING,
-    ),
-    "job_starving": ("whether pods may be evicted for a gang", ("preempt", "reclaim")),
-    "overused": ("whether a queue has all that it may have", ("allocate", "reclaim")),
-    "allocatable": ("whether a queue may take a pod", _PLACING),
-    "preemptive": ("whether pods of other queues may be evicted for a pod", ("reclaim",)),
-    "preemptable": ("which pods may go for a pod of their own queue", ("preempt",)),
-    "reclaimable": ("which pods may go for a pod of another queue", ("reclaim",)),
-    "victim_queue_order": ("of which queue pods go first", ("reclaim",)),
-    "victim_tasks": ("which pods go without another pod taking their place", ("shuffle",)),
-    "evictable": ("whether such a pod may go", ("shuffle",)),
-    "target_job": ("for which gang nodes are reserved", ("elect",)),
-    "reserved_nodes": ("which node is reserved next", ("reserve",)),
-    "pod_check": ("whether a pod can be placed at all", _PLACING),
-    "node_filter": ("which nodes a pod may use", (*_PLACING, "elect", "reserve")),
-    "domain_filter": (
-        "which nodes a pod may use, where that depends on pods of other nodes too",
-        _PLACING,
-    ),
-    "node_score": ("which of these nodes is best", _PLACING),
-    "domain_score": (
-        "which of these nodes is best, where that depends on pods of other nodes too",
-        _PLACING,
-    ),
-    "task_score": (
-        "which of these nodes is best for one pod of a gang",
-        ("allocate", "backfill"),
-    ),
-    "on_allocate": ("counts a pod that got a place", _PLACING),
-    "on_deallocate": ("counts a pod that lost its place", (*_PLACING, "shuffle")),
-}
-"""What plugins may register: what each function decides, and the actions that ask it."""
 
 
 def filled(text: str) -> str:
@@ -106,10 +52,16 @@ def _content(what: list[str]) -> str:
                 (f"[`{name}`](plugins/{name}.md)", spec.summary) for name, spec in plugins.items()
             )
             return table(("plugin", "what it does"), rows)
+        case ["points"]:
+            header = ("function", "what it decides", "of several", "asked by", "switch")
+            return table(header, _points(*Extensions().points()))
+        case ["combinations"]:
+            words = ((f"*{_word(each)}*", str(each)) for each in Combined)
+            return table(("of several", "result"), words)
         case ["functions", name] if name in plugins:
-            return table(
-                ("function", "what it decides", "asked by", "switch"), _functions(plugins[name])
-            )
+            points = _points(*registered(plugins[name]))
+            named = ("function", "what it decides", "asked by", "switch")
+            return table(named, ((*row[:2], *row[3:]) for row in points))
         case ["arguments", name] if name in plugins:
             return _arguments(plugins[name].arguments)
         case _:
@@ -125,16 +77,21 @@ def _arguments(arguments: tuple[SchedulerArgument, ...]) -> str:
     return text
 
 
-def _functions(spec: PluginSpec) -> Iterator[tuple[str, ...]]:
-    for name in registered(spec):
-        decides, actions = FUNCTIONS[name]
-        switch = switch_of(name)
-        listed = ", ".join(f"`{each}`" for each in actions)
-        yield f"`{name}`", decides, listed, f"`{switch}`" if switch else ""
+def _points(*names: str) -> Iterator[tuple[str, ...]]:
+    points = Extensions().points()
+    for name in names:
+        point = points[name]
+        asked_by = ", ".join(f"`{each}`" for each in point.asked_by)
+        switch = f"`{point.switch}`" if point.switch else ""
+        yield f"`{name}`", point.asks, f"*{_word(point.combined)}*", asked_by, switch
+
+
+def _word(combined: Combined) -> str:
+    return combined.name.lower().replace("_", " ")
 
 
 def registered(spec: PluginSpec) -> list[str]:
-    """Names of the functions that a plugin registers, in the order of `FUNCTIONS`; some only with certain arguments.
+    """Names of the functions that a plugin registers, in the order of `Extensions`; some only with certain arguments.
 
     Raises:
         ValueError: The plugin hands its registrar on, so that its source does not say what it registers.
@@ -149,7 +106,7 @@ def registered(spec: PluginSpec) -> list[str]:
             f"plugin {spec.name}: call functions of `register` in the plugin's own module only"
         )
     names = {node.attr for node in called}
-    return [name for name in FUNCTIONS if name in names]
+    return [name for name in Extensions().points() if name in names]
 
 
 def _is_own_method(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -164,22 +121,6 @@ def _is_own_method(node: ast.AST) -> TypeGuard[ast.Call]:
 
 def _is_registrar(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "register"
-
-
-class _Switches(dict[str, bool]):
-    """Switches that are all on, and note which of them was asked about."""
-
-    def __missing__(self, name: str) -> bool:
-        self[name] = True
-        return True
-
-
-def switch_of(function: str) -> str:
-    """Switch of the configuration that turns a function off; empty when none does."""
-    switches = _Switches()
-    register: Callable[..., Any] = getattr(Registrar(Extensions(), "plugin", 0, switches), function)
-    register(lambda *_: None)
-    return next(iter(switches), "")
 
 
 def argument_rows(arguments: tuple[SchedulerArgument, ...]) -> list[tuple[str, str, str]]:

@@ -158,7 +158,7 @@ class Closing:
         ):
             return None  # gates of pods that are held go when their queue has room, for any nodes
         causes = outcome.causes | int(Cause.RULES)
-        lacking = session.lacking(job)
+        lacking = session.answers.lacking(job)
         if outcome.failed is not None or outcome.refused is not None:
             causes |= session.extensions.causes["ready"]
         places: tuple[Bound, ...] = ()
@@ -207,7 +207,7 @@ class Closing:
                     is_urgent = True
                     if is_new:
                         event = _event(job, "Warning", "Unschedulable", reason.message)
-            elif job.tasks and self._judges and session.is_ready(job):
+            elif job.tasks and self._judges and session.answers.is_ready(job):
                 job.report = None
                 if standing_message(conditions)[1] is not None:
                     event = _event(job, "Normal", "Scheduled", "pod group is ready")

@@ -112,8 +112,8 @@ def _run(
     error = _act(session, config, measure)
     nominations = session.close()
     committed = session.committed
-    state.assume_pods([*committed.binds, *committed.evicted])
-    state.assume_nominations(nominations)
+    state.pods.assume([*committed.binds, *committed.evicted])
+    state.pods.nominate(nominations)
     closing = Closing(session)
     if error is None:
         error = _conclude(closing)
@@ -127,7 +127,7 @@ def _run(
     )
     # Gates are named again until the API server shows their pods without them.
     is_settled = not (is_busy or session.opened or state.line.stale or session.untried)
-    state.settled = (state.version, config) if is_settled else None
+    state.settled = (state.line.version, config) if is_settled else None
     return _result(state, committed, session, closing, nominations)
 
 

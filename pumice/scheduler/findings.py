@@ -31,7 +31,7 @@ def find(session: Session, job: JobInfo) -> Finding | None:
         return None
     reason, is_unschedulable = found
     strangers = session.state.gangs.strangers.get(job.key)
-    if strangers and job.group is not None and session.why_invalid(job) is not None:
+    if strangers and job.group is not None and session.answers.why_invalid(job) is not None:
         reason, is_unschedulable = _with_strangers(session, job, reason, strangers), True
     return Finding(reason, is_unschedulable, dict(_pods(session, job, outcome, reason)))
 
@@ -50,7 +50,7 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
         )
         return Reason("NoPods", message, {"queue": job.queue}, (job.queue,)), True
     judges = bool(session.extensions.job_ready)
-    is_short = judges and not session.is_ready(job)
+    is_short = judges and not session.answers.is_ready(job)
     waits_outside = session.is_pending(job) and not job.counts[SchedulingStatus.RUNNING]
     if outcome.refusal is not None and waits_outside:
         return outcome.refusal, True  # its pods are created once it is in its queue
@@ -99,7 +99,7 @@ def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Re
     promised = _promised(session, job)
     if promised is not None:
         return promised, True
-    invalid = session.why_invalid(job)
+    invalid = session.answers.why_invalid(job)
     if invalid is not None:
         return invalid, bool(job.tasks)
     return _gang(session, job, outcome), True
@@ -258,7 +258,9 @@ def _pods(
     for task in _in_order(job):
         if task.status is not SchedulingStatus.PENDING:
             continue
-        impossible = session.why_impossible(task.shape) if outcome.refused is not None else None
+        impossible = (
+            session.answers.why_impossible(task.shape) if outcome.refused is not None else None
+        )
         if task.is_held:
             yield task.key, _GATED
         elif job.group is None:

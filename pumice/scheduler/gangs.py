@@ -214,7 +214,7 @@ class GangTable:
             return False
         if key in self.jobs:
             self.dirty[key] = None
-        return True
+        return self._line.changed(True)
 
     def widen(self) -> None:
         """Open the columns that the axis has gained."""
@@ -331,14 +331,14 @@ class GangTable:
         assert isinstance(charged, ChargedPods)
         return charged
 
-    def charge(self, task: TaskInfo) -> bool:
-        """Find out again where the amounts of a pod count; True if that changed."""
+    def charge(self, task: TaskInfo) -> None:
+        """Find out again where the amounts of a pod count."""
         if not task.job:
-            return False
+            return
         job = self.jobs[task.job]
         before, charged = job.elsewhere.get(task.key), self.charged(task, job, task.node)
         if charged is before:
-            return False
+            return
         running = self._nodes.running
         is_running = task.row >= 0
         if is_running:
@@ -347,19 +347,18 @@ class GangTable:
         if is_running:
             running.add(task, self._nodes.records[task.node].row)
         self._drop_charged(before)
-        self._line.happened(Cause.NODES | Cause.SHARES)
-        return True
+        self._line.changed(True, Cause.NODES | Cause.SHARES)
 
     def _charge_all(self, job: JobInfo) -> None:
         for task in job.tasks.values():
             self.charge(task)
 
-    def settle(self, tasks: Iterable[TaskInfo]) -> bool:
-        """Find out again where pods are charged after queues were added or removed; True if anything changed."""
-        if not self._has_other_queues:
-            return False
-        self._has_other_queues = False
-        return sum([self.charge(task) for task in tasks]) > 0
+    def settle(self, tasks: Iterable[TaskInfo]) -> None:
+        """Find out again where pods are charged after queues were added or removed."""
+        if self._has_other_queues:
+            self._has_other_queues = False
+            for task in tasks:
+                self.charge(task)
 
     def discard(self, task: TaskInfo) -> None:
         """Take a pod out of its gang."""

@@ -90,13 +90,13 @@ class FixedPart:
         self.score: Floats | None = None
         self.ranked: dict[int, Floats] = {}
         self._objections: Objections | None = None
-        for filtering in extensions.filters:
+        for filtering in extensions.node_filter:
             if filtering.call.scope == "fixed":
                 verdict = filtering.call.judge(pods, rows)
                 if verdict is not None:
                     self.verdicts.append(verdict)
                     self.allowed &= verdict.codes == 0
-        for place, scoring in enumerate(extensions.scores):
+        for place, scoring in enumerate(extensions.node_score):
             if scoring.call.scope != "fixed":
                 continue
             values = scoring.call.score(pods, rows)
@@ -170,7 +170,7 @@ class NodeRanking:
         self._row_filters: list[FilterPoint] = []
         self._row_scores: list[ScorePoint] = []
         self._ranked: list[tuple[ScorePoint, Floats]] = []
-        self._task_scores: list[TaskScorePoint] = [each.call for each in extensions.task_scores]
+        self._task_scores: list[TaskScorePoint] = [each.call for each in extensions.task_score]
         self._is_wide = False
         self._tells_rows_apart = False
         still = rows.still()
@@ -178,7 +178,7 @@ class NodeRanking:
             allowed: Bools = np.zeros(len(rows), dtype=np.bool_)
         else:
             allowed = self._fitting(pods.allowed.copy(), still)
-        for filtering in extensions.filters:
+        for filtering in extensions.node_filter:
             if filtering.call.scope != "fixed":
                 self._add_filter(filtering.call, still, allowed)
         self._unscored: Extensions | None = extensions
@@ -186,11 +186,11 @@ class NodeRanking:
         self._total: Floats = np.where(allowed, 0.0 if total is None else total, _WORST)
         self._domain_filters: list[DomainFilter] = []
         self._domain_scores: list[DomainScore] = []
-        for filters in extensions.domain_filters:
+        for filters in extensions.domain_filter:
             found = filters.call(pods)
             if found is not None:
                 self._domain_filters.append(found)
-        for scores in extensions.domain_scores:
+        for scores in extensions.domain_score:
             values = scores.call(pods)
             if values is not None:
                 self._domain_scores.append(values)
@@ -206,7 +206,7 @@ class NodeRanking:
         """Ask the scorers; this waits until a node has room, which for many pods of a full cluster none has."""
         extensions, self._unscored = self._unscored, None
         total = self._fixed.score
-        for place, scoring in enumerate(extensions.scores if extensions is not None else ()):
+        for place, scoring in enumerate(extensions.node_score if extensions is not None else ()):
             if scoring.call.scope != "fixed":
                 total = self._add_score(scoring.call, rows, total)
             elif place in self._fixed.ranked:
@@ -234,12 +234,6 @@ class NodeRanking:
     def counts_room_only(self) -> bool:
         """True if only the free resources of a node decide how many pods of the class it can take."""
         return not self._row_filters and not self._domain_filters
-
-    @property
-    def is_wide(self) -> bool:
-        """True if a pod on one node may change the results of other nodes for the class."""
-        self._score()
-        return self._is_wide
 
     # -- choosing ----------------------------------------------------------------------------
 

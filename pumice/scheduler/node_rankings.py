@@ -99,8 +99,8 @@ class NodeRankings:
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
         """What no placement changes about the nodes for pods; arguments as for `ranking`."""
         if self._by_rules is None:
-            filters = [each.call for each in self._extensions.filters]
-            scores = [each.call for each in self._extensions.scores]
+            filters = [each.call for each in self._extensions.node_filter]
+            scores = [each.call for each in self._extensions.node_score]
             self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
             self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
         rules = _apart_from_claims(self._state, shape, by_rules=self._by_rules)
@@ -118,7 +118,7 @@ class NodeRankings:
         """What sets pods of a queue apart to the filters and scores of nodes."""
         found = self._kinds.get(queue)
         if found is None:
-            filters, scores = self._extensions.filters, self._extensions.scores
+            filters, scores = self._extensions.node_filter, self._extensions.node_score
             plugins = dict.fromkeys(
                 [each.plugin for each in filters] + [each.plugin for each in scores]
             )

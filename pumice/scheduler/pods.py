@@ -17,6 +17,8 @@ from pumice.scheduler.waiting import Cause, WaitingLine
 
 __all__ = ["PodTable"]
 
+_DECIDED = Cause.NODES | Cause.SHARES | Cause.CLAIMS
+
 
 class PodTable:
     """Pods by key.
@@ -198,9 +200,11 @@ class PodTable:
             task.nominated = node
             self._assumed.assume_nomination(task, node)
             self._index_nominee(task)
+        self._line.changed(bool(nominations), Cause.NODES)
 
-    def assume(self, tasks: Iterable[TaskInfo]) -> None:
+    def assume(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
+        tasks = [self.tasks[pod] for pod in pods]
         gangs: dict[str, None] = {}
         for task in tasks:
             task.verdict = None
@@ -214,9 +218,15 @@ class PodTable:
             self._index_nominee(task)
         for gang in gangs:
             self._gangs.touch(self._gangs.jobs[gang])
+        self._line.changed(bool(tasks), _DECIDED)
 
     def forget(self, key: str, uid: str) -> bool:
-        """Drop the assumptions about a pod with this uid after the API server refused a write; the watched state is used again."""
+        """Drop the assumptions about a pod after the API server refused a write; the watched state is used again.
+
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
+        """
         if not self._assumed.end_pod(key, uid):
             return False
         task = self.tasks[key]
@@ -236,23 +246,27 @@ class PodTable:
             self._gangs.charge(task)
             self._nodes.drop_if_unused(record)
         self._index_nominee(task)
-        return True
+        return self._line.changed(True, _DECIDED)
 
-    def spare(self, key: str, uid: str, until: float) -> bool:
-        """Exclude a pod with this uid from evictions until a moment, UNIX seconds; False if there is none."""
+    def spare(self, key: str, uid: str, until: float) -> None:
+        """Undo an eviction that the API server refused, as `forget` does, and exclude the pod from evictions for some time.
+
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod whose eviction was refused.
+            until: Until when no action may choose it, UNIX seconds.
+        """
         task = self.tasks.get(key)
-        if task is None or task.uid != uid:
-            return False
-        self.forget(key, uid)
-        self.spared[key] = (uid, until)
-        return True
+        if task is not None and task.uid == uid:
+            self.forget(key, uid)
+            self.spared[key] = (uid, until)
+            self._line.changed(True, Cause.VICTIMS)
 
-    def end_sparing(self, now: float) -> bool:
-        """End what `spare` has begun where it is over; True if it is for any pod."""
-        ended = [key for key, (_, until) in self.spared.items() if until <= now]
-        for key in ended:
+    def end_sparing(self, now: float) -> None:
+        """End what `spare` has begun where it is over."""
+        for key in [key for key, (_, until) in self.spared.items() if until <= now]:
             del self.spared[key]
-        return bool(ended)
+            self._line.happened(Cause.VICTIMS)
 
 
 def _changed_by(task: TaskInfo, node: str) -> Cause:

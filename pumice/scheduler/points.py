@@ -1,12 +1,12 @@
-"""The extension points of a session, each a typed list.
+"""The extension points of the scheduler: what plugins may register, what they are asked, and how answers are combined.
 
-Plugins register functions when a session opens. The order of tiers, and of plugins in a tier, is the
-order of the lists; `answers.py` combines several answers.
+Plugins register functions when a session opens (`registrar.py`); `answers.py` combines several answers. The tables in
+`docs/scheduler` follow from the rows of `Extensions`.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
 from pumice.api.queues import Queue
@@ -22,6 +22,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
 __all__ = [
+    "Combined",
     "DomainFilter",
     "DomainScore",
     "Extension",
@@ -30,6 +31,7 @@ __all__ = [
     "FilterResult",
     "NodeChoice",
     "PodClass",
+    "Point",
     "QueueGroups",
     "Refusal",
     "Scope",
@@ -55,6 +57,23 @@ Scope = Literal["fixed", "row", "all"]
 The same holds for a change of a node, its labels for example: unless the scope is `all`, it changes answers for its own row
 only. A filter answers for the rows that it is asked about, which may be a few (`Rows.index`).
 """
+
+
+class Combined(StrEnum):
+    """How the answers of several plugins become one."""
+
+    ORDER = "the first plugin that sees a difference decides, in the order of tiers and of plugins in a tier; then age, then name"
+    VOTES = "a vote against decides at once; otherwise a tier with a vote in favour does; without votes the answer is yes"
+    TIER = "the first tier that has such a function decides; all its plugins must agree"
+    VICTIMS = (
+        "the plugins of a tier must agree; on each node the first tier that allows any pod decides"
+    )
+    FIRST_TIER = "the first tier that names any decides; what each of its plugins names counts"
+    FIRST = "the first plugin that names one decides"
+    ALL = "all must agree"
+    ANY = "one plugin that says so is enough"
+    SUM = "scores that come first (of `nodegroup`, `task-topology`) decide one after the other; among equal nodes the sum of the others, then the name"
+    NONE = "they are told, and asked nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,7 @@ class FilterResult:
     texts: tuple[str, ...]
 
 
+@dataclass(slots=True, eq=False)
 class PodClass:
     """Pods for which the same nodes are equally good: one shape, in one queue.
 
@@ -109,21 +129,11 @@ class PodClass:
         peers: What sets them apart as targets of other pods' affinity, anti-affinity and spread; None if there are none.
     """
 
-    __slots__ = ("allowed", "gang", "peers", "queue", "shape")
-
-    def __init__(
-        self,
-        shape: PodShape,
-        queue: str,
-        allowed: Bools,
-        gang: str = "",
-        peers: PeerClass | None = None,
-    ) -> None:
-        self.shape = shape
-        self.queue = queue
-        self.allowed = allowed
-        self.gang = gang
-        self.peers = peers
+    shape: PodShape
+    queue: str
+    allowed: Bools
+    gang: str = ""
+    peers: PeerClass | None = None
 
 
 class NodeChoice(Protocol):
@@ -138,18 +148,14 @@ class NodeChoice(Protocol):
         """
 
 
-class RowFilter(Protocol):
-    """Which of these rows a class of pods may use; None for all of them."""
+RowFilter = Callable[[PodClass, Rows], FilterResult | None]
+"""Which of these rows a class of pods may use; None for all of them."""
 
-    def __call__(self, pods: PodClass, rows: Rows, /) -> FilterResult | None:
-        """Judge rows."""
+Score = Callable[[PodClass, Rows], Floats | None]
+"""Scores of rows for a class of pods; None if they are all equal."""
 
-
-class Score(Protocol):
-    """Scores of rows for a class of pods; None if they are all equal."""
-
-    def __call__(self, pods: PodClass, rows: Rows, /) -> Floats | None:
-        """Score rows."""
+TaskScore = Callable[[TaskInfo, Rows], Floats | None]
+"""Scores of all rows for one pod; None if they are all equal."""
 
 
 class DomainFilter(Protocol):
@@ -176,13 +182,6 @@ class DomainScore(Protocol):
 
     def column(self) -> Floats:
         """The value of every node now; to be read only."""
-
-
-class TaskScore(Protocol):
-    """Scores of all rows for one pod; None if they are all equal."""
-
-    def __call__(self, task: TaskInfo, rows: Rows, /) -> Floats | None:
-        """Score rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,107 +254,98 @@ class Extension(Generic[T]):
     call: T
 
 
-@dataclass(slots=True)
+class Point(list[Extension[T]]):
+    """An extension point: what plugins have registered there in one session, in the order of tiers, and of plugins in a tier.
+
+    Attributes:
+        asks: What the functions are asked, as the end of a sentence.
+        combined: How several answers become one.
+        asked_by: Actions that ask.
+        switch: Switch of the configuration that turns the functions of one plugin off; empty for none.
+        step: Where a refusal is counted; None if the functions refuse no gang.
+    """
+
+    __slots__ = ("asked_by", "asks", "combined", "step", "switch")
+
+    def __init__(
+        self,
+        asks: str,
+        combined: Combined,
+        asked_by: tuple[str, ...],
+        switch: str = "",
+        step: Step | None = None,
+    ) -> None:
+        super().__init__()
+        self.asks = asks
+        self.combined = combined
+        self.asked_by = asked_by
+        self.switch = switch
+        self.step = step
+
+
 class Extensions:
-    """All functions that plugins have registered for one session.
+    """The extension points of one session, a row each; `Registrar` has a method of the same name for each of them.
 
     Orders are given by sort keys: keys of several plugins are compared one after the other, which is the same
     as asking comparators until one of them decides.
 
     Attributes:
-        queue_order: Which queue goes first.
         queue_epochs: Numbers that change when keys of queues have become smaller.
         queue_groups: Which keys a decision changes, for those of `queue_order` that tell.
-        job_order: Which job of a queue goes first.
-        task_order: Which pod of a job goes first.
-        moving_task_order: Whether any of these keys changes while a job is placed.
-        job_valid: Why a job cannot be tried at all.
-        job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why, and so is a Refusal.
-        node_gates: Plugins whose votes on that are about room on nodes.
-        job_enqueued: Called when a job has entered its queue.
-        job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
-        job_ready: Whether a job may be committed; all must agree.
-        job_pipelined: Whether a job may keep its promises until the end of the session.
-        job_starving: Whether a job is below what it needs.
-        overused: Whether a queue has had enough; one is enough.
-        allocatable: Why a queue cannot take a pod.
         queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
-        preemptive: Why a queue may not take back from others what a pod needs.
-        preemptable: Which pods may be evicted for a pod of their own queue; see `victims.allowed`.
-        reclaimable: Which pods may be evicted for a pod of another queue.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
-        victim_queue_order: The queue whose pods are evicted first for another queue.
-        victim_tasks: Pods that are to go without another one asking for their place.
-        evictable: Whether a pod may be evicted without another one asking for its place; all must agree.
-        target_job: For which of several jobs nodes are to be reserved.
-        reserved_nodes: Which node to reserve next for a job; None for no further one.
-        pod_checks: Why no node whatever can take pods of a shape.
-        filters: Which nodes a pod may use; all must agree.
-        domain_filters: The same, where a placement changes the answers of a whole domain; they make an object for a ranking.
-        scores: How good nodes are; summed.
-        domain_scores: The same, where a placement changes the values of a whole domain.
-        task_scores: The same for single pods.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
-        on_allocate: Called when a pod is placed or pipelined.
-        on_deallocate: Called when a pod loses its place again.
+        node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
         causes: What refusals depend on, by the step in which plugins refuse.
+        moving_task_order: Whether any key of `task_order` changes while a job is placed.
         needs_minimum: Whether no job is ready with less than its minimum of pods.
     """
 
-    queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
-    queue_epochs: list[Extension[Callable[[], int]]] = field(default_factory=list)
-    queue_groups: list[Extension[QueueGroups]] = field(default_factory=list)
-    job_order: list[Extension[Callable[[JobInfo], SortKey]]] = field(default_factory=list)
-    task_order: list[Extension[Callable[[TaskInfo], SortKey]]] = field(default_factory=list)
-    moving_task_order: bool = False
-    job_valid: list[Extension[Callable[[JobInfo], Reason | None]]] = field(default_factory=list)
-    job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason | Refusal]]] = field(
-        default_factory=list
-    )
-    node_gates: set[str] = field(default_factory=set)
-    job_enqueued: list[Extension[Callable[[JobInfo], None]]] = field(default_factory=list)
-    job_entitled: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
-    job_ready: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
-    job_pipelined: list[Extension[Callable[[JobInfo], Vote]]] = field(default_factory=list)
-    job_starving: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
-    overused: list[Extension[Callable[[Queue], bool]]] = field(default_factory=list)
-    allocatable: list[Extension[Callable[[Queue, TaskInfo], Reason | None]]] = field(
-        default_factory=list
-    )
-    queue_room: list[Extension[Callable[[Queue], Ints]]] = field(default_factory=list)
-    preemptive: list[Extension[Callable[[Queue, TaskInfo], Reason | None]]] = field(
-        default_factory=list
-    )
-    preemptable: list[Extension[VictimCheck]] = field(default_factory=list)
-    reclaimable: list[Extension[VictimCheck]] = field(default_factory=list)
-    preemptor_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
-    reclaimer_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
-    victim_queue_order: list[Extension[Callable[[Queue, Queue], SortKey]]] = field(
-        default_factory=list
-    )
-    victim_tasks: list[Extension[VictimPoint]] = field(default_factory=list)
-    evictable: list[Extension[Callable[[TaskInfo], bool]]] = field(default_factory=list)
-    target_job: list[Extension[Callable[[Sequence[JobInfo]], JobInfo | None]]] = field(
-        default_factory=list
-    )
-    reserved_nodes: list[Extension[NodeChoice]] = field(default_factory=list)
-    pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
-    filters: list[Extension[FilterPoint]] = field(default_factory=list)
-    domain_filters: list[Extension[Callable[[PodClass], DomainFilter | None]]] = field(
-        default_factory=list
-    )
-    scores: list[Extension[ScorePoint]] = field(default_factory=list)
-    domain_scores: list[Extension[Callable[[PodClass], DomainScore | None]]] = field(
-        default_factory=list
-    )
-    task_scores: list[Extension[TaskScorePoint]] = field(default_factory=list)
-    queue_kinds: dict[str, Callable[[str], Hashable]] = field(default_factory=dict)
-    on_allocate: list[Extension[Callable[[TaskInfo, NodeRecord], None]]] = field(
-        default_factory=list
-    )
-    on_deallocate: list[Extension[Callable[[TaskInfo, NodeRecord], None]]] = field(
-        default_factory=list
-    )
-    causes: dict[Step, int] = field(default_factory=lambda: dict.fromkeys(get_args(Step), 0))
-    needs_minimum: bool = False
+    def __init__(self) -> None:
+        how = Combined
+        entering, placing = ("enqueue",), ("allocate", "backfill")
+        evicting, reserving = ("preempt", "reclaim"), ("elect", "reserve")
+        # fmt: off
+        self.queue_order: Point[Callable[[Queue], SortKey]] = Point("which queue goes first", how.ORDER, entering + placing + evicting, "enableQueueOrder")
+        self.job_order: Point[Callable[[JobInfo], SortKey]] = Point("which gang of a queue goes first", how.ORDER, entering + placing + evicting, "enableJobOrder")
+        self.task_order: Point[Callable[[TaskInfo], SortKey]] = Point("which pod of a gang goes first", how.ORDER, placing + evicting, "enableTaskOrder")
+        self.job_valid: Point[Callable[[JobInfo], Reason | None]] = Point("whether a gang can be tried at all", how.ALL, placing + evicting + reserving, step="valid")
+        self.job_enqueueable: Point[Callable[[JobInfo], Vote | Reason | Refusal]] = Point("whether a gang may enter its queue", how.VOTES, entering, "enableJobEnqueued", "gate")
+        self.job_enqueued: Point[Callable[[JobInfo], None]] = Point("counts a gang that has entered its queue", how.NONE, entering + placing, "enableJobEnqueued")
+        self.job_entitled: Point[Callable[[JobInfo], bool]] = Point("whether a queue may take back what a gang needs, so that a full cluster does not keep it out", how.ANY, entering, "enableJobEnqueued")
+        self.job_ready: Point[Callable[[JobInfo], bool]] = Point("whether the places found for a gang may be used", how.ALL, placing + reserving, "enableJobReady", "ready")
+        self.job_pipelined: Point[Callable[[JobInfo], Vote]] = Point("whether a gang that cannot start yet may hold the places found for it", how.VOTES, placing + evicting, "enableJobPipelined")
+        self.job_starving: Point[Callable[[JobInfo], bool]] = Point("whether pods may be evicted for a gang", how.TIER, evicting, "enableJobStarving")
+        self.overused: Point[Callable[[Queue], bool]] = Point("whether a queue has all that it may have", how.ANY, ("allocate", "reclaim"), "enabledOverused", "share")
+        self.allocatable: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether a queue may take a pod", how.ALL, placing + evicting, "enabledAllocatable", "share")
+        self.preemptive: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether pods of other queues may be evicted for a pod", how.ALL, ("reclaim",), "enablePreemptive")
+        self.preemptable: Point[VictimCheck] = Point("which pods may go for a pod of their own queue", how.VICTIMS, ("preempt",), "enablePreemptable")
+        self.reclaimable: Point[VictimCheck] = Point("which pods may go for a pod of another queue", how.VICTIMS, ("reclaim",), "enableReclaimable")
+        self.victim_queue_order: Point[Callable[[Queue, Queue], SortKey]] = Point("of which queue pods go first", how.ORDER, ("reclaim",), "enableQueueOrder")
+        self.victim_tasks: Point[VictimPoint] = Point("which pods go without another pod taking their place", how.FIRST_TIER, ("shuffle",), "enabledVictim")
+        self.evictable: Point[Callable[[TaskInfo], bool]] = Point("whether such a pod may go", how.ALL, ("shuffle",), "enabledVictim")
+        self.target_job: Point[Callable[[Sequence[JobInfo]], JobInfo | None]] = Point("for which gang nodes are reserved", how.FIRST, ("elect",), "enableTargetJob")
+        self.reserved_nodes: Point[NodeChoice] = Point("which node is reserved next", how.FIRST, ("reserve",), "enableReservedNodes")
+        self.pod_check: Point[Callable[[PodShape], Reason | None]] = Point("whether a pod can be placed at all", how.ALL, placing + evicting, "enablePredicate", "check")
+        self.node_filter: Point[FilterPoint] = Point("which nodes a pod may use", how.ALL, placing + evicting + reserving, "enablePredicate", "filter")
+        self.domain_filter: Point[Callable[[PodClass], DomainFilter | None]] = Point("which nodes a pod may use, where that depends on pods of other nodes too", how.ALL, placing + evicting, "enablePredicate", "filter")
+        self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
+        self.domain_score: Point[Callable[[PodClass], DomainScore | None]] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
+        self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, placing, "enableNodeOrder")
+        self.on_allocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that got a place", how.NONE, placing + evicting)
+        self.on_deallocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that lost its place", how.NONE, (*placing, *evicting, "shuffle"))
+        # fmt: on
+        self.queue_epochs: list[Callable[[], int]] = []
+        self.queue_groups: list[QueueGroups] = []
+        self.queue_room: list[Callable[[Queue], Ints]] = []
+        self.preemptor_classes: list[Callable[[Preemptor], Hashable]] = []
+        self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
+        self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
+        self.node_gates: set[str] = set()
+        self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)
+        self.moving_task_order = self.needs_minimum = False
+
+    def points(self) -> dict[str, Point[Any]]:
+        """The points by name."""
+        return {name: each for name, each in vars(self).items() if isinstance(each, Point)}

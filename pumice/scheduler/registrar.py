@@ -18,6 +18,7 @@ from pumice.scheduler.points import (
     FilterPoint,
     NodeChoice,
     PodClass,
+    Point,
     QueueGroups,
     Refusal,
     RowFilter,
@@ -25,7 +26,6 @@ from pumice.scheduler.points import (
     Score,
     ScorePoint,
     SortKey,
-    Step,
     TaskScore,
     TaskScorePoint,
     VictimPoint,
@@ -68,18 +68,14 @@ class Registrar:
         """Whether a switch of the plugin is on."""
         return self._switches[switch]
 
-    def _add(
-        self,
-        points: list[Extension[T]],
-        call: T,
-        switch: str | None = None,
-        step: Step | None = None,
-        wakes: Cause = Cause.ANY,
-    ) -> None:
-        if switch is None or self._switches[switch]:
-            points.append(Extension(self._tier, self._plugin, call))
-            if step is not None:
-                self._extensions.causes[step] |= int(wakes)
+    def _add(self, point: Point[T], call: T, wakes: Cause = Cause.ANY) -> bool:
+        """Register a function; False if its switch is off."""
+        if point.switch and not self._switches[point.switch]:
+            return False
+        point.append(Extension(self._tier, self._plugin, call))
+        if point.step is not None:
+            self._extensions.causes[point.step] |= int(wakes)
+        return True
 
     def queue_order(
         self,
@@ -97,11 +93,9 @@ class Registrar:
             epoch: A number that changes when keys have become smaller for another reason; None if they never do.
             groups: Which keys a decision changes; None if it may change all. Then a turn may cost in proportion to the number of queues.
         """
-        self._add(self._extensions.queue_order, key, "enableQueueOrder")
-        if epoch is not None:
-            self._add(self._extensions.queue_epochs, epoch, "enableQueueOrder")
-        if groups is not None:
-            self._add(self._extensions.queue_groups, groups, "enableQueueOrder")
+        if self._add(self._extensions.queue_order, key):
+            self._extensions.queue_epochs += [epoch] if epoch is not None else []
+            self._extensions.queue_groups += [groups] if groups is not None else []
 
     def job_order(self, key: Callable[[JobInfo], SortKey]) -> None:
         """Register the order of the jobs of a queue.
@@ -109,18 +103,17 @@ class Registrar:
         While a session runs, the key of a job may only grow, and only while that job has its turn. It may become smaller
         when pods of the job are evicted, or when their placement is undone.
         """
-        self._add(self._extensions.job_order, key, "enableJobOrder")
+        self._add(self._extensions.job_order, key)
 
     def task_order(self, key: Callable[[TaskInfo], SortKey], *, moves: bool = False) -> None:
         """Register the order of the pods of a job; `moves` if placing one pod changes the key of another."""
-        self._add(self._extensions.task_order, key, "enableTaskOrder")
-        self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
+        self._extensions.moving_task_order |= self._add(self._extensions.task_order, key) and moves
 
     def job_valid(
         self, check: Callable[[JobInfo], Reason | None], *, wakes: Cause = Cause.ANY
     ) -> None:
         """Register a check why a job cannot be tried at all. It has no switch."""
-        self._add(self._extensions.job_valid, check, step="valid", wakes=wakes)
+        self._add(self._extensions.job_valid, check, wakes)
 
     def job_enqueueable(
         self,
@@ -137,17 +130,16 @@ class Registrar:
             is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
                 reserved.
         """
-        self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued", "gate", wakes)
-        if is_about_nodes:
+        if self._add(self._extensions.job_enqueueable, vote, wakes) and is_about_nodes:
             self._extensions.node_gates.add(self._plugin)
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Register a function to be called when a job has entered its queue."""
-        self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
+        self._add(self._extensions.job_enqueued, told)
 
     def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
         """Register a check whether the queue of a job may reclaim what the job needs at least."""
-        self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
+        self._add(self._extensions.job_entitled, check)
 
     def job_ready(
         self,
@@ -163,20 +155,20 @@ class Registrar:
             wakes: What the answer depends on besides the pods of the job that have places.
             needs_minimum: Whether it is never true of a job with less than its minimum of pods.
         """
-        self._add(self._extensions.job_ready, check, "enableJobReady", "ready", wakes)
-        self._extensions.needs_minimum |= needs_minimum and self.is_on("enableJobReady")
+        is_on = self._add(self._extensions.job_ready, check, wakes)
+        self._extensions.needs_minimum |= is_on and needs_minimum
 
     def job_pipelined(self, vote: Callable[[JobInfo], Vote]) -> None:
         """Register a vote on whether a job that is not ready may keep its pipelined pods until the end."""
-        self._add(self._extensions.job_pipelined, vote, "enableJobPipelined")
+        self._add(self._extensions.job_pipelined, vote)
 
     def job_starving(self, check: Callable[[JobInfo], bool]) -> None:
         """Register a check whether a job is below what it needs."""
-        self._add(self._extensions.job_starving, check, "enableJobStarving")
+        self._add(self._extensions.job_starving, check)
 
     def overused(self, check: Callable[[Queue], bool], *, wakes: Cause = Cause.ANY) -> None:
         """Register a check whether a queue has all that it may have."""
-        self._add(self._extensions.overused, check, "enabledOverused", "share", wakes)
+        self._add(self._extensions.overused, check, wakes)
 
     def allocatable(
         self,
@@ -196,13 +188,12 @@ class Registrar:
             room: What a queue may still take, by column; it follows what is placed. Pods that ask for more together are not all let
                 in by `check`.
         """
-        self._add(self._extensions.allocatable, check, "enabledAllocatable", "share", wakes)
-        if room is not None:
-            self._add(self._extensions.queue_room, room, "enabledAllocatable")
+        if self._add(self._extensions.allocatable, check, wakes) and room is not None:
+            self._extensions.queue_room.append(room)
 
     def preemptive(self, check: Callable[[Queue, TaskInfo], Reason | None]) -> None:
         """Register a check why a queue may not reclaim from other queues what a pod needs."""
-        self._add(self._extensions.preemptive, check, "enablePreemptive")
+        self._add(self._extensions.preemptive, check)
 
     def preemptable(
         self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
@@ -217,23 +208,16 @@ class Registrar:
             by: What of the pod that asks decides about the answers, besides its queue; its gang and shape
                 unless told.
         """
-        self._add(self._extensions.preemptable, check, "enablePreemptable")
-        self._add_class(self._extensions.preemptor_classes, by, "enablePreemptable")
+        classes = self._extensions.preemptor_classes
+        if self._add(self._extensions.preemptable, check) and by not in (*classes, any_preemptor):
+            classes.append(by)
 
     def reclaimable(
         self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
     ) -> None:
         """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
-        self._add(self._extensions.reclaimable, check, "enableReclaimable")
-        self._add_class(self._extensions.reclaimer_classes, by, "enableReclaimable")
-
-    def _add_class(
-        self,
-        classes: list[Callable[[Preemptor], Hashable]],
-        by: Callable[[Preemptor], Hashable],
-        switch: str,
-    ) -> None:
-        if self.is_on(switch) and by not in (*classes, any_preemptor):
+        classes = self._extensions.reclaimer_classes
+        if self._add(self._extensions.reclaimable, check) and by not in (*classes, any_preemptor):
             classes.append(by)
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
@@ -241,7 +225,7 @@ class Registrar:
 
         Without such keys it is the queue that comes last in the order of queues.
         """
-        self._add(self._extensions.victim_queue_order, key, "enableQueueOrder")
+        self._add(self._extensions.victim_queue_order, key)
 
     def victim_tasks(self, choose: Callable[[], Iterable[TaskInfo]], *, every: float = 0.0) -> None:
         """Register a choice of running pods to evict without a preemptor.
@@ -250,25 +234,25 @@ class Registrar:
             choose: The function.
             every: Seconds after it has named some in which it is not asked again; a cycle runs when they are over.
         """
-        self._add(self._extensions.victim_tasks, VictimPoint(choose, every), "enabledVictim")
+        self._add(self._extensions.victim_tasks, VictimPoint(choose, every))
 
     def evictable(self, check: Callable[[TaskInfo], bool]) -> None:
         """Register a check whether a pod of `victim_tasks` may be evicted; called before each eviction."""
-        self._add(self._extensions.evictable, check, "enabledVictim")
+        self._add(self._extensions.evictable, check)
 
     def target_job(self, choose: Callable[[Sequence[JobInfo]], JobInfo | None]) -> None:
         """Register the choice of the job for which nodes are reserved."""
-        self._add(self._extensions.target_job, choose, "enableTargetJob")
+        self._add(self._extensions.target_job, choose)
 
     def reserved_nodes(self, choose: NodeChoice) -> None:
         """Register the choice of the node to reserve next for the target job; None for no further one."""
-        self._add(self._extensions.reserved_nodes, choose, "enableReservedNodes")
+        self._add(self._extensions.reserved_nodes, choose)
 
     def pod_check(
         self, check: Callable[[PodShape], Reason | None], *, wakes: Cause = Cause.ANY
     ) -> None:
         """Register a check why no node can take pods of a shape; called once in a session for each shape."""
-        self._add(self._extensions.pod_checks, check, "enablePredicate", "check", wakes)
+        self._add(self._extensions.pod_check, check, wakes)
 
     def alike_queues(self, kind: Callable[[str], Hashable] = lambda _: None) -> None:
         """Register which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
@@ -299,7 +283,7 @@ class Registrar:
             wakes: What its answers depend on.
         """
         point = FilterPoint(judge, scope, by_rules)
-        self._add(self._extensions.filters, point, "enablePredicate", "filter", wakes)
+        self._add(self._extensions.node_filter, point, wakes)
 
     def domain_filter(
         self, build: Callable[[PodClass], DomainFilter | None], *, wakes: Cause = Cause.ANY
@@ -312,11 +296,11 @@ class Registrar:
             build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
             wakes: What its answers depend on.
         """
-        self._add(self._extensions.domain_filters, build, "enablePredicate", "filter", wakes)
+        self._add(self._extensions.domain_filter, build, wakes)
 
     def domain_score(self, build: Callable[[PodClass], DomainScore | None]) -> None:
         """Register scores of nodes, if a placement changes the values of a whole domain of nodes; as `domain_filter`."""
-        self._add(self._extensions.domain_scores, build, "enableNodeOrder")
+        self._add(self._extensions.domain_score, build)
 
     def node_score(
         self,
@@ -339,11 +323,11 @@ class Registrar:
                 that rows with equal amounts share them.
         """
         point = ScorePoint(score, scope, ranked, by_rules, by_amounts)
-        self._add(self._extensions.scores, point, "enableNodeOrder")
+        self._add(self._extensions.node_score, point)
 
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
         """Register scores of nodes for a single pod; called again for every pod."""
-        self._add(self._extensions.task_scores, TaskScorePoint(score, ranked), "enableNodeOrder")
+        self._add(self._extensions.task_score, TaskScorePoint(score, ranked))
 
     def on_allocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Register a function to be called when a pod is placed or pipelined."""

@@ -19,6 +19,7 @@ from pumice.scheduler.nominations import Nominations
 from pumice.scheduler.outcomes import JobError, JobOutcome, JobTurn
 from pumice.scheduler.points import (
     Extension,
+    Extensions,
     FilterPoint,
     FilterResult,
     PodClass,
@@ -38,11 +39,14 @@ _LOOKS = 8
 """Maximum number of gangs of which a session looks whether there is room for them, to choose one for which nodes are reserved."""
 
 
-class Session(PluginAnswers):
+class Session:
     """State, plugins and decisions of one cycle.
 
     Attributes:
         state: The cluster; only statements change it.
+        extensions: What plugins have registered.
+        answers: What plugins answer together.
+        touched: Rows that the session has changed, and how often sort keys were taken.
         now: The moment, UNIX seconds.
         view: What plugins see.
         outcomes: What happened to jobs, by key.
@@ -79,7 +83,9 @@ class Session(PluginAnswers):
             now: The moment, UNIX seconds.
             budget: How long the cycle may take; no limit if None.
         """
-        super().__init__(state.axis, TouchedRows(releases=bool(state.nodes.rows().releasing.any())))
+        self.touched = TouchedRows(releases=bool(state.nodes.rows().releasing.any()))
+        self.extensions = Extensions()
+        self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
         self.state = state
         self.now = now
         self.committed = CommittedDecisions()
@@ -118,7 +124,7 @@ class Session(PluginAnswers):
             and not (ready & state.facts.unschedulable).any(),
         )
         self._to_try: frozenset[str] | None = None
-        self.extensions.filters.append(
+        self.extensions.node_filter.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
 
@@ -196,7 +202,11 @@ class Session(PluginAnswers):
 
     def _lacks_room(self, job: JobInfo, parked: Parked) -> bool:
         queue = self.state.queues.get(job.queue)
-        if parked.asks is not None and queue is not None and not self.has_room(queue, parked.asks):
+        if (
+            parked.asks is not None
+            and queue is not None
+            and not self.answers.has_room(queue, parked.asks)
+        ):
             return True
         if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:
             return True
@@ -255,11 +265,6 @@ class Session(PluginAnswers):
     def ranking(self, task: TaskInfo, queue: str) -> NodeRanking:
         """The ranking of a pod's class."""
         return self._rankings.ranking(task, queue, self._target(task))
-
-    def is_wide_for(self, tasks: Iterable[TaskInfo], queue: str) -> bool:
-        """Whether pods on other nodes may change how good a node is for one of these pods."""
-        shapes = {task.shape.number: task for task in tasks}
-        return any(self.ranking(task, queue).is_wide for task in shapes.values())
 
     def suiting(self, task: TaskInfo, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""

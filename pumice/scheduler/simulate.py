@@ -283,7 +283,7 @@ class Simulation:
         session = open_session(self._state, self._config, now)
         waiting = [job for job in self._state.gangs.waiting.values() if job.group]
         found: dict[str, list[str]] = {}
-        for job in sorted(waiting, key=session.job_key):
+        for job in sorted(waiting, key=session.answers.job_key):
             found.setdefault(job.queue, []).append(job.key)
         session.close()
         return found

@@ -1,10 +1,10 @@
 """The state of the cluster between cycles; it is not copied for a cycle.
 
-Every `set_…` gets an object, finds the changes that are relevant for scheduling, and applies only these. `version` does
-not change otherwise, so idle cycles cost nothing.
+Every `set_…` gets an object, finds the changes that are relevant for scheduling, and applies only these. `line.version`
+does not change otherwise, so idle cycles cost nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget
@@ -36,13 +36,12 @@ from pumice.scheduler.waiting import Cause, WaitingLine
 __all__ = ["ClusterState"]
 
 _OF_NODES = Cause.NODES | Cause.SIZES | Cause.SHARES
-_OF_DECISIONS = Cause.NODES | Cause.SHARES | Cause.CLAIMS
 
 
 class ClusterState:
     """The objects of the cluster, decisions of cycles, and what cycles keep.
 
-    What a cycle decides is assumed at once, see `assumptions`. Versions of an object that are older than the one known
+    What a cycle decides is assumed at once, see `assumptions`, `gangs` and `pods`. Versions of an object that are older than the one known
     are ignored.
 
     Attributes:
@@ -54,7 +53,6 @@ class ClusterState:
         pods: Pods; `tasks` are its own.
         quotas: Quotas by namespace and name.
         budgets: PodDisruptionBudgets.
-        version: Grows with every change that matters to scheduling.
         line: Why gangs wait that cycles do not try, and what changed since the last cycle.
         assumed: What was decided and is not shown by the API server yet.
         cycles: Cycles that were run on it.
@@ -105,7 +103,6 @@ class ClusterState:
         self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.budgets = BudgetTable()
-        self.version = 0
         self.line = WaitingLine()
         self.assumed = Assumptions()
         self.gangs = GangTable(
@@ -142,11 +139,11 @@ class ClusterState:
         allocatable = self.nodes.read(node)
         if self._widen():
             self.pods.recount()
-        return self._changed(self.nodes.set(node, allocatable), _OF_NODES)
+        return self.line.changed(self.nodes.set(node, allocatable), _OF_NODES)
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; its pods stay until they are removed themselves."""
-        return self._changed(self.nodes.remove(name), _OF_NODES)
+        return self.line.changed(self.nodes.remove(name), _OF_NODES)
 
     # -- pods, gangs, queues, priorities -----------------------------------------------------
 
@@ -159,11 +156,11 @@ class ClusterState:
         task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         self._widen()
         is_ours = pod.spec.scheduler_name in self.scheduler_names
-        return self._changed(self.pods.set(task, pod, is_ours=is_ours))
+        return self.line.changed(self.pods.set(task, pod, is_ours=is_ours))
 
     def remove_pod(self, namespace: str, name: str) -> bool:
         """Remove a pod."""
-        return self._changed(self.pods.remove(f"{namespace}/{name}"))
+        return self.line.changed(self.pods.remove(f"{namespace}/{name}"))
 
     def set_pod_group(self, group: PodGroup) -> bool:
         """Add or update a PodGroup.
@@ -171,11 +168,11 @@ class ClusterState:
         Raises:
             QuantityError: An amount of `minResources` cannot be read; the state is as before.
         """
-        return self._changed(self.gangs.set_pod_group(group), Cause.SHARES)
+        return self.line.changed(self.gangs.set_pod_group(group), Cause.SHARES)
 
     def remove_pod_group(self, namespace: str, name: str) -> bool:
         """Remove a PodGroup; pods that name it wait until it exists again."""
-        return self._changed(self.gangs.remove_pod_group(namespace, name), Cause.SHARES)
+        return self.line.changed(self.gangs.remove_pod_group(namespace, name), Cause.SHARES)
 
     def set_queue(self, queue: Queue) -> bool:
         """Add or update a Queue.
@@ -183,19 +180,19 @@ class ClusterState:
         Raises:
             QuantityError: An amount cannot be read; the state is as before.
         """
-        return self._changed(self.gangs.set_queue(queue), Cause.RULES)
+        return self.line.changed(self.gangs.set_queue(queue), Cause.RULES)
 
     def remove_queue(self, name: str) -> bool:
         """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
-        return self._changed(self.gangs.remove_queue(name), Cause.RULES)
+        return self.line.changed(self.gangs.remove_queue(name), Cause.RULES)
 
     def set_priority_class(self, priority_class: PriorityClass) -> bool:
         """Add or update a PriorityClass."""
-        return self._changed(self.gangs.set_priority_class(priority_class), Cause.RULES)
+        return self.line.changed(self.gangs.set_priority_class(priority_class), Cause.RULES)
 
     def remove_priority_class(self, name: str) -> bool:
         """Remove a PriorityClass; pods and gangs that name it have priority 0."""
-        return self._changed(self.gangs.remove_priority_class(name), Cause.RULES)
+        return self.line.changed(self.gangs.remove_priority_class(name), Cause.RULES)
 
     # -- claims and volumes ------------------------------------------------------------------
 
@@ -204,11 +201,11 @@ class ClusterState:
         changed = self.claims.objects.set_claim(claim)
         if changed:
             self.pods.touch_claimants(f"{claim.metadata.namespace}/{claim.metadata.name}")
-        return self._changed(changed, Cause.CLAIMS)
+        return self.line.changed(changed, Cause.CLAIMS)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
         """Remove a claim; a waiting one may release a volume."""
-        return self._changed(self.claims.objects.remove_claim(namespace, name), Cause.CLAIMS)
+        return self.line.changed(self.claims.objects.remove_claim(namespace, name), Cause.CLAIMS)
 
     def set_volume(self, volume: PersistentVolume) -> bool:
         """Add or update a volume; for pods whose claim it is, or is to be, more than its room changes."""
@@ -220,27 +217,27 @@ class ClusterState:
                 *self.claims.objects.owners.get(volume.metadata.name, ()),
             ):
                 self.pods.touch_claimants(key)
-        return self._changed(changed, Cause.CLAIMS)
+        return self.line.changed(changed, Cause.CLAIMS)
 
     def remove_volume(self, name: str) -> bool:
         """Remove a volume."""
-        return self._changed(self.claims.objects.remove_volume(name), Cause.CLAIMS)
+        return self.line.changed(self.claims.objects.remove_volume(name), Cause.CLAIMS)
 
     def set_storage_class(self, storage_class: StorageClass) -> bool:
         """Add or update a StorageClass."""
-        return self._changed(self.claims.objects.set_class(storage_class), Cause.CLAIMS)
+        return self.line.changed(self.claims.objects.set_class(storage_class), Cause.CLAIMS)
 
     def remove_storage_class(self, name: str) -> bool:
         """Remove a StorageClass."""
-        return self._changed(self.claims.objects.remove_class(name), Cause.CLAIMS)
+        return self.line.changed(self.claims.objects.remove_class(name), Cause.CLAIMS)
 
     def set_csi_node(self, node: CsiNode) -> bool:
         """Set how many volumes a node can attach."""
-        return self._changed(self.claims.attachments.set_limits(node), Cause.CLAIMS)
+        return self.line.changed(self.claims.attachments.set_limits(node), Cause.CLAIMS)
 
     def remove_csi_node(self, name: str) -> bool:
         """Remove the limits of volumes of a node."""
-        return self._changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
+        return self.line.changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
 
     # -- quotas of namespaces ----------------------------------------------------------------
 
@@ -250,7 +247,7 @@ class ClusterState:
         old = self.quotas.get(meta.namespace, {}).get(meta.name)
         self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
         same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
-        return self._changed(not same, Cause.QUOTAS)
+        return self.line.changed(not same, Cause.QUOTAS)
 
     def remove_quota(self, namespace: str, name: str) -> bool:
         """Remove a ResourceQuota."""
@@ -258,7 +255,7 @@ class ClusterState:
         known = named.pop(name, None) is not None
         if not named:
             self.quotas.pop(namespace, None)
-        return self._changed(known, Cause.QUOTAS)
+        return self.line.changed(known, Cause.QUOTAS)
 
     # -- namespaces --------------------------------------------------------------------------
 
@@ -277,11 +274,11 @@ class ClusterState:
 
     def set_budget(self, budget: PodDisruptionBudget) -> bool:
         """Add or update a PodDisruptionBudget."""
-        return self._changed(self.budgets.set(budget), Cause.VICTIMS)
+        return self.line.changed(self.budgets.set(budget), Cause.VICTIMS)
 
     def remove_budget(self, namespace: str, name: str) -> bool:
         """Remove a PodDisruptionBudget."""
-        return self._changed(self.budgets.remove(namespace, name), Cause.VICTIMS)
+        return self.line.changed(self.budgets.remove(namespace, name), Cause.VICTIMS)
 
     # -- cycles ------------------------------------------------------------------------------
 
@@ -289,7 +286,7 @@ class ClusterState:
         """True if a cycle would have nothing to do: nothing changed since one that finished its work, and nothing is due."""
         spared = (until for _, until in self.pods.spared.values())
         return (
-            self.settled == (self.version, config)
+            self.settled == (self.line.version, config)
             and min(self.gangs.dues.values(), default=NEVER) > now
             and min(self.wakes, default=NEVER) > now
             and min(spared, default=NEVER) > now
@@ -305,16 +302,15 @@ class ClusterState:
         Args:
             now: The moment, UNIX seconds.
         """
-        self._changed(min(self.changes, default=NEVER) <= now, Cause.RULES)
+        self.line.changed(min(self.changes, default=NEVER) <= now, Cause.RULES)
         self.changes.clear()
         self.wakes.clear()
         self.figures.clear()
-        if self.pods.end_sparing(now):
-            self.line.happened(Cause.VICTIMS)
+        self.pods.end_sparing(now)
         self._widen()
         self.nodes.settle()
         self.facts.settle()
-        self._changed(self.gangs.settle(self.tasks.values()))
+        self.gangs.settle(self.tasks.values())
         self.peers.settle(self.tasks.values(), self.nodes.row_of)
         self.shares.settle(self.queues, self.jobs)
 
@@ -326,50 +322,9 @@ class ClusterState:
             if each is not None and each.gang in self.jobs:
                 self.gangs.touch(self.jobs[each.gang])
         self.reservation = reservation
-        self._changed(True, Cause.RULES)
-
-    def assume_nominations(self, nominations: Mapping[str, str]) -> None:
-        """Count pods as nominated for a node as a cycle decided, or for none any more."""
-        self.pods.nominate(nominations)
-        self._changed(bool(nominations), Cause.NODES)
-
-    def assume_pods(self, pods: Iterable[str]) -> None:
-        """Count pods as a cycle decided about them: bound or evicted."""
-        tasks = [self.tasks[pod] for pod in pods]
-        self.pods.assume(tasks)
-        self._changed(bool(tasks), _OF_DECISIONS)
-
-    def forget(self, key: str, uid: str) -> bool:
-        """Drop the assumptions about a pod after the API server refused a write; the watched state is used again.
-
-        Args:
-            key: `namespace/name` of the pod.
-            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
-        """
-        return self._changed(self.pods.forget(key, uid), _OF_DECISIONS)
-
-    def spare(self, key: str, uid: str, until: float) -> None:
-        """Undo an eviction that the API server refused, and exclude the pod from evictions for some time.
-
-        Args:
-            key: `namespace/name` of the pod.
-            uid: uid of the pod whose eviction was refused.
-            until: Until when no action may choose it, UNIX seconds.
-        """
-        self._changed(self.pods.spare(key, uid, until), _OF_DECISIONS)
-
-    def release(self, gang: str) -> bool:
-        """End the quarantine of a gang."""
-        return self._changed(self.gangs.release(gang))
+        self.line.changed(True, Cause.RULES)
 
     # -- internals ------------------------------------------------------------------------------
-
-    def _changed(self, changed: bool, causes: Cause = Cause.ITSELF) -> bool:
-        """Record a change, if it is one, and what gangs wait for that it may help."""
-        if changed:
-            self.version += 1
-            self.line.happened(causes)
-        return changed
 
     def _namespace_changed(self, for_peers: bool, changed: bool) -> bool:
         """Record a change of the labels of a namespace; it may help gangs where a queue is for namespaces with a label.
@@ -380,8 +335,8 @@ class ClusterState:
         """
         users = map(users_of, self.queues.values()) if changed else ()
         if any(each is not None and each.selector is not None for each in users):
-            return self._changed(True, Cause.RULES)
-        return self._changed(for_peers, Cause.PEERS)
+            return self.line.changed(True, Cause.RULES)
+        return self.line.changed(for_peers, Cause.PEERS)
 
     def _widen(self) -> bool:
         """Open the columns that the axis has gained; True if there are any."""

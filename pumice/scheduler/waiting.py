@@ -112,19 +112,27 @@ class WaitingLine:
         parked: Why gangs wait, by key; a gang that is not here is tried.
         stale: Keys of parked gangs that were woken and not tried since, those first that have waited longest.
         events: What had happened when the last cycle began.
+        version: Grows with every change that matters to scheduling.
     """
 
-    __slots__ = ("_news", "events", "parked", "stale")
+    __slots__ = ("_news", "events", "parked", "stale", "version")
 
     def __init__(self) -> None:
         self.parked: dict[str, Parked] = {}
         self.stale: dict[str, None] = {}
-        self.events = 0
+        self.events = self.version = 0
         self._news = int(Cause.ANY)
 
     def happened(self, causes: Cause) -> None:
         """Note that something has changed."""
         self._news |= int(causes)
+
+    def changed(self, changed: bool, causes: Cause = Cause.ITSELF) -> bool:
+        """Note a change, if it is one, and what gangs wait for that it may help."""
+        if changed:
+            self.version += 1
+            self.happened(causes)
+        return changed
 
     def wake(self, key: str) -> None:
         """Have a gang tried that has changed itself."""

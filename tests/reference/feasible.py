@@ -49,7 +49,7 @@ def feasible(record: Record) -> dict[str, list[str]]:
     for pod in asked:
         task = state.tasks[key_of(pod)]
         rows: list[int] = []
-        if session.why_impossible(task.shape) is None:
+        if session.answers.why_impossible(task.shape) is None:
             ranking = session.ranking(task, DEFAULT_QUEUE)
             rows = [row for row in range(len(state.nodes)) if ranking.only(row) != NOWHERE]
         answers[task.key] = [state.nodes.names[row] for row in rows]

@@ -44,7 +44,8 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
         waiting: The gangs.
         only_empty: Whether only pods without requests are placed, also those of overused queues.
     """
-    queues = session.ordered_queues()
+    answers = session.answers
+    queues = answers.ordered_queues()
     jobs: dict[str, PriorityQueue[JobInfo]] = {}
     tasks: dict[str, PodQueue] = {}
     for job in waiting:
@@ -54,7 +55,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             if next(_candidates(job, only_empty=only_empty), None) is None:
                 continue
             if job.queue not in jobs:
-                jobs[job.queue] = session.ordered_jobs()
+                jobs[job.queue] = answers.ordered_jobs()
             jobs[job.queue].push(job)
         except Exception as error:  # nothing is placed here, so that there is nothing to undo
             session.fail(job.key, error)
@@ -66,7 +67,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
         line = jobs[queue.metadata.name]
         if not line:
             continue
-        if not only_empty and session.is_overused(queue):
+        if not only_empty and answers.is_overused(queue):
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
@@ -87,7 +88,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
                     has_more = _turn(session, queue, job, left) and left
                 if has_more:
                     line.push(job)
-            if is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
+            if is_fifo and not (answers.is_ready(job) or answers.is_pipelined(job)):
                 hold_back(session, queue, job, line)
         queues.push(queue)
 
@@ -111,7 +112,7 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
         session.enter(job)
     if not job.has_pending:
         return None
-    invalid = session.why_invalid(job)
+    invalid = session.answers.why_invalid(job)
     if invalid is not None:
         outcome = session.outcome(job)
         outcome.refusal = invalid
@@ -141,8 +142,8 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
             outcome = session.outcome(job)
             outcome.is_over_share = True
             outcome.causes |= session.extensions.causes["share"]
-            first = min(_candidates(job), key=session.task_key)
-            outcome.refusal = session.why_not_allocatable(queue, first) or generic
+            first = min(_candidates(job), key=session.answers.task_key)
+            outcome.refusal = session.answers.why_not_allocatable(queue, first) or generic
 
 
 def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool:
@@ -153,7 +154,7 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool
         session.commit(statement)
         _open_gates(session, queue, job)
         return True
-    if session.is_pipelined(job):
+    if session.answers.is_pipelined(job):
         session.keep(statement)
         # Its pipelined pods are held only in this session, so it must be tried in each session.
         outcome.causes, outcome.is_over_share = int(Cause.ANY), False
@@ -208,6 +209,7 @@ def _fill(
     outcome: JobOutcome,
 ) -> bool:
     """Place or promise pods until the job is ready or cannot become so; whether it is ready."""
+    answers = session.answers
     failed_roles: set[str] = set()
     failed: set[Hashable] = set()
     while tasks:
@@ -218,8 +220,8 @@ def _fill(
             continue  # more pods of the gang make no room for it
         if tasks.defer_with_others(task):
             continue
-        impossible = session.why_impossible(task.shape)
-        refusal = impossible or session.why_not_allocatable(queue, task)
+        impossible = answers.why_impossible(task.shape)
+        refusal = impossible or answers.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
             failed.add(session.alike(task))
@@ -239,9 +241,9 @@ def _fill(
                 break
             continue
         tasks.placed()
-        if session.is_ready(job):
+        if answers.is_ready(job):
             return True
-    return session.is_ready(job)
+    return answers.is_ready(job)
 
 
 def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
@@ -250,9 +252,11 @@ def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
     if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
         return
     held = [task for task in _candidates(job) if task.is_held]
-    if any(session.why_not_allocatable(queue, task) for task in held):
+    if any(session.answers.why_not_allocatable(queue, task) for task in held):
         return
-    if held and session.has_room(queue, np.sum([task.shape.vector for task in held], axis=0)):
+    if held and session.answers.has_room(
+        queue, np.sum([task.shape.vector for task in held], axis=0)
+    ):
         session.opened.update(task.key for task in held)
 
 

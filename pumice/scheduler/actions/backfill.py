@@ -32,7 +32,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 def _may_be_ready(session: Session, job: JobInfo) -> bool:
     """Whether pods without requests alone may be enough for a gang."""
-    return job.ready + job.pending_empty >= job.min_member or session.is_ready(job)
+    return job.ready + job.pending_empty >= job.min_member or session.answers.is_ready(job)
 
 
 def _may_gain(session: Session, job: JobInfo) -> bool:

@@ -113,11 +113,11 @@ def _candidates(session: Session, jobs: Collection[JobInfo]) -> list[JobInfo]:
 
 
 def _choose(session: Session, jobs: list[JobInfo]) -> JobInfo | None:
-    """The job that the plugin chooses among those that the cluster could hold."""
-    choose = session.extensions.target_job[0].call
+    """The job that the first plugin that names one chooses among those that the cluster could hold."""
     left = list(jobs)
     for _ in range(min(_TRIES, len(jobs))):
-        job = choose(left)
+        chosen = (each.call(left) for each in session.extensions.target_job)
+        job = next((each for each in chosen if each is not None), None)
         if job is None or _fits(session, job):
             return job
         left.remove(job)

@@ -21,7 +21,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
     _find_too_large(session)
     _let_target_in(session)
-    queues = session.ordered_queues()
+    queues = session.answers.ordered_queues()
     lines: dict[str, PriorityQueue[JobInfo]] = {}
     for job in session.view.waiting:
         if job.group is None or not session.is_pending(job) or session.queue_of(job) is None:
@@ -30,7 +30,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             if _is_refused_again(session, job):
                 continue
             if job.queue not in lines:
-                lines[job.queue] = session.ordered_jobs()
+                lines[job.queue] = session.answers.ordered_jobs()
             lines[job.queue].push(job)
         except Exception as error:  # nothing is placed here, so that there is nothing to undo
             session.fail(job.key, error)
@@ -101,7 +101,7 @@ def _is_refused_again(session: Session, job: JobInfo) -> bool:
         return False
     if not job.min_resources or job.holding or not session.time.may_begin(job.namespace):
         return False
-    if not session.is_kept_out(job):
+    if not session.answers.is_kept_out(job):
         return False
     session.skipped.add(job.key)
     return True
@@ -112,8 +112,8 @@ def _why_not(session: Session, job: JobInfo) -> Reason | None:
     if not job.min_resources or job.holding:
         return None
     if session.is_target(job.key):
-        return session.why_barred(job)
-    return session.why_not_enqueueable(job)
+        return session.answers.why_barred(job)
+    return session.answers.why_not_enqueueable(job)
 
 
 SPEC = ActionSpec(

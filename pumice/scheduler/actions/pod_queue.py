@@ -50,7 +50,7 @@ class PodQueue:
         self._job = job
         self._alike = session.alike
         self._suiting = partial(session.suiting, queue=job.queue)
-        own = session.task_key
+        own = session.answers.task_key
         self._key = own if first is None else lambda task: (first(task), *own(task))
         self._is_moving = session.extensions.moving_task_order and first is None
         self._tasks = sorted(tasks, key=self._key, reverse=True)

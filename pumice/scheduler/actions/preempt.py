@@ -26,7 +26,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
-    queues = session.ordered_queues()
+    queues = session.answers.ordered_queues()
     search = Search(session)
     lines = starving_jobs(session, search, "preempt", lambda job, _: between_jobs(session, job))
     for name in lines:
@@ -46,7 +46,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 statement = seek(session, search, rules, queue, job, reclaims=False)
                 if not finish(session, search, statement, job, "preempt"):
                     explain(session, search, rules, job, "preempt")
-                if queue.is_fifo and not session.is_pipelined(job):
+                if queue.is_fifo and not session.answers.is_pipelined(job):
                     break  # those behind it wait until it fits
         for job in [each for each in tried if each.holding]:
             with search.turn(job):
@@ -57,7 +57,7 @@ def _inside_job(session: Session, search: Search, queue: Queue, job: JobInfo) ->
     rules = inside_job(session, job)
     for task in waiting_tasks(session, job):
         session.time.check()
-        if not session.is_starving(job):
+        if not session.answers.is_starving(job):
             return
         statement = session.statement()
         search.place(Preemptor(task, job, queue), rules, statement)

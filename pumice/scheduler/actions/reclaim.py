@@ -18,7 +18,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Handle every queue that is below its share, with all its gangs that lack pods."""
-    queues = session.ordered_queues()
+    queues = session.answers.ordered_queues()
     search = Search(session)
     lines = starving_jobs(
         session,
@@ -31,7 +31,7 @@ def run(session: Session, _arguments: Arguments) -> None:
         queues.push(session.state.queues[name])
     while queues:
         queue = queues.pop()
-        if session.is_overused(queue):
+        if session.answers.is_overused(queue):
             continue
         rules = between_queues(session, queue)
         line = lines[queue.metadata.name]
@@ -44,7 +44,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 statement = seek(session, search, rules, queue, job, reclaims=True)
                 if not finish(session, search, statement, job, "reclaim"):
                     explain(session, search, rules, job, "reclaim")
-                if queue.is_fifo and not session.is_pipelined(job):
+                if queue.is_fifo and not session.answers.is_pipelined(job):
                     break  # those behind it wait until it fits
 
 

@@ -55,7 +55,7 @@ def _brought_up_to_date(session: Session, job: JobInfo, before: Reservation) -> 
 def _why_ended(session: Session, job: JobInfo, reservation: Reservation, ends: float) -> str:
     """Why a reservation ends: a key of `reservation.ENDED`, or empty."""
     entered = not session.is_pending(job)
-    if entered and session.is_ready(job):
+    if entered and session.answers.is_ready(job):
         return "Ready"
     gets_pods = entered and not reservation.is_complete
     why = _why_barred(session, job) if gets_pods else why_no_target(session, job)
@@ -94,11 +94,13 @@ def why_no_target(session: Session, job: JobInfo) -> str:
         return barred
     is_pending = session.is_pending(job)
     if not (is_pending and not job.tasks):  # its pods are created after it has entered its queue
-        lacks_pods = session.why_invalid(job) is not None or not _could_start(job)
-        if lacks_pods or (not is_pending and session.is_ready(job)):
+        lacks_pods = session.answers.why_invalid(job) is not None or not _could_start(job)
+        if lacks_pods or (not is_pending and session.answers.is_ready(job)):
             return "Released"
         least = job.least_asked(max(job.min_member - job.ready, 1))
-        if least is not None and not session.has_room(session.state.queues[job.queue], least):
+        if least is not None and not session.answers.has_room(
+            session.state.queues[job.queue], least
+        ):
             return "Refused"
     return ""
 
@@ -111,7 +113,7 @@ def _why_barred(session: Session, job: JobInfo) -> str:
     if queue is None or not session.state.gangs.takes(queue, job):
         return "Released"
     asks = session.is_pending(job) and job.min_resources and "enqueue" in session.view.actions
-    if asks and session.why_barred(job) is not None:
+    if asks and session.answers.why_barred(job) is not None:
         return "Refused"
     return ""
 
@@ -132,7 +134,7 @@ def behind_others(session: Session, queues: Collection[str]) -> frozenset[str]:
 
 
 def _all_but_first(session: Session, line: list[JobInfo]) -> Iterable[str]:
-    first = min(line, key=session.job_key, default=None)
+    first = min(line, key=session.answers.job_key, default=None)
     return [job.key for job in line if job is not first]
 
 
@@ -146,7 +148,9 @@ def _is_in_line(session: Session, job: JobInfo) -> bool:
             task.status is SchedulingStatus.PENDING and not task.gates
             for task in job.tasks.values()
         )
-        is_tried = waits and session.why_invalid(job) is None and not session.is_ready(job)
+        is_tried = (
+            waits and session.answers.why_invalid(job) is None and not session.answers.is_ready(job)
+        )
     return is_tried  # noqa: RET504 - `turn` ends with an exception of a plugin
 
 

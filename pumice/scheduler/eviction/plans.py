@@ -57,7 +57,8 @@ class Planner:
         """Whether each eviction must be tried, because more than room decides."""
         if not self._bounds.ranking.counts_room_only:
             return True
-        return self._session.why_not_allocatable(preemptor.queue, preemptor.task) is not None
+        answers = self._session.answers
+        return answers.why_not_allocatable(preemptor.queue, preemptor.task) is not None
 
     def plans(
         self, preemptor: Preemptor, rows: Sequence[int], statement: Statement, *, tries: bool
@@ -141,7 +142,7 @@ class Planner:
 
     def _fits(self, preemptor: Preemptor, row: int) -> bool:
         session = self._session
-        if session.why_not_allocatable(preemptor.queue, preemptor.task) is not None:
+        if session.answers.why_not_allocatable(preemptor.queue, preemptor.task) is not None:
             return False
         return self._bounds.ranking.only(row, later=True) == row
 

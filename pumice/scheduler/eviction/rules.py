@@ -116,7 +116,7 @@ def between_queues(session: Session, queue: Queue) -> EvictionRules:
         others,
         only_running=True,
         own_job=False,
-        queue_key=lambda other: session.victim_queue_key(other, queue),
+        queue_key=lambda other: session.answers.victim_queue_key(other, queue),
     )
 
 
@@ -129,10 +129,11 @@ def importance(job: JobInfo, task: TaskInfo) -> int:
 class VictimOrder:
     """Candidates of a node in the order in which they would go; keys of gangs are kept while nothing changes them."""
 
-    __slots__ = ("_jobs", "_queues", "_rules", "_session")
+    __slots__ = ("_answers", "_jobs", "_queues", "_rules", "_state")
 
     def __init__(self, session: Session, rules: EvictionRules) -> None:
-        self._session = session
+        self._state = session.state
+        self._answers = session.answers
         self._rules = rules
         self._jobs: dict[str, SortKey] = {}
         self._queues: dict[str, SortKey] = {}
@@ -149,16 +150,16 @@ class VictimOrder:
             tasks.sort(key=self._queue_key)
 
     def _key(self, task: TaskInfo) -> SortKey:
-        holder = self._session.state.jobs[task.job].holder(task)
+        holder = self._state.jobs[task.job].holder(task)
         key = self._jobs.get(holder.key)
         if key is None:
-            key = self._jobs[holder.key] = self._session.job_rank(holder)
-        return key, self._session.task_key(task), task.key
+            key = self._jobs[holder.key] = self._answers.job_rank(holder)
+        return key, self._answers.task_key(task), task.key
 
     def _queue_key(self, task: TaskInfo) -> SortKey:
-        name = self._session.state.jobs[task.job].holder(task).queue
+        name = self._state.jobs[task.job].holder(task).queue
         key = self._queues.get(name)
         if key is None:
             assert self._rules.queue_key is not None
-            key = self._queues[name] = self._rules.queue_key(self._session.state.queues[name])
+            key = self._queues[name] = self._rules.queue_key(self._state.queues[name])
         return key

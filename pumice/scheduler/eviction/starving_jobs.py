@@ -71,8 +71,8 @@ def starving_jobs(
                     continue
             if not (job.holding or session.state.gangs.takes(queue, job)):
                 continue
-            if session.is_starving(job) and session.why_invalid(job) is None:
-                lines.setdefault(job.queue, session.ordered_jobs()).push(job)
+            if session.answers.is_starving(job) and session.answers.why_invalid(job) is None:
+                lines.setdefault(job.queue, session.answers.ordered_jobs()).push(job)
         except Exception as error:
             session.fail(job.key, error)
     return lines
@@ -127,13 +127,13 @@ def _try(
     left: list[TaskInfo] = []
     for task in tasks:
         session.time.check()
-        if not session.is_starving(job):
+        if not session.answers.is_starving(job):
             break
         kind = session.alike(task)
         if kind in failed:
             left.append(task)
             continue
-        if reclaims and session.why_not_preemptive(queue, task) is not None:
+        if reclaims and session.answers.why_not_preemptive(queue, task) is not None:
             continue
         if search.place(Preemptor(task, job, queue), rules, statement) is None:
             failed.add(kind)
@@ -148,12 +148,12 @@ def _needed(job: JobInfo) -> int:
 def _jobs(session: Session, action: str) -> list[JobInfo]:
     state, now = session.state, session.now
     version, moment = state.sought.get(action, (-1, 0.0))
-    if version == state.version:
+    if version == state.line.version:
         return list(session.view.waiting)
     if 0.0 <= now - moment < INTERVAL:
         session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
-    state.sought[action] = state.version, now
+    state.sought[action] = state.line.version, now
     return [
         state.gangs.waiting[key]
         for key in sorted(state.gangs.waiting.keys() - state.gangs.quarantined.keys())
@@ -162,8 +162,8 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
 
 def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     """Pods of a gang for which others may be evicted, in their order."""
-    tasks = [task for task in _asking(job) if session.why_impossible(task.shape) is None]
-    return sorted(tasks, key=session.task_key)
+    tasks = [task for task in _asking(job) if session.answers.why_impossible(task.shape) is None]
+    return sorted(tasks, key=session.answers.task_key)
 
 
 def _asking(job: JobInfo) -> Iterator[TaskInfo]:
@@ -210,7 +210,7 @@ def _may_help(
     for task in _kinds(session, job):
         if not search.may_help(Preemptor(task, job, queue), rules):
             continue
-        if session.why_impossible(task.shape) is None:
+        if session.answers.why_impossible(task.shape) is None:
             return True
     return False
 
@@ -229,7 +229,7 @@ def explain(
         return
     first = min(tasks, key=lambda task: (task.never_preempts, task.order))
     queue = session.state.queues[job.queue]
-    refusal = session.why_not_preemptive(queue, first) if action == "reclaim" else None
+    refusal = session.answers.why_not_preemptive(queue, first) if action == "reclaim" else None
     if refusal is None or job.never_preempts or first.never_preempts:
         search.note_spared(action, Preemptor(first, job, queue), rules)
     elif outcome is None or outcome.refused != refusal:
@@ -244,7 +244,7 @@ def finish(
 
     A gang that needs no victims is left to `allocate`, whether that comes before or after.
     """
-    if not len(statement) or not session.is_pipelined(job):
+    if not len(statement) or not session.answers.is_pipelined(job):
         search.discard(statement)
         return False
     victims = statement.victims

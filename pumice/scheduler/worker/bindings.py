@@ -130,7 +130,7 @@ class Binder(PodRequests[_Binding]):
         """The pod has no place: it waits again, unless it is gone."""
         if not self._settle(key, decision):
             return  # a later pod of this name has been given a place meanwhile
-        self._context.state.forget(key, decision.pod.metadata.uid)
+        self._context.state.pods.forget(key, decision.pod.metadata.uid)
         self._context.wake()
 
     async def _bound_after_all(self, key: str, binding: _Binding) -> bool:

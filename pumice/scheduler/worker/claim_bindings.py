@@ -380,7 +380,7 @@ class ClaimBinder:
         delay = self._backoff.delay(failures - 1)
         message = f"{why}; the gang is tried again in {delay:.0f} s"
         for key, uid in uids.items():
-            context.state.forget(key, uid)
+            context.state.pods.forget(key, uid)
         if gang in context.state.jobs:
             context.state.gangs.quarantine(gang, Reason(reason, message))
             self._released.add_after(gang, delay)
@@ -393,7 +393,7 @@ class ClaimBinder:
         return delay
 
     async def _release(self, gang: str) -> None:
-        if self._context.state.release(gang):
+        if self._context.state.gangs.release(gang):
             self._context.wake()
 
     @property

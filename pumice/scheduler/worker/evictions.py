@@ -69,7 +69,7 @@ class Evictor(PodRequests[_Eviction]):
                 self._faults.failed(key, error, _UNQUEUED_SECONDS)
                 if (task := self._context.state.tasks.get(key)) is not None:
                     until = self._context.clock.wall() + _UNQUEUED_SECONDS
-                    self._context.state.spare(key, task.uid, until)
+                    self._context.state.pods.spare(key, task.uid, until)
 
     def _evict(self, key: str, event: Event | None) -> None:
         pod = self._current(key)
@@ -78,7 +78,7 @@ class Evictor(PodRequests[_Eviction]):
         known = self._decisions.get(key)
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             if known.failed:
-                self._context.state.forget(key, pod.metadata.uid)
+                self._context.state.pods.forget(key, pod.metadata.uid)
             return
         self._decide(key, _Eviction(pod, event or _evicted(pod)))
 
@@ -119,7 +119,7 @@ class Evictor(PodRequests[_Eviction]):
         context.metrics.evictions.labels("failed").inc()
         delay = super()._failed(key, decision, error)
         logger.warning("evicting %s: %s; not asked again for %.1f s", key, error, delay)
-        context.state.spare(key, uid, context.clock.wall() + delay)
+        context.state.pods.spare(key, uid, context.clock.wall() + delay)
         context.wake()
         return delay
 

@@ -89,7 +89,7 @@ class Quarantine:
         return delay
 
     async def _release(self, key: str) -> None:
-        if self._context.state.release(key):
+        if self._context.state.gangs.release(key):
             self._on_trial.add(key)
             self._context.wake()
         else:  # its PodGroup was changed, or it is gone

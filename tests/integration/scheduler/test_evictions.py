@@ -29,7 +29,7 @@ def evict_once(monkeypatch: pytest.MonkeyPatch, *keys: str) -> None:
             state.nodes.discard(task)
             state.jobs[task.job].move(task, SchedulingStatus.RELEASING)
             state.nodes.add(task, record)
-        state.assume_pods(wanted)
+        state.pods.assume(wanted)
         result.evicted.extend(wanted)
         wanted.clear()
         return result

@@ -42,20 +42,20 @@ def ask(
     rows = session.view.rows
     allowed = np.ones(len(rows), dtype=np.bool_)
     pods = PodClass(task.shape, queue, allowed, peers=scenario.state.peers.class_of(task))
-    for filtering in session.extensions.filters:
+    for filtering in session.extensions.node_filter:
         verdict = filtering.call.judge(pods, rows)
         if verdict is not None:
             allowed &= verdict.codes == 0
     total = np.zeros(len(rows))
-    for scoring in session.extensions.scores:
+    for scoring in session.extensions.node_score:
         score = scoring.call.score(pods, rows)
         if score is not None:
             total = total + score
-    for filters in session.extensions.domain_filters:
+    for filters in session.extensions.domain_filter:
         found = filters.call(pods)
         if found is not None:
             allowed &= found.column() == 0
-    for scores in session.extensions.domain_scores:
+    for scores in session.extensions.domain_score:
         values = scores.call(pods)
         if values is not None:
             total = total + values.column()

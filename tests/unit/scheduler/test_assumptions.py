@@ -48,7 +48,7 @@ def bind(state: ClusterState) -> None:
     task = state.tasks[KEY]
     state.jobs[GROUP].move(task, SchedulingStatus.BINDING)
     state.nodes.add(task, state.nodes.records["n1"])
-    state.assume_pods([KEY])
+    state.pods.assume([KEY])
 
 
 def evict(state: ClusterState) -> None:
@@ -58,7 +58,7 @@ def evict(state: ClusterState) -> None:
     state.nodes.discard(task)
     state.jobs[GROUP].move(task, SchedulingStatus.RELEASING)
     state.nodes.add(task, record)
-    state.assume_pods([KEY])
+    state.pods.assume([KEY])
 
 
 def standing(state: ClusterState) -> tuple[SchedulingStatus, str]:
@@ -76,16 +76,16 @@ def test_an_assumed_binding_outlives_events_of_the_pod_that_waits(state: Cluster
     assert standing(state) == (SchedulingStatus.BINDING, "n1")
     state.set_pod(shown_pod(22, "n1"))
     assert standing(state) == (SchedulingStatus.BOUND, "n1")
-    assert not state.forget(KEY, "u1"), "a confirmed binding cannot be taken back"
+    assert not state.pods.forget(KEY, "u1"), "a confirmed binding cannot be taken back"
 
 
 def test_an_older_event_does_not_undo_a_binding_that_was_read(state: ClusterState) -> None:
     state.set_pod(shown_pod(20))
     bind(state)
     state.set_pod(shown_pod(23, "n1"))
-    before, version = dump(state), state.version
+    before, version = dump(state), state.line.version
     assert not state.set_pod(shown_pod(22))
-    assert (dump(state), state.version) == (before, version)
+    assert (dump(state), state.line.version) == (before, version)
 
 
 def test_versions_are_numbers(state: ClusterState) -> None:
@@ -126,14 +126,14 @@ def test_an_assumed_eviction_ends_with_what_the_pod_shows(
     evict(state)
     state.set_pod(event)
     assert standing(state) == (status, "n1")
-    assert not state.forget(KEY, "u1")
+    assert not state.pods.forget(KEY, "u1")
 
 
 def test_a_refused_eviction_restores_the_pod_as_it_is_shown_now(state: ClusterState) -> None:
     state.set_pod(shown_pod(20, "n1", "Pending"))
     evict(state)
     state.set_pod(shown_pod(21, "n1", "Running"))
-    assert state.forget(KEY, "u1")
+    assert state.pods.forget(KEY, "u1")
     assert standing(state) == (SchedulingStatus.RUNNING, "n1")
     assert "releasing" not in {k for k, v in dump(state)["nodes"]["n1"].items() if v}
 
@@ -148,8 +148,8 @@ def test_a_refused_eviction_of_another_schedulers_pod_is_taken_back() -> None:
     state.nodes.discard(task)
     task.status = SchedulingStatus.RELEASING
     state.nodes.add(task, record)
-    state.assume_pods([KEY])
-    assert state.forget(KEY, "u1")
+    state.pods.assume([KEY])
+    assert state.pods.forget(KEY, "u1")
     assert dump(state) == before
 
 
@@ -157,11 +157,11 @@ def test_a_refusal_concerns_one_uid(state: ClusterState) -> None:
     state.set_pod(shown_pod(20, "n1", "Running"))
     evict(state)
     state.remove_pod("ns", "p")
-    assert not state.forget(KEY, "u1"), "the pod is gone; nothing of it comes back"
+    assert not state.pods.forget(KEY, "u1"), "the pod is gone; nothing of it comes back"
     assert dump(state)["on"] == {}
     state.set_pod(shown_pod(30, "n1", "Running", uid="u2"))
     evict(state)
-    assert not state.forget(KEY, "u1")
+    assert not state.pods.forget(KEY, "u1")
     assert standing(state) == (SchedulingStatus.RELEASING, "n1")
 
 

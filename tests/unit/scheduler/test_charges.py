@@ -105,7 +105,7 @@ def test_a_binding_that_was_refused_is_forgotten() -> None:
     scenario, result = bound_under_narrow()
     scenario.state.set_pod_group(pod_group(["ns", "a", "wide", 4, "Running"]))
     for key in result.binds:
-        scenario.state.forget(key, "")
+        scenario.state.pods.forget(key, "")
     assert held(scenario) == {}
     assert scenario.cycle().binds == result.binds
     assert held(scenario) == {"wide": 4}

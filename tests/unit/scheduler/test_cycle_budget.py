@@ -170,7 +170,7 @@ def test_a_gang_that_alone_takes_three_budgets_is_set_aside() -> None:
         bound |= run_cycle(scenario.state, scenario.config, NOW, budget=_budget(10)).binds
     assert sorted(bound) == ["other/other000-0", "other/other001-0"]
     assert dump(scenario.state)["nodes"]["n"]["used"]["cpu"] == 2000
-    assert scenario.state.release(key)
+    assert scenario.state.gangs.release(key)
     assert len(scenario.cycle(budget=_budget(100)).binds) == 60
 
 
@@ -293,7 +293,7 @@ def test_no_gang_is_starved_and_no_change_is_lost(
     cycles = 0
     while result.unreached or scenario.state.settled is None:
         for key in list(scenario.state.gangs.quarantined):
-            scenario.state.release(key)
+            scenario.state.gangs.release(key)
         result = run_cycle(scenario.state, scenario.config, NOW + cycles, budget=budget)
         assert result.error is None
         cycles += 1

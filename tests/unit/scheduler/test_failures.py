@@ -74,7 +74,7 @@ def test_a_gang_that_is_released_is_tried_again(point: str) -> None:
         pass
     fault.gangs.clear()
     assert "ns/bad-0" not in run_cycle(scenario.state, scenario.config, NOW).binds
-    assert scenario.state.release("ns/bad")
+    assert scenario.state.gangs.release("ns/bad")
     bound = dict(run_cycle(scenario.state, scenario.config, NOW).binds)
     bound |= run_cycle(scenario.state, scenario.config, NOW).binds
     assert {"ns/bad-0", "ns/bad-1"} <= bound.keys()
@@ -141,4 +141,4 @@ def test_what_is_forgotten_leaves_the_quarantine() -> None:
     scenario.state.remove_pod("ns", "bad-0")
     scenario.state.remove_pod("ns", "bad-1")
     assert scenario.state.gangs.quarantined == {}
-    assert not scenario.state.release("ns/bad")
+    assert not scenario.state.gangs.release("ns/bad")

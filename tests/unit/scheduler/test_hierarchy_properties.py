@@ -129,7 +129,7 @@ def test_shares_in_the_tree_equal_a_slow_reference(
 
     def check() -> None:
         for name, wanted in _slow_keys(session, requests).items():
-            assert _same(session.queue_key(scenario.state.queues[name])[0], wanted), name
+            assert _same(session.answers.queue_key(scenario.state.queues[name])[0], wanted), name
 
     check()
     statement = session.statement()
@@ -150,7 +150,7 @@ def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> N
     """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
     scenario = Scenario(cluster, config_text(HDRF))
     session = open_session(scenario)
-    line, waiting = session.ordered_queues(), list(scenario.state.queues.values())
+    line, waiting = session.answers.ordered_queues(), list(scenario.state.queues.values())
     for queue in waiting:
         line.push(queue)
     pending = [
@@ -160,7 +160,7 @@ def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> N
     while waiting:
         if pending:
             statement.allocate(pending.pop(), scenario.state.nodes.order[0])
-        first = min(waiting, key=session.queue_key)
+        first = min(waiting, key=session.answers.queue_key)
         assert line.pop() is first
         waiting.remove(first)
 

@@ -91,7 +91,7 @@ def test_a_pod_of_another_scheduler_that_takes_the_room_ends_the_nomination(
 
 
 def test_a_refused_eviction_ends_the_nomination(scenario: Scenario) -> None:
-    scenario.state.forget("ns/old-1", "")
+    scenario.state.pods.forget("ns/old-1", "")
     scenario.state.set_pod(
         pod(["ns", "old-1", "n1", "Running", 2, 0, "old", {"preemptable": False}])
     )

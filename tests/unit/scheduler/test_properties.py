@@ -147,7 +147,7 @@ def test_a_cycle_leaves_nothing_tentative(cluster: dict[str, Any]) -> None:
     result = scenario.cycle()
     assume(not result.evicted)
     for key in result.binds:
-        scenario.state.forget(key, "")
+        scenario.state.pods.forget(key, "")
     after = dump(scenario.state)
     after["waiting"] = before["waiting"] = None
     assert after == before
@@ -265,7 +265,7 @@ def test_a_state_that_lived_equals_one_built_anew(
     ]
     dice.shuffle(events)
     for task in list(state.tasks.values()):
-        state.forget(task.key, task.uid)
+        state.pods.forget(task.key, task.uid)
     for event in events:
         event()
     assert dump(state) == dump(Scenario(second).state)

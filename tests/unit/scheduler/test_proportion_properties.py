@@ -95,7 +95,7 @@ def test_a_cycle_leaves_nothing_tentative(cluster: dict[str, Any]) -> None:
     before = dump(scenario.state)
     result = scenario.cycle()
     for key in result.binds:
-        scenario.state.forget(key, "")
+        scenario.state.pods.forget(key, "")
     after = dump(scenario.state)
     after["waiting"] = before["waiting"] = None
     assert after == before

@@ -149,7 +149,7 @@ def test_cycles_decide_as_if_all_keys_were_taken_anew(cluster: Raw, plugins: str
     found = Scenario(cluster, config(plugins)).cycle()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            PluginAnswers, "ordered_queues", lambda session: Searched(session.queue_key)
+            PluginAnswers, "ordered_queues", lambda answers: Searched(answers.queue_key)
         )
         wanted = Scenario(cluster, config(plugins)).cycle()
     assert (found.binds, found.pipelined, found.evicted) == (

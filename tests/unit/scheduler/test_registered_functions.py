@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from pumice.scheduler.points import Extensions
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.registry import builtin_registry
 from tests.unit.scheduler.scenarios import Raw, load_document
-from tools.scheduler_pages import FUNCTIONS
 
+FUNCTIONS = Extensions().points()
 PLUGINS = builtin_registry().plugins
 TABLE: dict[str, list[Raw]] = load_document("registered")
 ROWS = [(plugin, row) for plugin, rows in TABLE.items() for row in rows]

@@ -288,7 +288,7 @@ def test_a_second_wait_for_the_same_cause_is_reported_like_the_first() -> None:
     assert len(scenario.cycle(NOW + 6).binds) == 2
     for key in ("ns/g-0", "ns/g-1"):
         task = scenario.state.tasks[key]
-        scenario.state.forget(key, task.uid)
+        scenario.state.pods.forget(key, task.uid)
     scenario.state.set_node(node(["n1", 1, "8Gi"]))
     assert scenario.cycle(NOW + 3600).pods == {}
     (verdict,) = scenario.cycle(NOW + 3605).pods.values()

@@ -10,7 +10,12 @@ import pytest
 from pumice.api.meta import format_time
 from pumice.scheduler import Budget, ClusterState, CycleResult, load_config
 from pumice.scheduler.actions.reserve import why_no_target
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.reservation import Reservation
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenarios import (
     NOW,
     Raw,
@@ -92,6 +97,28 @@ def test_one_gang_is_chosen(case: Raw) -> None:
     scenario.cycle()
     assert scenario.state.reservation is not None
     assert scenario.state.reservation.gang == f"ns/{case['expect']}"
+
+
+class NamesNone:
+    """A plugin that never chooses a gang for which nodes are reserved."""
+
+    def __init__(self, _arguments: Arguments) -> None:
+        pass
+
+    def open(self, _session: SessionView, register: Registrar) -> None:
+        """Register it."""
+        register.target_job(lambda _jobs: None)
+
+
+def test_the_first_plugin_that_names_a_gang_decides() -> None:
+    spec = PluginSpec("names-none", "Names no gang.", NamesNone)
+    registry = builtin_registry().extended(plugins=[spec])
+    text = config_text([["names-none", *PLUGINS]], ["enqueue", "elect"])
+    joined = {"nodes": NODES, **busy("n2", "n3"), "pod_sets": gang("large", 2, 8)["pod_sets"]}
+    joined["podgroups"] = [*joined["podgroups"], *gang("large", 2, 8)["podgroups"]]
+    scenario = Scenario(joined, load_config(text, registry))
+    scenario.cycle()
+    assert target_of(scenario) == "ns/large"
 
 
 def _with_reserved(row: list[Any], nodes: list[str]) -> list[Any]:
@@ -474,7 +501,7 @@ def test_a_node_that_another_gang_is_promised_instead_of_its_nominated_one_is_no
             ["ns", "other-0", "", "Pending", 2, 0, "other"],
         ],
     )
-    scenario.state.assume_nominations({"ns/other-0": "n2"})
+    scenario.state.pods.nominate({"ns/other-0": "n2"})
     assert scenario.cycle().pipelined == {"ns/other-0": "n1"}
     assert scenario.state.reservation is not None
     assert reserved(scenario.state) == ()

@@ -218,7 +218,7 @@ class History:
         """The API server refuses what is assumed of a pod."""
         for scenario in (self.thrifty, self.eager):
             if key in scenario.state.tasks:
-                scenario.state.forget(key, scenario.state.tasks[key].uid)
+                scenario.state.pods.forget(key, scenario.state.tasks[key].uid)
 
     def show(self) -> None:
         """The API server shows what is assumed, as far as it can still be done."""

@@ -67,7 +67,7 @@ def test_votes_count_tier_by_tier(
     tiers: list[list[str]], votes: dict[str, Vote | Reason], reason: str | None
 ) -> None:
     session = _session(tiers, *_enqueueable(**votes))
-    found = session.why_not_enqueueable(session.state.jobs["ns/g"])
+    found = session.answers.why_not_enqueueable(session.state.jobs["ns/g"])
     assert (found.reason if found else None) == reason
 
 
@@ -116,7 +116,7 @@ def test_promises_are_kept_by_votes(
         for name, vote in votes.items()
     ]
     session = _session(tiers, *plugins)
-    assert session.is_pipelined(session.state.jobs["ns/g"]) is kept
+    assert session.answers.is_pipelined(session.state.jobs["ns/g"]) is kept
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_first_tier_with_an_opinion_says_who_starves(
         _plugin("yes", lambda register: register.job_starving(lambda _job: True)),
         _plugin("no", lambda register: register.job_starving(lambda _job: False)),
     )
-    assert session.is_starving(session.state.jobs["ns/g"]) is starving
+    assert session.answers.is_starving(session.state.jobs["ns/g"]) is starving
 
 
 def test_the_first_plugin_that_sees_a_difference_orders() -> None:
@@ -141,10 +141,10 @@ def test_the_first_plugin_that_sees_a_difference_orders() -> None:
         load_config(config_text([["gang"], ["by-name"]]), _registry(by_name)),
     )
     session = open_session(scenario)
-    assert sorted(session.view.waiting, key=session.job_key)[0].name == "a"
+    assert sorted(session.view.waiting, key=session.answers.job_key)[0].name == "a"
     scenario.add_pod(["ns", "z-0", "n", "Running", 1, "1Gi", "z"])
     scenario.add_pod(["ns", "z-1", "", "Pending", 1, "1Gi", "z"])
-    assert session.job_key(scenario.state.jobs["ns/a"]) < session.job_key(
+    assert session.answers.job_key(scenario.state.jobs["ns/a"]) < session.answers.job_key(
         scenario.state.jobs["ns/z"]
     )
 

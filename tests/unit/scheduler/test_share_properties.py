@@ -199,9 +199,9 @@ def test_limits_and_guarantees_are_those_of_a_recount(
             queue = scenario.state.jobs[task.job].queue
             if task.status is not SchedulingStatus.PENDING or queue in inner:
                 continue
-            refusal = session.why_not_allocatable(scenario.state.queues[queue], task)
+            refusal = session.answers.why_not_allocatable(scenario.state.queues[queue], task)
             assert (refusal is not None) is _slow_refuses(scenario, paths, queue, task)
-            fits = session.has_room(scenario.state.queues[queue], task.shape.vector)
+            fits = session.answers.has_room(scenario.state.queues[queue], task.shape.vector)
             assert fits is (refusal is None)
 
     check()
@@ -301,5 +301,5 @@ def _answers(scenario: Scenario) -> tuple[list[str], dict[str, list[str]]]:
             victims[task.key] = may_go(
                 offered, allowed(session.extensions.reclaimable, preemptor, offered)
             )
-    queues = sorted(scenario.state.queues.values(), key=session.queue_key)
+    queues = sorted(scenario.state.queues.values(), key=session.answers.queue_key)
     return [queue.metadata.name for queue in queues], victims

@@ -42,7 +42,7 @@ def _victims(result: CycleResult) -> list[str]:
 
 def test_a_refused_victim_is_left_out_until_its_time_has_come(scenario: Scenario) -> None:
     assert _victims(scenario.cycle()) == ["ns/p0", "ns/p1"]
-    scenario.state.spare("ns/p0", "", NOW + 60)
+    scenario.state.pods.spare("ns/p0", "", NOW + 60)
     for moment in (NOW + 1, NOW + 30, NOW + 59.9):
         assert _victims(scenario.cycle(moment)) == []
     assert scenario.state.is_settled(scenario.config, NOW + 59.9)
@@ -75,7 +75,7 @@ def test_another_pod_goes_where_the_eviction_of_the_first_was_refused(action: st
     }
     pair = Scenario(cluster, config_text(VICTIMS[action], ["allocate", action]))
     ((first,), other) = pair.cycle().evicted, {"ns/old-1", "ns/old-2"}
-    pair.state.spare(first, pair.state.tasks[first].uid, NOW + 60)
+    pair.state.pods.spare(first, pair.state.tasks[first].uid, NOW + 60)
     assert set(pair.cycle(NOW + 1).evicted) == other - {first}
 
 
@@ -98,14 +98,14 @@ def test_shuffle_leaves_a_refused_victim_out() -> None:
     assert _victims(shuffled.cycle()) == ["ns/old-1", "ns/old-2"]
     for number in (1, 2):
         key = f"ns/old-{number}"
-        shuffled.state.spare(key, shuffled.state.tasks[key].uid, NOW + 60 * number)
+        shuffled.state.pods.spare(key, shuffled.state.tasks[key].uid, NOW + 60 * number)
     assert _victims(shuffled.cycle(NOW + 1)) == []
     assert _victims(shuffled.cycle(NOW + 61)) == ["ns/old-1"]
 
 
 def test_a_pod_that_is_gone_is_spared_no_longer(scenario: Scenario) -> None:
     scenario.cycle()
-    scenario.state.spare("ns/p0", "", NOW + 60)
+    scenario.state.pods.spare("ns/p0", "", NOW + 60)
     scenario.state.remove_pod("ns", "p0")
     scenario.state.set_pod(pod(["ns", "p0", "n1", "Running", 1, "1Gi", ""]))
     assert _victims(scenario.cycle(NOW + 1)) == ["ns/p0"]
@@ -119,7 +119,7 @@ def test_an_eviction_is_room_for_gangs_that_wait(scenario: Scenario) -> None:
 
 def test_a_pod_of_another_uid_is_not_spared(scenario: Scenario) -> None:
     scenario.cycle()
-    scenario.state.spare("ns/p0", "another", NOW + 60)
+    scenario.state.pods.spare("ns/p0", "another", NOW + 60)
     assert scenario.state.pods.spared == {}
 
 

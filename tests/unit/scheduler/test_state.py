@@ -30,7 +30,7 @@ def _placed(name: str, phase: str = "Running", **options: object) -> list[object
 def test_events_that_change_nothing_leave_the_version(state: ClusterState) -> None:
     state.set_pod(pod(POD))
     state.set_queue(queue(["q"]))
-    version = state.version
+    version = state.line.version
     assert not state.set_node(node(["n1", 4, "8Gi"]))
     assert not state.set_pod(pod(POD))
     assert not state.set_pod_group(pod_group(GROUP))
@@ -40,8 +40,8 @@ def test_events_that_change_nothing_leave_the_version(state: ClusterState) -> No
     assert not state.remove_queue("gone")
     assert not state.remove_pod_group("ns", "gone")
     assert not state.remove_priority_class("gone")
-    assert not state.forget("ns/p", "")
-    assert state.version == version
+    assert not state.pods.forget("ns/p", "")
+    assert state.line.version == version
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_a_node_without_a_limit_of_pods_takes_110() -> None:
 
 
 def test_unreadable_amounts_change_nothing(state: ClusterState) -> None:
-    before, version = dump(state), state.version
+    before, version = dump(state), state.line.version
     with pytest.raises(QuantityError):
         state.set_node(node(["n1", "four", "8Gi"]))
     with pytest.raises(QuantityError):
         state.set_pod(pod(["ns", "p", "n1", "Running", "many", "1Gi", "g"]))
     with pytest.raises(QuantityError):
         state.set_pod_group(pod_group([*GROUP[:1], "new", *GROUP[2:], {"minRes": {"cpu": "x"}}]))
-    assert (dump(state), state.version) == (before, version)
+    assert (dump(state), state.line.version) == (before, version)
 
 
 def test_huge_amounts_do_not_overflow() -> None:
@@ -303,7 +303,7 @@ def test_a_refused_bind_is_forgotten_and_tried_again() -> None:
     scenario = Scenario({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]})
     before = dump(scenario.state)
     scenario.cycle()
-    assert scenario.state.forget("ns/p", "")
+    assert scenario.state.pods.forget("ns/p", "")
     assert dump(scenario.state) == before
     assert scenario.cycle().binds == {"ns/p": "n1"}
 

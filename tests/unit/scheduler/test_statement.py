@@ -134,7 +134,7 @@ def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
     )
     session = open_session(scenario)
     jobs, tasks = scenario.state.jobs, scenario.state.tasks
-    line = session.ordered_jobs()
+    line = session.answers.ordered_jobs()
     statement = session.statement()
     statement.allocate(tasks["ns/b-1"], scenario.state.nodes.order[0])
     line.push(jobs["ns/a"])
@@ -156,7 +156,7 @@ def test_an_undone_placement_that_no_key_has_seen_costs_nothing() -> None:
         config_text([["drf"]]),
     )
     session = open_session(scenario)
-    session.job_key(scenario.state.jobs["ns/a"])
+    session.answers.job_key(scenario.state.jobs["ns/a"])
     statement = session.statement()
     statement.allocate(scenario.state.tasks["ns/a-0"], scenario.state.nodes.order[0])
     statement.discard()

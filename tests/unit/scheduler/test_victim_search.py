@@ -135,7 +135,11 @@ def _slow_node(
 
     order = sorted(
         (task for task in record.tasks.values() if may(task)),
-        key=lambda task: (session.job_rank(jobs[task.job]), session.task_key(task), task.key),
+        key=lambda task: (
+            session.answers.job_rank(jobs[task.job]),
+            session.answers.task_key(task),
+            task.key,
+        ),
         reverse=True,
     )
     if rules.queue_key is not None:

@@ -166,7 +166,7 @@ def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
                 state.remove_pod("ns", f"p-{number}")
                 scenario.pods.pop(f"ns/p-{number}", None)
             case "refused" if f"ns/p-{number}" in state.tasks:
-                state.forget(f"ns/p-{number}", f"uid-p-{number}")
+                state.pods.forget(f"ns/p-{number}", f"uid-p-{number}")
             case "started":
                 still = {key: node for key, node in result.binds.items() if key in scenario.pods}
                 for key, node in still.items():
@@ -213,7 +213,7 @@ def test_a_pod_that_is_forgotten_gives_its_volume_back() -> None:
     scenario = scenario_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
     scenario.cycle()
     assert choices(scenario) == {"d0": "local-n1"}
-    scenario.state.forget("ns/p", "uid-p")
+    scenario.state.pods.forget("ns/p", "uid-p")
     assert choices(scenario) == {}
     assert scenario.cycle().binds == {"ns/p": "n1"}
 

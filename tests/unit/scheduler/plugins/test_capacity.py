@@ -50,7 +50,7 @@ def test_what_may_be_taken_back(case: dict[str, Any]) -> None:
     (pod,) = (row[0] for row in case["pods"] if not row[1])
     preemptor = preemptor_of(scenario, f"ns1/{pod}")
     if case.get("takes_back") is not None:
-        refusal = session.why_not_preemptive(preemptor.queue, preemptor.task)
+        refusal = session.answers.why_not_preemptive(preemptor.queue, preemptor.task)
         assert (refusal is None) is case["takes_back"], refusal
     if "may_go" in case:
         found = candidates_of(scenario, preemptor)
@@ -60,7 +60,7 @@ def test_what_may_be_taken_back(case: dict[str, Any]) -> None:
         )
     if "order" in case:
         queues = [scenario.state.queues[name] for name in sorted(case["order"], reverse=True)]
-        queues.sort(key=lambda queue: session.victim_queue_key(queue, preemptor.queue))
+        queues.sort(key=lambda queue: session.answers.victim_queue_key(queue, preemptor.queue))
         assert [queue.metadata.name for queue in queues] == case["order"]
 
 
@@ -78,7 +78,7 @@ def test_shares(case: dict[str, Any]) -> None:
         config_text([["capacity"]]),
     )
     session = open_session(scenario)
-    key = session.queue_key(scenario.state.queues["q"])
+    key = session.answers.queue_key(scenario.state.queues["q"])
     assert key[0] == (0, (case["share"],))
 
 

@@ -37,7 +37,9 @@ def test_jobs_go_by_their_dominant_shares(case: dict[str, Any]) -> None:
         config_text([["drf"]]),
     )
     session = open_session(scenario)
-    assert [job.name for job in sorted(session.view.waiting, key=session.job_key)] == case["expect"]
+    assert [job.name for job in sorted(session.view.waiting, key=session.answers.job_key)] == case[
+        "expect"
+    ]
 
 
 @pytest.mark.parametrize("case", load_cases("drf.yaml", "victims"), ids=case_id)
@@ -108,12 +110,12 @@ def test_pods_of_queues_with_larger_shares_may_go(case: dict[str, Any]) -> None:
     session = open_session(scenario)
     preemptor = preemptor_of(scenario, "ns/new-0")
     found = candidates_of(scenario, preemptor)
-    before = session.queue_key(preemptor.queue)
+    before = session.answers.queue_key(preemptor.queue)
     assert (
         len(may_go(found, allowed(session.extensions.reclaimable, preemptor, found)))
         == case["may_go"]
     )
-    assert session.queue_key(preemptor.queue) == before
+    assert session.answers.queue_key(preemptor.queue) == before
 
 
 def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first() -> None:
@@ -131,7 +133,7 @@ def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first
     }
     scenario = Scenario(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
     session = open_session(scenario)
-    line = session.ordered_queues()
+    line = session.answers.ordered_queues()
     for name in queues:
         line.push(scenario.state.queues[name])
     session.statement().allocate(scenario.state.tasks["ns/y-new"], scenario.state.nodes.order[0])
@@ -149,7 +151,7 @@ def test_queues_stand_where_they_stood_after_a_placement_that_is_undone() -> Non
     session = open_session(scenario)
 
     def keys_of_queues() -> list[Any]:
-        return [session.queue_key(scenario.state.queues[name]) for name in "ab"]
+        return [session.answers.queue_key(scenario.state.queues[name]) for name in "ab"]
 
     before = keys_of_queues()
     statement = session.statement()

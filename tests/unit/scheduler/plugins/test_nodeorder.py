@@ -72,7 +72,7 @@ WITH_A_RULE = {"spec": {"topologySpreadConstraints": [SPREAD]}}
 def test_weights_of_zero_register_nothing() -> None:
     case: dict[str, Any] = {"nodes": [["n1", 2, "4Gi"]], "args": {}, "pod": WITH_A_RULE}
     extensions = open_session(_scenario(case)).extensions
-    assert (extensions.scores, extensions.domain_scores) == ([], [])
+    assert (extensions.node_score, extensions.domain_score) == ([], [])
 
 
 def test_default_weights_register_load_affinity_taints_and_other_pods() -> None:
@@ -83,4 +83,4 @@ def test_default_weights_register_load_affinity_taints_and_other_pods() -> None:
             config_text([["nodeorder"]]),
         )
         extensions = open_session(scenario).extensions
-        assert (len(extensions.scores), len(extensions.domain_scores)) == (3, about_pods)
+        assert (len(extensions.node_score), len(extensions.domain_score)) == (3, about_pods)

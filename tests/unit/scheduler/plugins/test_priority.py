@@ -38,5 +38,5 @@ def test_orders() -> None:
     )
     session = open_session(scenario)
     jobs, tasks = scenario.state.jobs.values(), scenario.state.tasks.values()
-    assert [job.name for job in sorted(jobs, key=session.job_key)] == ["b", "a"]
-    assert [task.name for task in sorted(tasks, key=session.task_key)] == ["a-1", "a-0"]
+    assert [job.name for job in sorted(jobs, key=session.answers.job_key)] == ["b", "a"]
+    assert [task.name for task in sorted(tasks, key=session.answers.task_key)] == ["a-1", "a-0"]

@@ -37,7 +37,10 @@ def _session(case: dict[str, Any] = RC_2) -> tuple[Scenario, Session]:
 
 def test_queues_of_equal_priority_go_by_their_share() -> None:
     scenario, session = _session()
-    keys = {name: session.queue_key(scenario.state.queues[name])[0] for name in ("q1", "q2", "q3")}
+    keys = {
+        name: session.answers.queue_key(scenario.state.queues[name])[0]
+        for name in ("q1", "q2", "q3")
+    }
     assert keys["q1"] == keys["q2"] == (0, pytest.approx(1.3333, abs=1e-4))
     assert keys["q3"] == (0, 0.0)
 
@@ -45,15 +48,17 @@ def test_queues_of_equal_priority_go_by_their_share() -> None:
 def test_the_priority_of_a_queue_goes_before_its_share() -> None:
     case = RC_2 | {"queues": [["q1", {"priority": 3}], ["q2", {"priority": 7}], ["q3"]]}
     scenario, session = _session(case)
-    queues = sorted((scenario.state.queues[f"q{n}"] for n in (1, 2, 3)), key=session.queue_key)
+    queues = sorted(
+        (scenario.state.queues[f"q{n}"] for n in (1, 2, 3)), key=session.answers.queue_key
+    )
     assert [each.metadata.name for each in queues] == ["q2", "q1", "q3"]
 
 
 def test_a_queue_may_take_back_what_keeps_it_within_what_it_deserves() -> None:
     scenario, session = _session()
     task = scenario.state.tasks["c1/preemptor1"]
-    assert session.why_not_preemptive(scenario.state.queues["q3"], task) is None
-    refused = session.why_not_preemptive(scenario.state.queues["q1"], task)
+    assert session.answers.why_not_preemptive(scenario.state.queues["q3"], task) is None
+    refused = session.answers.why_not_preemptive(scenario.state.queues["q1"], task)
     assert refused is not None
     assert refused.details["shortages"][0]["limit"] == 1500
 

@@ -192,7 +192,7 @@ def test_a_typo_is_reported_once() -> None:
     assert [event.message for event in first.events if event.reason == "TaskTopologyIgnored"] == [
         "task-topology is ignored: task wroker do not exist in job <ns/job>"
     ]
-    scenario.state.forget("ns/job-ps-0", "")
+    scenario.state.pods.forget("ns/job-ps-0", "")
     second = scenario.cycle()
     assert [event for event in second.events if event.reason == "TaskTopologyIgnored"] == []
 
@@ -252,12 +252,12 @@ def test_a_placement_that_is_undone_leaves_buckets_as_they_were() -> None:
     scenario = Scenario(case, config_text([["task-topology"]]))
     session = open_session(scenario)
     tasks = sorted(scenario.state.tasks.values(), key=lambda task: task.key)
-    (scorer,) = session.extensions.task_scores
+    (scorer,) = session.extensions.task_score
     rows = session.view.rows
 
     def answers() -> list[Any]:
         return [
-            (session.task_key(task), np.asarray(scorer.call.score(task, rows)).tolist())
+            (session.answers.task_key(task), np.asarray(scorer.call.score(task, rows)).tolist())
             for task in tasks
         ]
 

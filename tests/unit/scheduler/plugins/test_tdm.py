@@ -318,7 +318,7 @@ def test_gangs_that_may_be_evicted_come_last() -> None:
 def test_gangs_that_may_be_evicted_do_not_starve() -> None:
     scenario = _gangs()
     session = open_session(scenario)
-    starving = [key for key, job in scenario.state.jobs.items() if session.is_starving(job)]
+    starving = [key for key, job in scenario.state.jobs.items() if session.answers.is_starving(job)]
     assert starving == ["ns/b"]
 
 

@@ -30,7 +30,7 @@ def test_overcommit(case: dict[str, Any]) -> None:
     session = open_session(scenario)
     job = scenario.state.jobs["ns/g"]
     session.enter(job)
-    refusal = session.why_not_enqueueable(job)
+    refusal = session.answers.why_not_enqueueable(job)
     assert (refusal is None) is case["expect"]
 
 
@@ -50,8 +50,8 @@ def test_sla(case: dict[str, Any]) -> None:
     )
     session = open_session(scenario)
     one, two = scenario.state.jobs["ns/job1"], scenario.state.jobs["ns/job2"]
-    assert (session.job_key(one) < session.job_key(two)) is case["order"]
-    assert (session.why_not_enqueueable(two) is None) is case["enqueueable"]
+    assert (session.answers.job_key(one) < session.answers.job_key(two)) is case["order"]
+    assert (session.answers.why_not_enqueueable(two) is None) is case["enqueueable"]
 
 
 def test_the_own_annotation_of_volcano_goes_first() -> None:
@@ -67,7 +67,7 @@ def test_the_own_annotation_of_volcano_goes_first() -> None:
         config_text([[{"sla": None, "args": {"sla-waiting-time": "5m"}}]]),
     )
     session = open_session(scenario)
-    keys = [session.job_key(scenario.state.jobs[f"ns/{name}"])[0] for name in "ab"]
+    keys = [session.answers.job_key(scenario.state.jobs[f"ns/{name}"])[0] for name in "ab"]
     assert keys == [(0, 120.0), (0, 300.0)]
 
 
