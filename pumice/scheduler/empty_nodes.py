@@ -5,7 +5,6 @@ a gang about which nothing is said may still fit nowhere.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,26 +16,45 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.nearest import amount
 
-__all__ = ["EmptyNodes"]
+__all__ = ["EmptyNodes", "ReadyNodes"]
 
 _FEW = 8
 """Shapes of a gang up to which filters are asked for each; for more, all ready nodes count."""
 
+_MASKS = 64
+"""Maximum number of masks whose nodes are kept; one for each set of rules about nodes is enough."""
+
 _WAITING = (SchedulingStatus.PENDING, SchedulingStatus.PIPELINED)
 
 
-class _Nodes(NamedTuple):
-    """Nodes that pods of a kind may use.
+class ReadyNodes:
+    """The ready nodes of a mask.
 
     Attributes:
-        places: Pods of the kind that they hold when empty.
-        largest: The most that one of them has, by column.
+        count: How many they are.
+        largest: The most that one of them has when empty, by column; empty if there is none.
+        smallest: The least.
         are_all: Whether they are all ready nodes.
     """
 
-    places: int
-    largest: Ints
-    are_all: bool
+    __slots__ = ("_mask", "are_all", "count", "largest", "smallest")
+
+    def __init__(self, mask: Bools, ready: Bools, allocatable: Ints) -> None:
+        self._mask = mask & ready
+        self.count = int(np.count_nonzero(self._mask))
+        self.are_all = self.count == np.count_nonzero(ready)
+        rows = allocatable[self._mask]
+        self.largest: list[int] = rows.max(axis=0).tolist() if self.count else []
+        self.smallest: list[int] = rows.min(axis=0).tolist() if self.count else []
+
+    def places(self, shape: PodShape, allocatable: Ints, needed: int) -> int:
+        """How many pods of a shape they hold when empty; if even the smallest nodes hold what is needed, at least that."""
+        each = min([self.smallest[need.column] // need.amount for need in shape.needs])
+        if each * self.count >= needed:
+            return needed
+        if any(need.amount > self.largest[need.column] for need in shape.needs):
+            return 0
+        return int(places([least([shape])], allocatable[self._mask]).sum())
 
 
 class EmptyNodes:
@@ -68,7 +86,7 @@ class EmptyNodes:
         self._exclude_for_good = exclude_for_good
         self._said: dict[Hashable, str | None] = {}
         self._limits: tuple[Ints, Ints] | None = None
-        self._smallest: list[int] | None = None
+        self._masks: dict[int, tuple[Bools, ReadyNodes]] = {}
 
     def why_too_large(self, job: JobInfo, *, has_reserved: bool = False) -> str | None:
         """Why the nodes could not hold what a gang lacks, if they were empty; None if they may, or if no node is ready.
@@ -106,14 +124,14 @@ class EmptyNodes:
             if needed <= 0:
                 continue
             suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._ready
-            usable = int(np.count_nonzero(suiting & self._ready))
-            if not usable and self._exclude_for_good:
-                return ""
-            if not usable or self._have_places(shape, needed, usable):
+            usable = self._ready_nodes(suiting)
+            if not usable.count:
+                if self._exclude_for_good:
+                    return ""
                 continue
-            nodes = self._nodes(shape, suiting)
-            if nodes.places < needed:
-                return self._of_shape(shape, needed, nodes)
+            found = usable.places(shape, self._allocatable, needed)
+            if found < needed:
+                return _why(shape, needed, found, usable)
         return None
 
     def _of_minimum(self, minimum: Ints, members: int) -> str | None:
@@ -136,29 +154,26 @@ class EmptyNodes:
                 return text.format(f"{amount(at, int(needs[at]))} {self._axis.names[at]}", has)
         return None
 
-    def _have_places(self, shape: PodShape, needed: int, nodes: int) -> bool:
-        """Whether even so many of the smallest nodes hold the pods that are needed."""
-        if self._smallest is None:
-            self._smallest = self._allocatable[self._ready].min(axis=0).tolist()
-        each = min([self._smallest[need.column] // need.amount for need in shape.needs])
-        return each * nodes >= needed
+    def _ready_nodes(self, mask: Bools) -> ReadyNodes:
+        """The ready nodes of a mask; it is kept with the answer, so that no other one has its identity meanwhile."""
+        known = self._masks.get(id(mask))
+        if known is None:
+            if len(self._masks) >= _MASKS:
+                self._masks.clear()
+            known = self._masks[id(mask)] = mask, ReadyNodes(mask, self._ready, self._allocatable)
+        return known[1]
 
-    def _nodes(self, shape: PodShape, suiting: Bools) -> _Nodes:
-        """What nodes hold of pods of a shape, or lack for it."""
-        usable = suiting & self._ready
-        rows = self._allocatable[usable]
-        count = int(places([least([shape])], rows).sum())
-        return _Nodes(count, rows.max(axis=0), bool((usable == self._ready).all()))
 
-    def _of_shape(self, shape: PodShape, needed: int, nodes: _Nodes) -> str:
-        named = [need for need in shape.needs if need.name != "pods"]
-        for need in named:
-            has = int(nodes.largest[need.column])
-            if need.amount > has:
-                text = f"needs {amount(need.column, need.amount)} {need.name} on one node"
-                which = "the largest" if nodes.are_all else "the largest that it may use"
-                return f"{text}; {which} has {amount(need.column, has)}"
-        if not nodes.places:
-            asked = listed([f"{amount(need.column, need.amount)} {need.name}" for need in named])
-            return f"needs {asked} on one node; no node has all of it, even when empty"
-        return f"nodes have room for {nodes.places} of {needed} such pods, even when empty"
+def _why(shape: PodShape, needed: int, found: int, nodes: ReadyNodes) -> str:
+    """Why nodes do not hold so many pods of a shape, but only those found."""
+    named = [need for need in shape.needs if need.name != "pods"]
+    for need in named:
+        has = nodes.largest[need.column]
+        if need.amount > has:
+            text = f"needs {amount(need.column, need.amount)} {need.name} on one node"
+            which = "the largest" if nodes.are_all else "the largest that it may use"
+            return f"{text}; {which} has {amount(need.column, has)}"
+    if not found:
+        asked = listed([f"{amount(need.column, need.amount)} {need.name}" for need in named])
+        return f"needs {asked} on one node; no node has all of it, even when empty"
+    return f"nodes have room for {found} of {needed} such pods, even when empty"

@@ -1,15 +1,17 @@
 """Why a pod fits nowhere, and the nearest node: the same as by a look at every node, and shared between placements."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pumice.scheduler import free_columns
+from pumice.scheduler import empty_nodes, free_columns
 from pumice.scheduler.free_columns import FreeColumns
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.host_ports import PortUsers, are_taken
+from pumice.scheduler.model.room import Needs
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.nearest import nearest
@@ -112,6 +114,41 @@ def test_pods_that_fit_nowhere_share_one_look_at_the_nodes(
         "needs 12 cpu; the largest free place is 4 cpu (n2); 2 nodes are too small"
     )
     assert len(made) == 3
+
+
+@pytest.mark.parametrize("gangs", [20, 200])
+def test_gangs_that_are_too_large_for_all_nodes_share_one_look_at_the_empty_nodes(
+    gangs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    nodes, places = empty_nodes.ReadyNodes, empty_nodes.places
+
+    def looked(mask: Bools, ready: Bools, allocatable: Ints) -> empty_nodes.ReadyNodes:
+        looks.append("nodes")
+        return nodes(mask, ready, allocatable)
+
+    def counted(needs: Sequence[Needs], free: Ints) -> Ints:
+        looks.append("places")
+        return places(needs, free)
+
+    monkeypatch.setattr(empty_nodes, "ReadyNodes", looked)
+    monkeypatch.setattr(empty_nodes, "places", counted)
+    here = {"spec": {"nodeSelector": {"zone": "a"}}}
+    scenario = Scenario(
+        {
+            "nodes": [["n1", 2, "8Gi", {"labels": {"zone": "a"}}], ["n2", 4, "8Gi"]],
+            "podgroups": [["ns", f"g{i}", "default", 1, "Inqueue"] for i in range(gangs)],
+            "pods": [
+                ["ns", f"p{i}", "", "Pending", 5 + i, f"{i + 1}Mi", f"g{i}", here if i % 2 else {}]
+                for i in range(gangs)
+            ],
+        }
+    )
+    result = scenario.cycle()
+    sizes = {f"g{i}": result.pending[f"ns/g{i}"].message for i in (7, 8)}
+    assert sizes["g7"].endswith("; needs 12 cpu on one node; the largest that it may use has 2")
+    assert sizes["g8"].endswith("; needs 13 cpu on one node; the largest has 4")
+    assert looks == ["nodes", "nodes"]
 
 
 def test_no_victims_are_sought_where_no_running_pod_is_a_candidate() -> None:
