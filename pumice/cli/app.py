@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -177,7 +178,33 @@ def _add(
     added = group.command(
         name, cls=_Command, epilog=_examples(examples), context_settings=settings or None
     )
-    added(function)
+    added(_with_options(function))
+
+
+def _with_options(verb: Callable[..., object]) -> Callable[..., object]:
+    """A verb as the parser of options takes it: with an option for each field where a parameter is a dataclass."""
+    groups: dict[str, type] = {}
+    options: list[inspect.Parameter] = []
+    for each in inspect.signature(verb).parameters.values():
+        if isinstance(each.annotation, type) and is_dataclass(each.annotation):
+            groups[each.name] = each.annotation
+            options += inspect.signature(each.annotation).parameters.values()
+        else:
+            options.append(each)
+    if not groups:
+        return verb
+
+    @functools.wraps(verb)
+    def parsed(**values: Any) -> object:
+        for name, group in groups.items():
+            fields = inspect.signature(group).parameters
+            values[name] = group(**{field: values.pop(field) for field in fields})
+        return verb(**values)
+
+    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options]
+    parsed.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    parsed.__annotations__ = {each.name: each.annotation for each in by_name}
+    return parsed
 
 
 def _examples(examples: Sequence[str]) -> str:

@@ -1,20 +1,21 @@
 """`pumice certs`: the webhook's certificate authorities as a process."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pumice.cli.options import (
+    ElectionOptions,
     Kubeconfig,
-    LeaderElect,
-    LeaseDuration,
-    LeaseNamespace,
     MetricsPort,
-    RenewDeadline,
-    RetryPeriod,
     Server,
     namespace_option,
 )
+
+if TYPE_CHECKING:
+    from pumice.certs.keeper import CertificateManager
+    from pumice.cluster.client import Client
+    from pumice.cluster.elected import ElectionSettings
 
 __all__ = ["EXAMPLES", "certs"]
 
@@ -54,11 +55,8 @@ def certs(
     namespace: _NamespaceOption = None,
     secret: _SecretOption = "pumice-webhook-certs",
     once: _OnceOption = False,
-    leader_elect: LeaderElect = True,
-    lease_namespace: LeaseNamespace = None,
-    lease_duration: LeaseDuration = "15s",
-    renew_deadline: RenewDeadline = "10s",
-    retry_period: RetryPeriod = "2s",
+    *,
+    election: ElectionOptions,
     metrics_port: MetricsPort = None,
 ) -> None:
     """Keep the webhook's certificate authorities and their trust.
@@ -66,8 +64,6 @@ def certs(
     The authorities are kept in a Secret, which is created if it is missing. Their certificates are written to the
     webhook configurations as caBundle. `pumice webhook` does this itself; use this verb if it has no rights for it.
     """
-    from prometheus_client import CollectorRegistry
-
     from pumice.certs.keeper import CertificateManager
     from pumice.cli.processes import logs
     from pumice.cli.processes.authorities import cert_settings
@@ -77,49 +73,60 @@ def certs(
         read_lease_times,
         report_ignored,
         run,
-        serving_health,
     )
-    from pumice.cluster.elected import ElectionSettings, run_elected
-    from pumice.cluster.events import EventRecorder
-    from pumice.cluster.heartbeat import Heartbeat
-    from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
-    from pumice.cluster.set_aside import ObjectFaults
+    from pumice.cluster.elected import ElectionSettings
 
     logs.configure()
     report_ignored(context.args)
-    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
+    lease_times = read_lease_times(election)
 
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
             where = namespace or client.connection.namespace
-            settings = cert_settings(service, where, secret)
-            keeper = CertificateManager(client, settings)
+            keeper = CertificateManager(client, cert_settings(service, where, secret))
             if once:
                 await keeper.look()
                 return
             election_settings = ElectionSettings(
                 lease_name="pumice-certs",
-                lease_namespace=lease_namespace or where,
+                lease_namespace=election.lease_namespace or where,
                 identity=identity(),
-                leader_elect=leader_elect,
+                leader_elect=election.leader_elect,
                 lease_times=lease_times,
             )
-            registry = CollectorRegistry()
-            recorder = EventRecorder(client, "pumice-certs", instance=identity())
-            keeper.injector.faults = ObjectFaults(registry, recorder)
-            heartbeat = Heartbeat()
-            tasks = [
-                SupervisedTask("heartbeat", heartbeat.run),
-                SupervisedTask("events", recorder.run),
-                SupervisedTask("watch of webhook configurations", keeper.injector.run),
-                SupervisedTask(
-                    "certificates",
-                    lambda: run_elected(client, election_settings, keeper.run, heartbeat),
-                ),
-            ]
-            checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
-            health = serving_health(metrics_port, registry, checks, alive=heartbeat.problem)
-            async with health:
-                await run_until_stopped(tasks)
+            await _keep(client, keeper, election_settings, metrics_port)
 
     run(work)
+
+
+async def _keep(
+    client: "Client",
+    keeper: "CertificateManager",
+    election_settings: "ElectionSettings",
+    metrics_port: int | None,
+) -> None:
+    """Keep certificates while this process leads, until it gets a signal to stop."""
+    from prometheus_client import CollectorRegistry
+
+    from pumice.cli.processes.components import serving_health
+    from pumice.cluster.elected import run_elected
+    from pumice.cluster.events import EventRecorder
+    from pumice.cluster.heartbeat import Heartbeat
+    from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
+    from pumice.cluster.set_aside import ObjectFaults
+
+    registry = CollectorRegistry()
+    recorder = EventRecorder(client, "pumice-certs", instance=election_settings.identity)
+    keeper.injector.faults = ObjectFaults(registry, recorder)
+    heartbeat = Heartbeat()
+    tasks = [
+        SupervisedTask("heartbeat", heartbeat.run),
+        SupervisedTask("events", recorder.run),
+        SupervisedTask("watch of webhook configurations", keeper.injector.run),
+        SupervisedTask(
+            "certificates", lambda: run_elected(client, election_settings, keeper.run, heartbeat)
+        ),
+    ]
+    checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
+    async with serving_health(metrics_port, registry, checks, alive=heartbeat.problem):
+        await run_until_stopped(tasks)

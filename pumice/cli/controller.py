@@ -10,15 +10,11 @@ from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.exits import UserError
 from pumice.cli.options import (
+    ElectionOptions,
     Kubeconfig,
-    LeaderElect,
-    LeaseDuration,
-    LeaseNamespace,
     Level,
     LogLevel,
     MetricsPort,
-    RenewDeadline,
-    RetryPeriod,
     Server,
     StallTimeout,
     namespace_option,
@@ -115,11 +111,8 @@ def controller(
     inherit_owner_annotations: Inherit = True,
     max_pods_per_job: MaxPodsPerJob = DEFAULT_MAX_PODS,
     check_jobs: CheckJobs = False,
-    leader_elect: LeaderElect = True,
-    lease_namespace: LeaseNamespace = None,
-    lease_duration: LeaseDuration = "15s",
-    renew_deadline: RenewDeadline = "10s",
-    retry_period: RetryPeriod = "2s",
+    *,
+    election: ElectionOptions,
     stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = Level.INFO,
@@ -132,28 +125,19 @@ def controller(
     without these variables).
     """
     from pumice.cli import lean
-    from pumice.cli.processes import logs
 
     with lean.importing():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
-        from pumice.cli.processes.components import (
-            identity,
-            read_lease_times,
-            read_seconds,
-            report_ignored,
-            run_worker,
-        )
+        from pumice.cli.processes import components
         from pumice.controller.loop import ControllerSettings, ControllerWorker
 
     running = _selected(controllers)
     chosen = read_plugin_settings(settings, "--set")
-    level, ignored = logs.verbosity(log_level, context.args)
-    logs.configure(level=level)
-    report_ignored(ignored)
+    components.start_logs(log_level, context.args)
     plugins = registry()
     check = job_check() if check_jobs else None
-    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
-    stall_seconds = read_seconds("--stall-timeout", stall_timeout)
+    lease_times = components.read_lease_times(election)
+    stall_seconds = components.read_seconds("--stall-timeout", stall_timeout)
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
@@ -161,11 +145,11 @@ def controller(
             workers=workers,
             namespace=namespace,
             secrets=secrets,
-            leader_elect=leader_elect,
-            lease_namespace=lease_namespace or client.connection.namespace,
+            leader_elect=election.leader_elect,
+            lease_namespace=election.lease_namespace or client.connection.namespace,
             lease_times=lease_times,
             stall_seconds=stall_seconds,
-            identity=identity(),
+            identity=components.identity(),
             plugins=chosen,
             check=check,
             scheduler_names=tuple(scheduler_name or (DEFAULT_SCHEDULER,)),
@@ -175,7 +159,7 @@ def controller(
         )
         return ControllerWorker(client, plugins, process)
 
-    run_worker(kubeconfig, server, metrics_port, make)
+    components.run_worker(kubeconfig, server, metrics_port, make)
 
 
 def _selected(controllers: str) -> frozenset[str]:

@@ -7,14 +7,12 @@ import typer
 
 from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
-from pumice.cli.live.sessions import ClusterOptions, get, run
+from pumice.cli.live.sessions import get, run
 from pumice.cli.options import (
-    Context,
-    Kubeconfig,
+    ClusterOptions,
     Namespace,
     Output,
     SchedulerConfig,
-    Server,
     Watch,
 )
 from pumice.cli.output import Format, json_line, write, write_document, write_json
@@ -78,9 +76,8 @@ def explain(
     watch: Watch = False,
     config: SchedulerConfig = None,
     output: Output = Format.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """Say why a live Job, gang or pod waits, or what a queue holds.
 
@@ -92,7 +89,6 @@ def explain(
         what = "--namespace" if asked is None else f"{asked[0]}/{asked[1]}"
         raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
     scheduling = read_config(config)
-    cluster = ClusterOptions(kubeconfig, context, server)
     run(_ExplainRun(asked, scheduling, output, watch).run(cluster, namespace, everywhere))
 
 

@@ -6,28 +6,20 @@ import typer
 
 from pumice.api.fields import plain
 from pumice.cli.files.configuration import read_config
-from pumice.cli.live.listing import (
-    Form,
-    ListForm,
-    ListPrinter,
-    write_result,
-)
-from pumice.cli.live.sessions import ClusterOptions, get, listed, name_of, run
+from pumice.cli.live.listing import ListPrinter, write_result
+from pumice.cli.live.sessions import get, listed, name_of, run
 from pumice.cli.options import (
     AllNamespaces,
-    Context,
-    Kubeconfig,
+    ClusterOptions,
     LabelSelector,
     ListOutput,
     Namespace,
     ObjectOutput,
+    OrderOptions,
     SchedulerConfig,
-    Server,
-    Timeout,
-    Wait,
     Watch,
 )
-from pumice.cli.output import note
+from pumice.cli.output import Form, ListForm, note
 
 if TYPE_CHECKING:
     from pumice.api.jobs import Job
@@ -54,16 +46,14 @@ def list_jobs(
     watch: Watch = False,
     config: SchedulerConfig = None,
     output: ListOutput = ListForm.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """List Jobs: running pods, position in the queue, reason of a wait.
 
     The position counts the gangs of all namespaces that wait in the queue, in the order in which the scheduler tries them. Reasons are those of
     `pumice explain`. What you may not read is named on stderr.
     """
-    cluster = ClusterOptions(kubeconfig, context, server)
     listing = _Listing(
         namespace, everywhere, selector, read_config(config) if config else None, output, watch
     )
@@ -75,16 +65,14 @@ def get_job(
     namespace: Namespace = None,
     config: SchedulerConfig = None,
     output: ObjectOutput = Form.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """Show one Job: phase, position, reason, and pods by task.
 
     `pumice explain job NAME` also shows what would be enough, pods and events. `kubectl get vcjob NAME -o yaml` shows
     the object itself.
     """
-    cluster = ClusterOptions(kubeconfig, context, server)
     run(
         _show(
             cluster,
@@ -99,37 +87,31 @@ def get_job(
 def suspend(
     names: _Names,
     namespace: Namespace = None,
-    wait: Wait = False,
-    timeout: Timeout = "30s",
-    output: ObjectOutput = Form.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    options: OrderOptions,
+    cluster: ClusterOptions,
 ) -> None:
     """Suspend Jobs: remove their pods until they are resumed.
 
     Creates a Command with action AbortJob, as `vcctl job suspend` does. With --wait the command waits until the phase
     is Aborted. Exit code 1: a Job has ended, or the timeout is over.
     """
-    _order("suspend", names, namespace, wait, timeout, output, (kubeconfig, context, server))
+    _order("suspend", names, namespace, options, cluster)
 
 
 def resume(
     names: _Names,
     namespace: Namespace = None,
-    wait: Wait = False,
-    timeout: Timeout = "30s",
-    output: ObjectOutput = Form.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    options: OrderOptions,
+    cluster: ClusterOptions,
 ) -> None:
     """Resume Jobs that were suspended; they wait in their queues.
 
     Creates a Command with action ResumeJob, as `vcctl job resume` does. With --wait the command waits until the phase
     is Running. Exit code 1: a Job has ended, or the timeout is over.
     """
-    _order("resume", names, namespace, wait, timeout, output, (kubeconfig, context, server))
+    _order("resume", names, namespace, options, cluster)
 
 
 VERBS = {
@@ -156,17 +138,14 @@ def _order(
     operation: str,
     names: list[str],
     namespace: str | None,
-    wait: bool,
-    timeout: str,
-    output: Form,
-    cluster: "tuple[Any, str | None, str | None]",
+    options: OrderOptions,
+    cluster: ClusterOptions,
 ) -> None:
     from pumice.api.kinds import JOB
     from pumice.cli.live.orders import Orders
 
     wanted = [name_of(each, *_WORDS) for each in names]
-    orders = Orders(operation, JOB, _RESOURCE, wait, timeout, output)
-    orders.run(ClusterOptions(*cluster), wanted, namespace)
+    Orders(operation, JOB, _RESOURCE, options).run(cluster, wanted, namespace)
 
 
 class _Listing:

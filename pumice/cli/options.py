@@ -1,40 +1,44 @@
 """Arguments and options that several verbs share.
 
-Where verbs explain the same option in other words, a function here declares it and the verb brings the help text.
+Where verbs explain the same option in other words, a function here declares it and the verb brings the help text. Options that go
+together are a dataclass: a verb has one parameter of this type, and the parser an option for each field (`app.py`).
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pumice.cli.live.listing import Form, ListForm
-from pumice.cli.output import Format
+from pumice.cli.output import Form, Format, ListForm
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from pumice.cluster.client import Client
 
 __all__ = [
     "AdmissionConf",
     "AllNamespaces",
-    "Context",
+    "ClusterOptions",
+    "ElectionOptions",
     "Files",
     "Kubeconfig",
     "LabelSelector",
-    "LeaderElect",
-    "LeaseNamespace",
     "Level",
     "ListOutput",
     "LogLevel",
     "MetricsPort",
     "Namespace",
     "ObjectOutput",
+    "OrderOptions",
     "Output",
     "PluginSettings",
     "SchedulerConfig",
     "Server",
     "Settings",
     "State",
-    "Timeout",
-    "Wait",
     "Watch",
     "config_option",
     "namespace_option",
@@ -134,8 +138,8 @@ LabelSelector = Annotated[
         help="Only objects with these labels, for example team=vision,stage!=test.",
     ),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done.")]
-Timeout = Annotated[
+_Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done.")]
+_Timeout = Annotated[
     str,
     typer.Option(
         "--timeout",
@@ -152,7 +156,7 @@ Kubeconfig = Annotated[
         help="Path of a kubeconfig file; by default $KUBECONFIG, the pod's service account, or ~/.kube/config.",
     ),
 ]
-Context = Annotated[
+_Context = Annotated[
     str | None,
     typer.Option(
         "--context", metavar="NAME", help="Context of the kubeconfig; by default its current one."
@@ -162,14 +166,14 @@ Server = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="Address of the API server."),
 ]
-LeaderElect = Annotated[
+_LeaderElect = Annotated[
     bool,
     typer.Option(
         "--leader-elect/--no-leader-elect",
         help="Work only while holding the Lease of this component.",
     ),
 ]
-LeaseNamespace = Annotated[
+_LeaseNamespace = Annotated[
     str | None,
     typer.Option(
         "--leader-elect-resource-namespace",
@@ -178,7 +182,7 @@ LeaseNamespace = Annotated[
         help="Namespace of the Lease; by default that of the pod.",
     ),
 ]
-LeaseDuration = Annotated[
+_LeaseDuration = Annotated[
     str,
     typer.Option(
         "--leader-elect-lease-duration",
@@ -186,7 +190,7 @@ LeaseDuration = Annotated[
         help="Time without renewal after which another process may take the Lease.",
     ),
 ]
-RenewDeadline = Annotated[
+_RenewDeadline = Annotated[
     str,
     typer.Option(
         "--leader-elect-renew-deadline",
@@ -195,7 +199,7 @@ RenewDeadline = Annotated[
         "duration.",
     ),
 ]
-RetryPeriod = Annotated[
+_RetryPeriod = Annotated[
     str,
     typer.Option(
         "--leader-elect-retry-period",
@@ -230,3 +234,62 @@ MetricsPort = Annotated[
         help="Serve /metrics, /healthz and /readyz here; 0 takes a free port.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """The options that name an API server.
+
+    Attributes:
+        kubeconfig: Path of a kubeconfig file.
+        context: Name of a context of it.
+        server: URL of the API server.
+    """
+
+    kubeconfig: Kubeconfig = None
+    context: _Context = None
+    server: Server = None
+
+    def connect(self) -> "AbstractAsyncContextManager[Client]":
+        """Open a session with the API server, for an `async with` block."""
+        from pumice.cli import lean
+
+        with lean.importing():
+            from pumice.cluster.client import Client
+
+        kubeconfig = str(self.kubeconfig) if self.kubeconfig else None
+        return Client.connect(kubeconfig, self.server, context=self.context, fail_fast=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderOptions:
+    """The options of verbs that create Commands.
+
+    Attributes:
+        wait: Whether to wait until the operation is done.
+        timeout: How long to wait, as a duration.
+        output: Form of the result.
+    """
+
+    wait: _Wait = False
+    timeout: _Timeout = "30s"
+    output: ObjectOutput = Form.TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionOptions:
+    """The options of leader election, as users write them.
+
+    Attributes:
+        leader_elect: Whether to work only while holding the Lease.
+        lease_namespace: Its namespace; None for that of the pod.
+        lease_duration: Time without renewal after which another process may take it, as a duration.
+        renew_deadline: Time without renewal after which the leader stops working.
+        retry_period: Time between two renewals.
+    """
+
+    leader_elect: _LeaderElect = True
+    lease_namespace: _LeaseNamespace = None
+    lease_duration: _LeaseDuration = "15s"
+    renew_deadline: _RenewDeadline = "10s"
+    retry_period: _RetryPeriod = "2s"

@@ -20,7 +20,9 @@ import msgspec
 from pumice.api.fields import plain
 
 __all__ = [
+    "Form",
     "Format",
+    "ListForm",
     "coloured",
     "json_line",
     "json_text",
@@ -39,6 +41,25 @@ class Format(enum.StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Form(enum.StrEnum):
+    """Output forms of a command about some objects."""
+
+    TEXT = "text"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+class ListForm(enum.StrEnum):
+    """Output forms of a list of objects."""
+
+    TEXT = "text"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
 
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1", "dim": "2"}

@@ -4,20 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pumice.cli.live.listing import Form, ListForm, ListPrinter, age
-from pumice.cli.live.sessions import ClusterOptions, listed, name_of, run
-from pumice.cli.options import (
-    Context,
-    Kubeconfig,
-    LabelSelector,
-    ListOutput,
-    ObjectOutput,
-    Server,
-    Timeout,
-    Wait,
-    Watch,
-)
-from pumice.cli.output import table
+from pumice.cli.live.listing import ListPrinter, age
+from pumice.cli.live.sessions import listed, name_of, run
+from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
+from pumice.cli.output import ListForm, table
 
 __all__ = ["HELP", "VERBS"]
 
@@ -37,25 +27,21 @@ def list_queues(
     selector: LabelSelector = None,
     watch: Watch = False,
     output: ListOutput = ListForm.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """List queues: state, PodGroups by phase, why one is closed.
 
     `pumice explain queue NAME` shows the resources of a queue and its waiting gangs in order.
     """
-    run(_list(ClusterOptions(kubeconfig, context, server), selector, watch, output))
+    run(_list(cluster, selector, watch, output))
 
 
 def close(
     names: _Names,
-    wait: Wait = False,
-    timeout: Timeout = "30s",
-    output: ObjectOutput = Form.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    options: OrderOptions,
+    cluster: ClusterOptions,
 ) -> None:
     """Close queues for new PodGroups; running ones continue.
 
@@ -63,24 +49,21 @@ def close(
     --wait the command waits until the last PodGroup is gone and the state is Closed. Exit code 1: a queue cannot be
     closed, or the timeout is over.
     """
-    _order("close", names, wait, timeout, output, ClusterOptions(kubeconfig, context, server))
+    _order("close", names, options, cluster)
 
 
 def open_queue(
     names: _Names,
-    wait: Wait = False,
-    timeout: Timeout = "30s",
-    output: ObjectOutput = Form.TEXT,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    server: Server = None,
+    *,
+    options: OrderOptions,
+    cluster: ClusterOptions,
 ) -> None:
     """Open queues that were closed.
 
     Creates a Command with action OpenQueue in namespace default, as `vcctl queue operate --action open` does. A queue
     below a closed one opens with that one. Exit code 1: a queue stays closed, or the timeout is over.
     """
-    _order("open", names, wait, timeout, output, ClusterOptions(kubeconfig, context, server))
+    _order("open", names, options, cluster)
 
 
 VERBS = {
@@ -98,19 +81,13 @@ VERBS = {
 
 
 def _order(
-    operation: str,
-    names: list[str],
-    wait: bool,
-    timeout: str,
-    output: Form,
-    cluster: ClusterOptions,
+    operation: str, names: list[str], options: OrderOptions, cluster: ClusterOptions
 ) -> None:
     from pumice.api.kinds import QUEUE
     from pumice.cli.live.orders import Orders
 
     wanted = [name_of(each, *_WORDS) for each in names]
-    orders = Orders(operation, QUEUE, _RESOURCE, wait, timeout, output)
-    orders.run(cluster, wanted, "default")
+    Orders(operation, QUEUE, _RESOURCE, options).run(cluster, wanted, "default")
 
 
 async def _list(

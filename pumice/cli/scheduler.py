@@ -7,15 +7,11 @@ import typer
 
 from pumice.cli.exits import UserError
 from pumice.cli.options import (
+    ElectionOptions,
     Kubeconfig,
-    LeaderElect,
-    LeaseDuration,
-    LeaseNamespace,
     Level,
     LogLevel,
     MetricsPort,
-    RenewDeadline,
-    RetryPeriod,
     Server,
     StallTimeout,
     config_option,
@@ -87,11 +83,8 @@ def scheduler(
     feature_gates: _FeatureGatesOption = "",
     period: _PeriodOption = "1s",
     cycle_budget: _BudgetOption = "1s",
-    leader_elect: LeaderElect = True,
-    lease_namespace: LeaseNamespace = None,
-    lease_duration: LeaseDuration = "15s",
-    renew_deadline: RenewDeadline = "10s",
-    retry_period: RetryPeriod = "2s",
+    *,
+    election: ElectionOptions,
     stall_timeout: StallTimeout = "60s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = Level.INFO,
@@ -102,31 +95,23 @@ def scheduler(
     leads. A changed configuration file is read again; if it is invalid, the previous configuration stays in effect.
     """
     from pumice.cli import lean
-    from pumice.cli.processes import logs
 
     with lean.importing():
         from pumice.cli.files.configuration import config_text, read_config, report_config
-        from pumice.cli.processes.components import (
-            identity,
-            read_lease_times,
-            read_seconds,
-            report_ignored,
-            run_worker,
-        )
+        from pumice.cli.processes import components
         from pumice.cli.processes.volcano_flags import is_on
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     if check_config:
         raise typer.Exit(report_config(config, output))
-    level, ignored = logs.verbosity(log_level, context.args)
-    logs.configure(level=level)
+    components.start_logs(log_level, context.args)
     opens_gates, unknown = is_on(feature_gates, "SchedulingGatesQueueAdmission")
-    report_ignored([*ignored, *unknown])
+    components.report_ignored(unknown)
     text = config_text(config)
     scheduling = read_config(config, text)
-    seconds = read_seconds("--schedule-period", period)
-    budget = read_seconds("--cycle-budget", cycle_budget)
-    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
+    seconds = components.read_seconds("--schedule-period", period)
+    budget = components.read_seconds("--cycle-budget", cycle_budget)
+    lease_times = components.read_lease_times(election)
     stall_seconds = _read_stall(stall_timeout, budget)
 
     def make(client: "Client") -> "SchedulerWorker":
@@ -136,17 +121,17 @@ def scheduler(
             opens_gates=opens_gates,
             period=seconds,
             cycle_budget=budget,
-            leader_elect=leader_elect,
-            lease_namespace=lease_namespace or client.connection.namespace,
+            leader_elect=election.leader_elect,
+            lease_namespace=election.lease_namespace or client.connection.namespace,
             lease_times=lease_times,
             stall_seconds=stall_seconds,
-            identity=identity(),
+            identity=components.identity(),
         )
         return SchedulerWorker(
             client, scheduling, settings, config_file=config, config_text=(text or "").encode()
         )
 
-    run_worker(kubeconfig, server, metrics_port, make)
+    components.run_worker(kubeconfig, server, metrics_port, make)
 
 
 def _read_stall(text: str, budget: float) -> float:

@@ -1,35 +1,15 @@
 """Output of commands about objects in a cluster: tables, JSON and YAML with stable keys, or names only."""
 
-import enum
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pumice.api.fields import plain
-from pumice.cli.output import json_line, note, write, write_document, write_json
+from pumice.cli.output import Form, ListForm, json_line, note, write, write_document, write_json
 
-__all__ = ["Form", "ListForm", "ListPrinter", "age", "write_result"]
+__all__ = ["ListPrinter", "age", "write_result"]
 
 Data = dict[str, Any]
-
-
-class Form(enum.StrEnum):
-    """Output forms of a command about some objects."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
-    NAME = "name"
-
-
-class ListForm(enum.StrEnum):
-    """Output forms of a list of objects."""
-
-    TEXT = "text"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-    NAME = "name"
 
 
 class ListPrinter:

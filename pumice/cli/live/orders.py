@@ -18,9 +18,10 @@ from pumice.api.keys import CLOSED_BY_PARENT
 from pumice.api.kinds import COMMAND, JOB, QUEUE, Kind
 from pumice.api.meta import Raw
 from pumice.cli import exits
-from pumice.cli.live.listing import Form, write_result
-from pumice.cli.live.sessions import ClusterOptions, error_text, get, run
-from pumice.cli.output import note, paint
+from pumice.cli.live.listing import write_result
+from pumice.cli.live.sessions import error_text, get, run
+from pumice.cli.options import ClusterOptions, OrderOptions
+from pumice.cli.output import Form, note, paint
 from pumice.cluster.errors import ApiError, Forbidden, Gone, NotFound, Unavailable
 from pumice.controller.jobs.phases import FINISHED
 
@@ -87,30 +88,26 @@ OPERATIONS: Mapping[str, Operation] = {
 class Orders:
     """One operation on some objects, with the options of a verb."""
 
-    def __init__(
-        self, operation: str, kind: Kind, resource: str, wait: bool, timeout: str, form: Form
-    ) -> None:
+    def __init__(self, operation: str, kind: Kind, resource: str, options: OrderOptions) -> None:
         """Read the options.
 
         Args:
             operation: Name of the operation.
             kind: Kind of the objects.
             resource: Its name in the output, with the group.
-            wait: Whether to wait until the operation is done.
-            timeout: How long to wait.
-            form: Form of the result.
+            options: How long to wait, and the form of the result.
 
         Raises:
             UserError: The timeout is no duration.
         """
-        seconds = parse_seconds(timeout)
+        seconds = parse_seconds(options.timeout)
         if seconds is None:
             raise exits.UserError(
-                f"--timeout {timeout!r}: expected a duration such as 30s or 2m, or 0"
+                f"--timeout {options.timeout!r}: expected a duration such as 30s or 2m, or 0"
             )
         self._operation = OPERATIONS[operation]
         self._kind, self._resource = kind, resource
-        self._wait, self._seconds, self._form = wait, seconds, form
+        self._wait, self._seconds, self._form = options.wait, seconds, options.output
 
     def run(self, cluster: ClusterOptions, names: Sequence[str], namespace: str | None) -> None:
         """Carry the operation out for each object, print the results, and exit with code 1 if one is not done.

@@ -2,49 +2,20 @@
 
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pumice.cli.exits import UserError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from pumice.api.kinds import Kind
     from pumice.cluster.client import Client, Object
     from pumice.cluster.errors import ApiError
 
-__all__ = ["ClusterOptions", "error_text", "get", "listed", "name_of", "run"]
+__all__ = ["error_text", "get", "listed", "name_of", "run"]
 
 T = TypeVar("T")
 
 _OTHER = "choose another one with --context NAME, --kubeconfig FILE or --master URL"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """The options that name an API server.
-
-    Attributes:
-        kubeconfig: Path of a kubeconfig file.
-        context: Name of a context of it.
-        server: URL of the API server.
-    """
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-    server: str | None = None
-
-    def connect(self) -> "AbstractAsyncContextManager[Client]":
-        """Open a session with the API server, for an `async with` block."""
-        from pumice.cli import lean
-
-        with lean.importing():
-            from pumice.cluster.client import Client
-
-        kubeconfig = str(self.kubeconfig) if self.kubeconfig else None
-        return Client.connect(kubeconfig, self.server, context=self.context, fail_fast=True)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

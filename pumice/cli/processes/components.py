@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pumice.cli.exits import FINE, REFUSED, UserError, finish
 from pumice.cli.live.sessions import error_text
+from pumice.cli.options import ElectionOptions, Level
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -31,6 +32,7 @@ __all__ = [
     "run",
     "run_worker",
     "serving_health",
+    "start_logs",
 ]
 
 logger = logging.getLogger("pumice")
@@ -186,7 +188,7 @@ def read_seconds(option: str, text: str) -> float:
     return seconds
 
 
-def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
+def read_lease_times(election: ElectionOptions) -> "LeaseTimes":
     """Read the three times of leader election.
 
     Raises:
@@ -196,12 +198,21 @@ def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
 
     try:
         return LeaseTimes(
-            lease_duration=read_seconds("--leader-elect-lease-duration", duration),
-            renew_deadline=read_seconds("--leader-elect-renew-deadline", deadline),
-            retry_period=read_seconds("--leader-elect-retry-period", period),
+            lease_duration=read_seconds("--leader-elect-lease-duration", election.lease_duration),
+            renew_deadline=read_seconds("--leader-elect-renew-deadline", election.renew_deadline),
+            retry_period=read_seconds("--leader-elect-retry-period", election.retry_period),
         )
     except ValueError as error:
         raise UserError(str(error)) from None
+
+
+def start_logs(level: Level, arguments: Sequence[str]) -> None:
+    """Log from the level of `--log-level` or of Volcano's `--v`, and report the other arguments that have no effect here."""
+    from pumice.cli.processes import logs
+
+    level, ignored = logs.verbosity(level, arguments)
+    logs.configure(level=level)
+    report_ignored(ignored)
 
 
 def report_ignored(arguments: Sequence[str]) -> None:

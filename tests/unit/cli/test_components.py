@@ -3,18 +3,19 @@
 import pytest
 
 from pumice.cli.exits import UserError
+from pumice.cli.options import ElectionOptions
 from pumice.cli.processes.components import read_lease_times
 from pumice.cli.processes.volcano_flags import is_on
 from pumice.cluster.leader import DEFAULT_TIMES, LeaseTimes
 
 
 def test_the_defaults_of_the_options_are_those_of_the_election() -> None:
-    assert read_lease_times("15s", "10s", "2s") == DEFAULT_TIMES
+    assert read_lease_times(ElectionOptions()) == DEFAULT_TIMES
 
 
 def test_they_are_durations_or_seconds() -> None:
     expected = LeaseTimes(lease_duration=3.0, renew_deadline=1.5, retry_period=0.25)
-    assert read_lease_times("3", "1s500ms", "250ms") == expected
+    assert read_lease_times(ElectionOptions(True, None, "3", "1s500ms", "250ms")) == expected
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def test_they_are_durations_or_seconds() -> None:
 )
 def test_others_are_refused(times: tuple[str, str, str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read_lease_times(*times)
+        read_lease_times(ElectionOptions(True, None, *times))
 
 
 @pytest.mark.parametrize(
