@@ -16,7 +16,7 @@ with the causes of its refusal. An event wakes the gangs that are parked by its 
 
 `RULES` (queues, priorities, the configuration, the reservation, a moment that a plugin has named) wakes every gang, and a
 gang that changes itself is not parked any more. Only `preempt` and `reclaim` look at parked gangs, too, once a second after any
-change: most changes make some running pod evictable for somebody.
+change: after most changes some running pod may be evicted for a gang.
 
 Events are coarse, and nothing is assumed about what plugins answer, apart from the causes that they name. A gang that was woken is
 tried, unless one of these is true:

@@ -11,7 +11,7 @@ from pumice.scheduler import empty_nodes, free_columns
 from pumice.scheduler.free_columns import FreeColumns
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.host_ports import PortUsers, are_taken
-from pumice.scheduler.model.room import Needs
+from pumice.scheduler.model.room import Needs, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.nearest import nearest
@@ -121,7 +121,7 @@ def test_gangs_that_are_too_large_for_all_nodes_share_one_look_at_the_empty_node
     gangs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    nodes, places = empty_nodes.ReadyNodes, empty_nodes.places
+    nodes = empty_nodes.ReadyNodes
 
     def looked(mask: Bools, ready: Bools, allocatable: Ints) -> empty_nodes.ReadyNodes:
         looks.append("nodes")
