@@ -159,6 +159,30 @@ def test_a_job_takes_the_place_of_one_of_a_lower_priority_class(
     assert len(left) == 2, "the gang of low priority keeps its minimum"
 
 
+def test_a_gang_that_lost_a_pod_gets_its_place_back_before_an_older_one_that_waits(
+    cluster: Cluster, add_node: Callable[..., str], make_queue: Callable[..., str]
+) -> None:
+    cluster.configure(PREEMPTING)
+    node = add_node("crowded", "4")
+    make_queue("line")
+    cluster.submit("filler", 1, 1, cpu="2", queue="line")
+    cluster.await_running("filler", 1)
+    cluster.submit("waits", 1, 1, cpu="3", queue="line")
+    cluster.await_condition("waits", "Unschedulable", "Insufficient cpu")
+    cluster.submit("broken", 2, 2, queue="line")
+    before = running(cluster.await_running("broken", 2))
+
+    cluster.kubectl("cordon", node)
+    cluster.kubectl("delete", "pod/broken-w-0", "--force")
+    cluster.kubectl("wait", "pod/broken-w-0", "--for=create", "--timeout=60s")
+    cluster.kubectl("delete", "vcjob/filler", "--wait=false")
+    wait_until(lambda: not any(name.startswith("filler-") for name in cluster.pods()))
+    cluster.kubectl("uncordon", node)  # 3 cpu are free: enough for either, not for both
+    after = running(cluster.await_running("broken", 2))
+    assert len(before & after) == 1
+    assert not cluster.pods()["waits-w-0"]["spec"].get("nodeName")
+
+
 def test_a_simulation_of_what_a_cluster_holds_decides_as_the_cluster_does(
     cluster: Cluster,
     add_node: Callable[..., str],

@@ -40,6 +40,9 @@ CYCLES = 6
 
 RECORDED = (
     kinds.NODE,
+    kinds.NAMESPACE,
+    kinds.STORAGE_CLASS,
+    kinds.CSI_NODE,
     kinds.RESOURCE_QUOTA,
     kinds.RUNTIME_CLASS,
     kinds.PERSISTENT_VOLUME,
