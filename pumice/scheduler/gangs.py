@@ -51,16 +51,7 @@ class GangTable:
         line: WaitingLine,
         default_queue: str,
     ) -> None:
-        """Begin without gangs.
-
-        Args:
-            axis: Resources that any node or pod has named.
-            jobs: The gangs, which are filled in here.
-            nodes: Where pods are.
-            assumed: What was decided.
-            line: Why gangs wait.
-            default_queue: Queue of PodGroups that name none.
-        """
+        """Begin without gangs; the arguments are parts of the same `ClusterState`."""
         self._axis = axis
         self._nodes = nodes
         self._assumed = assumed
@@ -86,11 +77,7 @@ class GangTable:
     # -- PodGroups ---------------------------------------------------------------------------
 
     def set_pod_group(self, group: PodGroup) -> bool:
-        """Add or update a PodGroup; True if a relevant field changed.
-
-        Raises:
-            QuantityError: An amount of `minResources` cannot be read; the state is as before.
-        """
+        """Add or update a PodGroup; True if a relevant field changed."""
         key = f"{group.metadata.namespace}/{group.metadata.name}"
         job = self.jobs.get(key) or JobInfo(
             group.metadata.namespace, group.metadata.name, self.shares
@@ -124,7 +111,7 @@ class GangTable:
         self._prioritise(job)
         self.shares.place(job)
         if queue != job.queue:
-            self._charge_all(job)
+            self.charge(job.tasks.values())
         self.statuses[job.key] = job.status
         self.touch(job)
         return True
@@ -136,7 +123,7 @@ class GangTable:
             return False
         job.set_group(None, self._default_queue)
         self.shares.place(job)
-        self._charge_all(job)
+        self.charge(job.tasks.values())
         job.begin_again()
         self.warned.pop(job.key, None)
         self._assumed.end_status(job.key)
@@ -264,11 +251,7 @@ class GangTable:
     # -- queues ------------------------------------------------------------------------------
 
     def set_queue(self, queue: Queue) -> bool:
-        """Add or update a Queue; True if a relevant field changed.
-
-        Raises:
-            QuantityError: An amount cannot be read; the state is as before.
-        """
+        """Add or update a Queue; True if a relevant field changed."""
         old = self.queues.get(queue.metadata.name)
         if (
             old is not None
@@ -331,34 +314,30 @@ class GangTable:
         assert isinstance(charged, ChargedPods)
         return charged
 
-    def charge(self, task: TaskInfo) -> None:
-        """Find out again where the amounts of a pod count."""
-        if not task.job:
-            return
-        job = self.jobs[task.job]
-        before, charged = job.elsewhere.get(task.key), self.charged(task, job, task.node)
-        if charged is before:
-            return
+    def charge(self, tasks: Iterable[TaskInfo]) -> None:
+        """Find out again where the amounts of pods count."""
         running = self._nodes.running
-        is_running = task.row >= 0
-        if is_running:
-            running.discard(task)
-        job.charge(task, charged)
-        if is_running:
-            running.add(task, self._nodes.records[task.node].row)
-        self._drop_charged(before)
-        self._line.changed(True, Cause.NODES | Cause.SHARES)
-
-    def _charge_all(self, job: JobInfo) -> None:
-        for task in job.tasks.values():
-            self.charge(task)
+        for task in tasks:
+            job = self.jobs.get(task.job)
+            if job is None:
+                continue
+            before, charged = job.elsewhere.get(task.key), self.charged(task, job, task.node)
+            if charged is before:
+                continue
+            is_running = task.row >= 0
+            if is_running:
+                running.discard(task)
+            job.charge(task, charged)
+            if is_running:
+                running.add(task, self._nodes.records[task.node].row)
+            self._drop_charged(before)
+            self._line.changed(True, Cause.NODES | Cause.SHARES)
 
     def settle(self, tasks: Iterable[TaskInfo]) -> None:
         """Find out again where pods are charged after queues were added or removed."""
         if self._has_other_queues:
             self._has_other_queues = False
-            for task in tasks:
-                self.charge(task)
+            self.charge(tasks)
 
     def discard(self, task: TaskInfo) -> None:
         """Take a pod out of its gang."""

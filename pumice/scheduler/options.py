@@ -4,39 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.points import Extensions
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 
 __all__ = ["SWITCHES", "Config", "PluginOption"]
 
 SWITCHES: Mapping[str, bool] = {
-    "enableJobOrder": True,
+    **{each.switch: True for each in Extensions().points().values() if each.switch},
     "enableHierarchy": False,
-    "enableJobReady": True,
-    "enableJobPipelined": True,
-    "enableTaskOrder": True,
-    "enablePreemptable": True,
-    "enableReclaimable": True,
-    "enablePreemptive": True,
-    "enableQueueOrder": True,
     "enabledClusterOrder": False,
     "EnabledClusterOrder": False,
-    "enablePredicate": True,
     "enableBestNode": True,
-    "enableNodeOrder": True,
-    "enableTargetJob": True,
-    "enableReservedNodes": True,
-    "enableJobEnqueued": True,
-    "enabledVictim": True,
-    "enableJobStarving": True,
-    "enabledOverused": True,
-    "enabledAllocatable": True,
     "enabledHyperNodeOrder": True,
     "enabledSubJobReady": True,
     "enabledSubJobPipelined": True,
     "enabledSubJobOrder": True,
     "enabledHyperNodeGradient": True,
 }
-"""Switches of a plugin and their defaults, spelled as unevenly as Volcano spells them."""
+"""Switches of a plugin and their defaults, spelled as unevenly as Volcano spells them: those of extension points, `enableHierarchy`, and unused ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,16 +38,7 @@ class PodTable:
         assumed: Assumptions,
         line: WaitingLine,
     ) -> None:
-        """Begin without pods.
-
-        Args:
-            nodes: Where pods are.
-            shapes: What pods ask for.
-            gangs: To which gangs they belong.
-            claims: What they mount.
-            assumed: What was decided.
-            line: Why gangs wait.
-        """
+        """Begin without pods; the arguments are parts of the same `ClusterState`."""
         self._nodes = nodes
         self._peers = nodes.peers
         self._shapes = shapes
@@ -243,7 +234,7 @@ class PodTable:
             self._nodes.add(task, record)
         else:
             task.charge = ""
-            self._gangs.charge(task)
+            self._gangs.charge([task])
             self._nodes.drop_if_unused(record)
         self._index_nominee(task)
         return self._line.changed(True, _DECIDED)

@@ -136,17 +136,9 @@ class PodClass:
     peers: PeerClass | None = None
 
 
-class NodeChoice(Protocol):
-    """Which node to reserve next for a job; None for no further one."""
-
-    def __call__(self, job: JobInfo, usable: Callable[[TaskInfo], Bools], /) -> str | None:
-        """Choose a node.
-
-        Args:
-            job: The job.
-            usable: Nodes that a pod of it may use, and that could hold it if nothing else were there.
-        """
-
+NodeChoice = Callable[[JobInfo, Callable[[TaskInfo], Bools]], str | None]
+"""Which node to reserve next for a job, None for no further one. It is given which nodes a pod of the job may use that could hold it if
+nothing else were there."""
 
 RowFilter = Callable[[PodClass, Rows], FilterResult | None]
 """Which of these rows a class of pods may use; None for all of them."""

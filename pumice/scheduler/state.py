@@ -239,7 +239,7 @@ class ClusterState:
         """Remove the limits of volumes of a node."""
         return self.line.changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
 
-    # -- quotas of namespaces ----------------------------------------------------------------
+    # -- namespaces, their quotas and budgets -------------------------------------------------
 
     def set_quota(self, quota: ResourceQuota) -> bool:
         """Add or update a ResourceQuota."""
@@ -257,8 +257,6 @@ class ClusterState:
             self.quotas.pop(namespace, None)
         return self.line.changed(known, Cause.QUOTAS)
 
-    # -- namespaces --------------------------------------------------------------------------
-
     def set_namespace(self, namespace: Namespace) -> bool:
         """Add or update a Namespace."""
         name, labels = namespace.metadata.name, namespace.metadata.labels or {}
@@ -269,8 +267,6 @@ class ClusterState:
         """Remove a Namespace."""
         is_known = name in self.peers.namespaces
         return self._namespace_changed(self.peers.remove_namespace(name), is_known)
-
-    # -- budgets -----------------------------------------------------------------------------
 
     def set_budget(self, budget: PodDisruptionBudget) -> bool:
         """Add or update a PodDisruptionBudget."""
@@ -313,8 +309,6 @@ class ClusterState:
         self.gangs.settle(self.tasks.values())
         self.peers.settle(self.tasks.values(), self.nodes.row_of)
         self.shares.settle(self.queues, self.jobs)
-
-    # -- decisions ---------------------------------------------------------------------------
 
     def set_reservation(self, reservation: Reservation | None) -> None:
         """Note for which gang nodes are reserved now."""

@@ -93,7 +93,7 @@ class Predicates:
             register.node_filter(volumes.out_of_reach, by_rules=True, wakes=claims)
             register.node_filter(volumes.unprovisionable, by_rules=True, wakes=claims)
             register.node_filter(volumes.unbindable_here, scope="row", wakes=claims)
-            if volumes.has_wide_claims:
+            if session.claims.has_wide_claims():
                 register.node_filter(volumes.unbindable, scope="all", wakes=claims)
                 register.node_filter(volumes.in_use, scope="all", wakes=claims)
         if self._zones and are_mounted:

@@ -81,11 +81,6 @@ class VolumeFilters:
 
     # -- claims that wait ----------------------------------------------------------------------
 
-    @property
-    def has_wide_claims(self) -> bool:
-        """Whether placing a pod may change for other nodes what claims can be bound to, or who may use one."""
-        return self._claims.has_wide_claims()
-
     def unprovisionable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes for which no volume would be provisioned, for claims without a suitable existing volume."""
         return self._unbindable(pods, rows, "fixed")
