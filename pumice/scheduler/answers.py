@@ -238,8 +238,13 @@ class PluginAnswers:
         """Why pods of a shape cannot be placed whatever the nodes are."""
         number = shape.number
         if number not in self._impossible:
-            checks = self._extensions.pod_check
-            self._impossible[number] = _first(each.call(shape) for each in checks)
+            reason = None
+            for each in self._extensions.pod_check:
+                reason = each.call(shape)
+                if reason is not None:
+                    break
+            self._impossible[number] = reason
+            return reason
         return self._impossible[number]
 
 

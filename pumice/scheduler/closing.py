@@ -4,6 +4,7 @@ Only gangs that changed, were tried, or have a report that is due are processed.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
@@ -285,7 +286,7 @@ class Closing:
         for task in changed:
             verdict = finding.pods[task.key]
             task.verdict = verdict
-            self.pods[task.key] = PodVerdict(verdict.reason, verdict.message, is_new)
+            self.pods[task.key] = verdict if is_new else replace(verdict, is_new=False)
 
 
 def _asked(job: JobInfo) -> Iterator[str]:

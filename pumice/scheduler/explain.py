@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from pumice.api.messages import listed
 from pumice.scheduler.model.jobs import JobInfo
@@ -60,8 +63,7 @@ class Refusals:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class FitFailure:
+class FitFailure(msgspec.Struct, frozen=True):
     """Why no node can be used.
 
     Attributes:
@@ -99,15 +101,23 @@ def group_message(
         pending: How many waiting pods have which verdict (`Schedulable`, `Unschedulable`).
         origin: Name of the first pod without a node, and why; an empty name for a reason of the whole gang.
     """
-    counts = {title: job.counts[status] for status, title in TITLES.items()}
-    parts = sorted([*counted(counts), f"{job.min_member} minAvailable"])
-    text = f"pod group is {'ready' if ready else 'not ready'}, {listed(parts)}"
-    if any(pending.values()):
-        text += f"; Pending: {listed(counted(pending))}"
+    text = _states(ready, job.min_member, tuple(job.counts), tuple(pending.items()))
     if origin is not None:
         name, why = origin
         text += f". Origin reason is {name}: {why}" if name else f". Origin reason is: {why}"
     return text
+
+
+@lru_cache(maxsize=256)
+def _states(
+    ready: bool, min_member: int, pods: tuple[int, ...], pending: tuple[tuple[str, int], ...]
+) -> str:
+    """The states of a gang's pods, the same for many gangs; arguments as for `group_message`, pods by status."""
+    counts = {title: pods[status] for status, title in TITLES.items()}
+    parts = sorted([*counted(counts), f"{min_member} minAvailable"])
+    text = f"pod group is {'ready' if ready else 'not ready'}, {listed(parts)}"
+    waiting = counted(dict(pending))
+    return f"{text}; Pending: {listed(waiting)}" if waiting else text
 
 
 def gang_message(unschedulable: int, total: int, why: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from pumice.api.messages import LONGEST, listed
@@ -126,15 +127,22 @@ def _promised(session: Session, job: JobInfo) -> Reason | None:
 
 
 def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
-    gated = [task for task in _in_order(job) if task.gates]
+    gated = [task for task in job.tasks.values() if task.gates]
+    gated.sort(key=_ORDER)
     schedulable = job.ready + outcome.schedulable
     total = len(job.tasks)
-    pending = _verdict_counts(job, outcome)
+    waiting_gated = sum([task.status is SchedulingStatus.PENDING for task in gated])
+    rest = job.counts[SchedulingStatus.PENDING] - waiting_gated - outcome.schedulable
+    pending = {
+        "Schedulable": outcome.schedulable,
+        "SchedulingGated": waiting_gated,
+        "Unschedulable": rest,
+    }
     details: dict[str, object] = {
         "minMember": job.min_member,
         "tasks": total,
         "schedulable": schedulable,
-        "pending": dict(sorted(pending.items())),
+        "pending": pending,
     }
     reason = "NotEnoughResources"
     causes: tuple[str, ...] = ()
@@ -185,7 +193,7 @@ def _of_outcome(
     if outcome.failed is not None:
         task, failure = outcome.failed
         waiting = [each for each in job.tasks.values() if each.status is SchedulingStatus.PENDING]
-        alike = sum(each.shape is task.shape and not each.gates for each in waiting)
+        alike = sum([each.shape is task.shape and not each.gates for each in waiting])
         lacking = job.min_member - job.ready
         pods = min(alike, lacking) if lacking > 0 else alike
         numbers = failure.nearest.details if failure.nearest else {}
@@ -209,7 +217,9 @@ def _promised_to_others(
     session: Session, job: JobInfo, failure: FitFailure
 ) -> tuple[int, list[str]]:
     """Number of nodes with resources that a pod could use and that are promised to other gangs, and these gangs."""
-    nodes = set(failure.nearest.promised) if failure.nearest else set()
+    nodes = set(failure.nearest.promised) if failure.nearest else None
+    if not nodes:
+        return 0, []
     places = [(node, pod) for pod, node in session.pipelined.items() if node in nodes]
     found = [(node, session.state.tasks[pod].job) for node, pod in places]
     others = [(node, gang) for node, gang in found if gang != job.key]
@@ -279,13 +289,7 @@ def _pods(
 
 
 def _in_order(job: JobInfo) -> list[TaskInfo]:
-    return sorted(job.tasks.values(), key=lambda task: task.order)
+    return sorted(job.tasks.values(), key=_ORDER)
 
 
-def _verdict_counts(job: JobInfo, outcome: JobOutcome) -> dict[str, int]:
-    gated = sum(
-        1 for task in job.tasks.values() if task.gates and task.status is SchedulingStatus.PENDING
-    )
-    schedulable = outcome.schedulable
-    rest = job.counts[SchedulingStatus.PENDING] - gated - schedulable
-    return {"Schedulable": schedulable, "SchedulingGated": gated, "Unschedulable": rest}
+_ORDER = attrgetter("order")

@@ -59,13 +59,14 @@ class FreeColumns:
         self._columns: dict[int, FreeColumn] = {}
         self._has_promises: bool | None = None
 
-    def column(self, column: int) -> FreeColumn:
-        """One resource; there must be a node."""
+    def columns(self, needs: Sequence[Need]) -> list[FreeColumn]:
+        """The resources that a pod needs, in the same order; there must be a node."""
         self._follow()
-        found = self._columns.get(column)
-        if found is None:
-            found = self._columns[column] = FreeColumn(self.rows, column)
-        return found
+        known = self._columns
+        for need in needs:
+            if need.column not in known:
+                known[need.column] = FreeColumn(self.rows, need.column)
+        return [known[need.column] for need in needs]
 
     @property
     def has_promises(self) -> bool:

@@ -4,9 +4,10 @@ It is computed when the pod fails, because the rows change with the next pod.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pumice.api.messages import listed
@@ -18,8 +19,7 @@ from pumice.scheduler.model.shapes import Need
 __all__ = ["NearestNode", "amount", "nearest", "nodes_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class NearestNode:
+class NearestNode(msgspec.Struct, frozen=True):
     """What a pod asked for, and the node that came nearest to it.
 
     The largest free place is on the node on which the scarcest resource covers the largest part of the request.
@@ -116,7 +116,7 @@ def nearest(
     """
     if not candidates:
         return NearestNode(needs, nodes=len(names))
-    columns = [room.column(need.column) for need in needs]
+    columns = room.columns(needs)
     most = [each.most / max(need.amount, 1) for each, need in zip(columns, needs, strict=True)]
     row, promised = _covered(room, needs, columns, most, excluded, candidates)
     there = [int(each.later[row]) for each in columns]
@@ -194,6 +194,7 @@ def _too_small(
     return 0 if small is None else int(np.count_nonzero(small & ~excluded))
 
 
+@lru_cache(maxsize=4096)
 def amount(column: int, units: int) -> str:
     """Units of a column as a quantity: `500m`, `3`, `4Gi`."""
     return format_milli(units if column == CPU else units * MILLI)

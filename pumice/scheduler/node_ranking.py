@@ -174,16 +174,16 @@ class NodeRanking:
         self._is_wide = False
         self._tells_rows_apart = False
         still = rows.still()
-        if room.are_too_full(pods.shape.needs):
-            allowed: Bools = np.zeros(len(rows), dtype=np.bool_)
-        else:
-            allowed = self._fitting(pods.allowed.copy(), still)
+        is_full = room.are_too_full(pods.shape.needs)
+        allowed = pods.allowed if is_full else self._fitting(pods.allowed.copy(), still)
         for filtering in extensions.node_filter:
             if filtering.call.scope != "fixed":
-                self._add_filter(filtering.call, still, allowed)
+                allowed = self._add_filter(filtering.call, still, allowed)
         self._unscored: Extensions | None = extensions
-        total = self._add_scores(still) if allowed.any() else None
-        self._total: Floats = np.where(allowed, 0.0 if total is None else total, _WORST)
+        self._total: Floats | None = None  # as long as no node has room
+        if not is_full and allowed.any():
+            total = self._add_scores(still)
+            self._total = np.where(allowed, 0.0 if total is None else total, _WORST)
         self._domain_filters: list[DomainFilter] = []
         self._domain_scores: list[DomainScore] = []
         for filters in extensions.domain_filter:
@@ -195,12 +195,15 @@ class NodeRanking:
             if values is not None:
                 self._domain_scores.append(values)
 
-    def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> None:
+    def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> Bools:
+        """Those of the allowed rows that a filter leaves."""
         verdict = point.judge(self.pods, rows)
-        if verdict is not None:
-            self._row_filters.append(point)
-            self._is_wide |= point.scope == "all"
-            allowed &= verdict.codes == 0
+        if verdict is None:
+            return allowed
+        self._row_filters.append(point)
+        self._is_wide |= point.scope == "all"
+        left: Bools = allowed & (verdict.codes == 0)
+        return left
 
     def _add_scores(self, rows: Rows) -> Floats | None:
         """Ask the scorers; this waits until a node has room, which for many pods of a full cluster none has."""
@@ -248,6 +251,8 @@ class NodeRanking:
                 domains with room for all of them are preferred.
         """
         self._sync()
+        if self._total is None:
+            return NOWHERE
         values = self._with_domain_scores(self._total) if self._domain_scores else self._total
         for each in self._domain_filters:
             values = values + each.column()
@@ -373,19 +378,19 @@ class NodeRanking:
             ]
             self._total = self._evaluate(self._rows)
             return
-        if count - seen > _MANY:
+        if self._total is None or count - seen > _MANY:
             self._total = self._evaluate(self._rows)
         elif count - seen == 1:
-            self._follow(self._log[seen], ahead=own == self._log[seen])
+            self._follow(self._total, self._log[seen], ahead=own == self._log[seen])
         else:
             for row in dict.fromkeys(self._log[seen:count]):
-                self._follow(row, ahead=own == row)
+                self._follow(self._total, row, ahead=own == row)
 
     def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
         score = point.score(self.pods, rows)
         return np.zeros(len(rows)) if score is None else score
 
-    def _follow(self, row: int, *, ahead: bool) -> None:
+    def _follow(self, total: Floats, row: int, *, ahead: bool) -> None:
         """Look up the value of a touched row, or compute it; with `ahead` those after further pods of the class as well."""
         if not self.pods.allowed[row]:
             return
@@ -404,7 +409,7 @@ class NodeRanking:
             value = values[0]
         if self._row_filters and value > _WORST and not self._passes(self._rows.one(row)):
             value = _WORST
-        self._total[row] = value
+        total[row] = value
 
     def _passes(self, row: Rows) -> bool:
         """Whether filters whose answers a placement changes leave a row."""

@@ -42,10 +42,10 @@ class Objections:
         """The same with what the other nodes lack."""
         codes, texts = self.codes, list(self.texts)
         is_partial = False
-        for need in needs:
+        columns = room.columns(needs) if self.candidates else ()
+        for need, column in zip(needs, columns, strict=False):
             texts.append(f"{INSUFFICIENT}{need.name}")
-            column = room.column(need.column) if self.candidates else None
-            if column is None or need.amount <= column.least:
+            if need.amount <= column.least:
                 continue
             is_everywhere = need.amount > column.most
             if is_everywhere and not is_partial and texts[-1] in self._alike:

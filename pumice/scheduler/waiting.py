@@ -32,7 +32,6 @@ gangs in any case, so that in the end each reason tells of the cluster as it is,
 may take, its budget bounds (`budget`).
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
@@ -189,23 +188,30 @@ def bounds(failed: PodShape, waiting: Iterable[TaskInfo], required: int) -> tupl
         waiting: Its pods that wait and have no gates.
         required: How many of them must find a place for the gang to become ready; at least 1.
     """
-    counts = Counter([task.shape for task in waiting])
+    counts: dict[PodShape, int] = {}
+    for task in waiting:
+        counts[task.shape] = counts.get(task.shape, 0) + 1
     shapes = tuple(counts)
     if not shapes:
         return ()
     found = [Bound(shapes, least(shapes), required)]
-    alone = required - counts.total() + counts[failed]
-    if len(shapes) > 1 and alone > 0:
-        found.append(Bound((failed,), least((failed,)), alone))
+    if len(shapes) > 1:
+        alone = required - sum(counts.values()) + counts.get(failed, 0)
+        if alone > 0:
+            found.append(Bound((failed,), least((failed,)), alone))
     return tuple(found)
 
 
 def likeness(job: JobInfo) -> Hashable:
     """Equal for gangs of which the nodes refuse all or none, as long as nothing is decided; None if that is not known."""
-    tasks = job.tasks.values()
-    if job.holding or job.group is None or any(task.nominated for task in tasks):
+    if job.holding or job.group is None:
         return None
-    pods = Counter([(task.shape.number, task.role, task.status, task.gates) for task in tasks])
+    pods: dict[Hashable, int] = {}
+    for task in job.tasks.values():
+        if task.nominated:
+            return None
+        kind = (task.shape.number, task.role, task.status, task.gates)
+        pods[kind] = pods.get(kind, 0) + 1
     annotations = job.group.metadata.annotations or {}
     return (
         job.queue,

@@ -182,10 +182,11 @@ def _fits_largest_first(
     Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
     nodes have room enough by arithmetic.
     """
+    if len(job.tasks) < 2 or outcome.refused is not None or outcome.failed is None:
+        return False
     tasks = list(tried.waiting())
     shapes = {task.shape.number for task in tasks}
-    is_whole = job.min_member - job.ready == len(tasks)
-    if len(shapes) < 2 or not is_whole or outcome.refused is not None or outcome.failed is None:
+    if len(shapes) < 2 or job.min_member - job.ready != len(tasks):
         return False
     if session.has_too_few_places(job, bounds(outcome.failed[0].shape, tasks, len(tasks))):
         return False
