@@ -284,7 +284,7 @@ class RoomBounds:
 class _Places:
     """How many pods of several kinds fit on some nodes, followed while a session decides."""
 
-    __slots__ = ("_free", "_kinds", "_mask", "_seen", "_table", "_totals", "_touched")
+    __slots__ = ("_free", "_kinds", "_mask", "_most", "_seen", "_table", "_totals", "_touched")
 
     def __init__(
         self,
@@ -298,12 +298,18 @@ class _Places:
         self._touched = touched
         self._mask = mask
         self._seen = len(touched)
+        self._most: list[int] | None = None
         self._free = self._look(np.arange(len(table)))
         self._totals: list[int] = self._count(kinds).tolist()
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
         if needs not in self._kinds:
+            if self._most is None:
+                self._most = self._free.max(axis=0, initial=0).tolist()
+            most = self._most
+            if any(column >= len(most) or amount > most[column] for column, amount in needs):
+                return 0
             self._kinds[needs] = len(self._totals)
             self._totals += self._count([needs]).tolist()
         return self._totals[self._kinds[needs]]
@@ -332,6 +338,7 @@ class _Places:
         more = places(kinds, now).sum(axis=1) - places(kinds, self._free[rows]).sum(axis=1)
         self._totals = (np.array(self._totals, dtype=np.int64) + more).tolist()
         self._free[rows] = now
+        self._most = None
 
     def _look(self, rows: Ints) -> Ints:
         """What is free on nodes, without negative amounts; nothing on those that the mask leaves out."""

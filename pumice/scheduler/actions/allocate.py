@@ -160,10 +160,16 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool
         outcome.causes, outcome.is_over_share = int(Cause.ANY), False
     else:
         outcome.schedulable = len(statement.placements)
+        is_alone = not len(statement)
         statement.discard()
         if outcome.failed is not None:
             session.refuse(job)
-            if _fits_largest_first(session, queue, job, tasks, statement, outcome):
+            # A pod that lacks room before any other of its gang has a place lacks it after them, too.
+            ranking = session.ranking(outcome.failed[0], queue.metadata.name)
+            lacks_room = is_alone and ranking.counts_room_only
+            if not lacks_room and _fits_largest_first(
+                session, queue, job, tasks, statement, outcome
+            ):
                 return False
         _open_gates(session, queue, job)
     return False

@@ -9,7 +9,14 @@ from pumice.scheduler.actions.fifo import leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.starving_jobs import explain, finish, seek, starving_jobs
+from pumice.scheduler.eviction.starving_jobs import (
+    explain,
+    finish,
+    report_refusal,
+    seek,
+    starving_jobs,
+)
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -20,21 +27,18 @@ def run(session: Session, _arguments: Arguments) -> None:
     """Handle every queue that is below its share, with all its gangs that lack pods."""
     queues = session.answers.ordered_queues()
     search = Search(session)
+    unaided: dict[str, list[JobInfo]] = {}
     lines = starving_jobs(
-        session,
-        search,
-        "reclaim",
-        lambda _, queue: between_queues(session, queue),
-        reports_refusals=True,
+        session, search, "reclaim", lambda _, queue: between_queues(session, queue), unaided
     )
-    for name in lines:
+    for name in dict.fromkeys([*lines, *unaided]):
         queues.push(session.state.queues[name])
     while queues:
         queue = queues.pop()
         if session.answers.is_overused(queue):
             continue
         rules = between_queues(session, queue)
-        line = lines[queue.metadata.name]
+        line = lines.get(queue.metadata.name)
         while line:
             job = line.pop()
             if not session.reaches(job):
@@ -46,6 +50,9 @@ def run(session: Session, _arguments: Arguments) -> None:
                     explain(session, search, rules, job, "reclaim")
                 if queue.is_fifo and not session.answers.is_pipelined(job):
                     break  # those behind it wait until it fits
+        for job in unaided.get(queue.metadata.name, ()):
+            with session.turn(job):
+                report_refusal(session, queue, job)
 
 
 SPEC = ActionSpec(

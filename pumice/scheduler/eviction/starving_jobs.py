@@ -20,7 +20,7 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from pumice.scheduler.victims import EvictionFailure
 
-__all__ = ["explain", "finish", "seek", "starving_jobs", "waiting_tasks"]
+__all__ = ["explain", "finish", "report_refusal", "seek", "starving_jobs", "waiting_tasks"]
 
 INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
@@ -31,8 +31,7 @@ def starving_jobs(
     search: Search,
     action: str,
     rules_for: Callable[[JobInfo, Queue], EvictionRules],
-    *,
-    reports_refusals: bool = False,
+    unaided: dict[str, list[JobInfo]] | None = None,
 ) -> dict[str, PriorityQueue[JobInfo]]:
     """Gangs below their minimum, by open queue.
 
@@ -41,8 +40,8 @@ def starving_jobs(
         search: Looks at running pods.
         action: Name of the action.
         rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
-        reports_refusals: Whether the queue of a gang may refuse the action for it, which is reported even where no
-            running pod is a candidate.
+        unaided: Receives gangs of which only `report_refusal` is to be called, by queue: no running pod is a candidate for
+            them, but their queue may refuse the action.
     """
     lines: dict[str, PriorityQueue[JobInfo]] = {}
     shared: dict[
@@ -63,11 +62,14 @@ def starving_jobs(
                     has_candidates = accepted_gangs(session.view.running, rules).any()
                     shared[job.queue] = rules if has_candidates else None
                 known = shared[job.queue]
-                if known is None and not reports_refusals:
+                if known is None and unaided is None:
                     continue  # no running pod was spared, so that nothing is to be reported
-                if not session.is_explained(job) and (
-                    known is None or not _may_help(session, search, known, queue, job)
-                ):
+                is_told = session.is_explained(job)
+                if known is None:
+                    if is_told and unaided is not None:
+                        unaided.setdefault(job.queue, []).append(job)
+                    continue
+                if not is_told and not _may_help(session, search, known, queue, job):
                     continue
             if not (job.holding or session.state.gangs.takes(queue, job)):
                 continue
@@ -221,20 +223,43 @@ def explain(
     """Record why evictions did not help a gang, for a pod like the one in its reason."""
     if not session.is_explained(job):
         return
+    first = _reported(session, job)
+    if first is None:
+        return
+    queue = session.state.queues[job.queue]
+    if action != "reclaim" or not _is_refused(session, queue, job, first):
+        search.note_spared(action, Preemptor(first, job, queue), rules)
+
+
+def report_refusal(session: Session, queue: Queue, job: JobInfo) -> None:
+    """Record that its queue refuses to reclaim for a gang for which no running pod is a candidate."""
+    if session.is_starving(job) and session.why_invalid(job) is None:
+        first = _reported(session, job)
+        if first is not None:
+            _is_refused(session, queue, job, first)
+
+
+def _reported(session: Session, job: JobInfo) -> TaskInfo | None:
+    """The first pod like the one in the reason of a gang; one for which others may be evicted comes first."""
     tasks = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:
         tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
-    if not tasks:
-        return
-    first = min(tasks, key=lambda task: (task.never_preempts, task.order))
-    queue = session.state.queues[job.queue]
-    refusal = session.answers.why_not_preemptive(queue, first) if action == "reclaim" else None
-    if refusal is None or job.never_preempts or first.never_preempts:
-        search.note_spared(action, Preemptor(first, job, queue), rules)
-    elif outcome is None or outcome.refused != refusal:
-        spared = EvictionFailure(action, refused=refusal.message)
-        session.spared.setdefault(job.key, {})[action] = spared
+    return min(tasks, key=lambda task: (task.never_preempts, task.order), default=None)
+
+
+def _is_refused(session: Session, queue: Queue, job: JobInfo, first: TaskInfo) -> bool:
+    """Whether a queue refuses to reclaim for a pod; this is recorded unless it is the reason of its gang already."""
+    if job.never_preempts or first.never_preempts:
+        return False
+    refusal = session.answers.why_not_preemptive(queue, first)
+    if refusal is None:
+        return False
+    outcome = session.outcomes.get(job.key)
+    if outcome is None or outcome.refused != refusal:
+        spared = EvictionFailure("reclaim", refused=refusal.message)
+        session.spared.setdefault(job.key, {})["reclaim"] = spared
+    return True
 
 
 def finish(

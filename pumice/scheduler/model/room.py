@@ -24,9 +24,15 @@ def least(shapes: Sequence[PodShape]) -> Needs:
     """What a pod of any of these shapes takes at least."""
     if len(shapes) == 1:
         return tuple([(need.column, need.amount) for need in shapes[0].needs])
-    amounts = [{need.column: need.amount for need in shape.needs} for shape in shapes]
-    common = sorted(set.intersection(*map(set, amounts)))
-    return tuple([(column, min(each[column] for each in amounts)) for column in common])
+    found = {need.column: need.amount for need in shapes[0].needs}
+    for shape in shapes[1:]:
+        amounts = {need.column: need.amount for need in shape.needs}
+        found = {
+            column: min(amount, amounts[column])
+            for column, amount in found.items()
+            if column in amounts
+        }
+    return tuple(sorted(found.items()))
 
 
 def places(needs: Sequence[Needs], free: Ints) -> Ints:
