@@ -66,7 +66,7 @@ def starving_jobs(
                     continue  # no running pod was spared, so that nothing is to be reported
                 is_told = session.is_explained(job)
                 if known is None:
-                    if is_told and unaided is not None:
+                    if is_told and unaided is not None and session.state.gangs.takes(queue, job):
                         unaided.setdefault(job.queue, []).append(job)
                     continue
                 if not is_told and not _may_help(session, search, known, queue, job):
@@ -233,7 +233,7 @@ def explain(
 
 def report_refusal(session: Session, queue: Queue, job: JobInfo) -> None:
     """Record that its queue refuses to reclaim for a gang for which no running pod is a candidate."""
-    if session.is_starving(job) and session.why_invalid(job) is None:
+    if session.answers.is_starving(job) and session.answers.why_invalid(job) is None:
         first = _reported(session, job)
         if first is not None:
             _is_refused(session, queue, job, first)
