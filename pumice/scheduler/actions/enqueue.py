@@ -49,7 +49,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             continue
         session.time.begin_turn()
         try:
-            too_large = session.why_too_large(job)
+            # No room is kept for others, and the gate does not refuse them.
+            too_large = session.why_too_large(job) if job.min_resources else ""
             refusal = _why_not(session, job)
             if refusal is None:
                 session.enter(job)
