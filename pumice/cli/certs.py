@@ -66,8 +66,8 @@ def certs(
     """
     from pumice.certs.keeper import CertificateManager
     from pumice.cli.processes import logs
-    from pumice.cli.processes.authorities import cert_settings
     from pumice.cli.processes.components import (
+        cert_settings,
         connected,
         identity,
         read_lease_times,

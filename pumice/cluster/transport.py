@@ -5,15 +5,22 @@ caller knows whether repeating them is safe. Every failure is an `ApiError`, cha
 
 For writes that only a leader may send, `may_write` is called just before sending. A request may wait for a connection,
 and the process may be stopped (SIGSTOP) for longer than its lease meanwhile, so an earlier check would not be enough.
+
+A watch may be silent for minutes in normal operation. If the machine of the API server fails, or a firewall drops the
+connection, no packet arrives either; keep-alive probes of the kernel detect that within about a minute. A response that is
+not read to its end (each watch) closes its connection, and a TLS connection closes after an answer of the peer. aiohttp does
+not wait for that, so a session keeps a list of its sockets and closes them itself.
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlencode
+from weakref import WeakSet
 
 import aiohttp
 import msgspec
@@ -33,9 +40,62 @@ from pumice.cluster.errors import (
     error_of,
 )
 from pumice.cluster.failures import failure
-from pumice.cluster.sockets import Sockets
 
-__all__ = ["Body", "Transport", "may_write"]
+__all__ = ["Body", "Sockets", "Transport", "may_write", "probing_socket"]
+
+
+PROBE_IDLE_SECONDS = 30
+PROBE_INTERVAL_SECONDS = 10
+PROBES = 3
+
+CLOSE_SECONDS = 1.0
+"""How long to wait for the event loop to close sockets that were shut down; it takes a few iterations."""
+
+_OPTIONS = (
+    ("TCP_KEEPIDLE", PROBE_IDLE_SECONDS),
+    ("TCP_KEEPINTVL", PROBE_INTERVAL_SECONDS),
+    ("TCP_KEEPCNT", PROBES),
+    # The same bound for data that was sent and never acknowledged, in milliseconds.
+    ("TCP_USER_TIMEOUT", (PROBE_IDLE_SECONDS + PROBE_INTERVAL_SECONDS * PROBES) * 1000),
+)
+
+
+def probing_socket(address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
+    """Create a socket for one address of `getaddrinfo`, with keep-alive probes."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _OPTIONS:
+        if hasattr(socket, name):  # not every system has every one
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
+
+
+class Sockets:
+    """The sockets of a session, each with keep-alive probes."""
+
+    def __init__(self) -> None:
+        self._made: WeakSet[socket.socket] = WeakSet()
+
+    def make(self, address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
+        """Create a socket for one address of `getaddrinfo`."""
+        made = probing_socket(address)
+        self._made.add(made)
+        return made
+
+    async def close(self) -> None:
+        """Shut down the open sockets, and wait until their transports have closed them."""
+        for each in self._open():
+            with suppress(OSError):  # it was never connected, or is closed
+                each.shutdown(socket.SHUT_RDWR)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while self._open():  # noqa: ASYNC110 - sockets tell nothing
+                    await asyncio.sleep(0)
+
+    def _open(self) -> list[socket.socket]:
+        return [each for each in self._made if each.fileno() >= 0]
+
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 65.0

@@ -11,7 +11,6 @@ from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.embedded.naming import path_segment_problem
 from pumice.embedded.resources import STATUS, Resource, Subresource
-from pumice.embedded.scales import SCALE
 from pumice.embedded.strategies import Strategy
 from pumice.embedded.strategies_core import (
     ConfigMapStrategy,
@@ -25,6 +24,7 @@ from pumice.embedded.strategies_core import (
 )
 from pumice.embedded.strategies_crd import CrdStrategy
 from pumice.embedded.strategies_pods import PodStrategy
+from pumice.embedded.subresources import SCALE
 
 __all__ = ["builtin_resources"]
 

@@ -16,7 +16,6 @@ from aiohttp import web
 
 from pumice.api import kinds
 from pumice.api.priority_classes import SYSTEM_CLASSES
-from pumice.embedded.access import Access
 from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority, runtime_class
@@ -30,7 +29,7 @@ from pumice.embedded.nodes import NodeTimings, SimulatedNodes
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Renderer
 from pumice.embedded.resources import ResourceRegistry
-from pumice.embedded.server import ApiServer, make_request
+from pumice.embedded.server import Access, ApiServer, make_request
 from pumice.embedded.storage import Obj, Storage, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables

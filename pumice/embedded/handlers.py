@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 
 from pumice.api.fields import FieldError
-from pumice.embedded import media, patches, pods, selectors, shapes, statuses
+from pumice.embedded import media, patches, selectors, shapes, statuses
 from pumice.embedded.apply import Applier
 from pumice.embedded.calls import Call, FieldValidation
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Continue, Renderer
-from pumice.embedded.scales import scale_of, scaled
+from pumice.embedded.resources import Target
 from pumice.embedded.storage import Obj, Version, encode
 from pumice.embedded.strategies import field_required
-from pumice.embedded.targets import Target
+from pumice.embedded.subresources import bind, scale_of, scaled
 from pumice.embedded.watching import WatchRequest
 
 __all__ = ["Handlers", "HttpRequest", "HttpResponse"]
@@ -163,7 +163,7 @@ class Handlers:
         body = _object(ask.decoded())
         if call.subresource == "binding":
             shapes.check(shapes.BINDING, body, "Binding", "v1")
-            pods.bind(self._objects, call, body)
+            bind(self._objects, call, body)
         else:
             shapes.check(shapes.EVICTION, body, "Eviction", "v1")
             options = _checked(body.get("deleteOptions") or {})

@@ -1,4 +1,4 @@
-"""Which resources the server has: the built-in ones and those that CRDs define.
+"""Which resources the server has: the built-in ones and those that CRDs define; and which of them a request path addresses.
 
 A resource is a kind with verbs, subresources, strategy (processing of new and changed objects) and table columns. The
 registry is a value of one server; imports register nothing.
@@ -12,7 +12,16 @@ from pumice.api.kinds import Kind
 from pumice.embedded.storage import ResourceKey
 from pumice.embedded.strategies import Strategy
 
-__all__ = ["ALL_VERBS", "PrinterColumn", "Resource", "ResourceRegistry", "Subresource"]
+__all__ = [
+    "ALL_VERBS",
+    "PrinterColumn",
+    "Resource",
+    "ResourceRegistry",
+    "Subresource",
+    "Target",
+    "locate",
+]
+
 
 ALL_VERBS = (
     "create",
@@ -172,3 +181,52 @@ def _preference(version: str) -> tuple[int, int, int, str]:
     if not (version.startswith("v") and number.isdigit() and (not rest or rest.isdigit())):
         return (3, 0, 0, version)
     return (stage, -int(number), -int(rest or 0), version)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The resource, object or subresource that a path addresses.
+
+    Attributes:
+        resource: The resource.
+        namespace: Namespace in the path; empty for none or all.
+        name: Object in the path; empty for the collection.
+        subresource: What below the object; empty for the object itself.
+        watch: Whether the old `/watch/` prefix stands in the path.
+    """
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    watch: bool = False
+
+
+def locate(registry: ResourceRegistry, segments: list[str]) -> Target | None:
+    """Find what the segments of a path (`apis`, group, version, ...) address; None for nothing."""
+    if segments[0] == "api":
+        group, version, rest = "", segments[1], segments[2:]
+    else:
+        group, version, rest = segments[1], segments[2], segments[3:]
+    watch = rest[0] == "watch"
+    if watch:
+        rest = rest[1:]
+    namespace = ""
+    if len(rest) >= 3 and rest[0] == "namespaces" and not _is_namespace_part(group, rest[2]):
+        namespace, rest = rest[1], rest[2:]
+    if not rest or len(rest) > 3:
+        return None
+    plural, name, subresource = (*rest, "", "")[:3]
+    resource = registry.find(group, version, plural)
+    if resource is None or (namespace and not resource.kind.namespaced):
+        return None
+    if name and not namespace and resource.kind.namespaced:
+        return None
+    if subresource and resource.subresource(subresource) is None and not resource.crd:
+        return None
+    return Target(resource, namespace, name, subresource, watch)
+
+
+def _is_namespace_part(group: str, segment: str) -> bool:
+    """Whether `namespaces/x/<segment>` is part of the namespace x, not a resource in it."""
+    return not group and segment in {"status", "finalize"}

@@ -1,25 +1,68 @@
-"""The HTTP server: paths to responses, errors to Statuses, watches to streams."""
+"""The HTTP server: paths to responses, errors to Statuses, watches to streams; and who may ask.
+
+Loopback keeps other machines out, but neither other users of this one nor the pages of a browser: a page may give its own
+host name this machine's address (DNS rebinding) and then ask as if it came from here. Its requests name that
+host, and have no token.
+"""
 
 import asyncio
 import contextlib
+import hmac
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import structlog
 from aiohttp import http_parser, streams, web
 from aiohttp.abc import AbstractStreamWriter
 
 from pumice.embedded import discovery, openapi, statuses
-from pumice.embedded.access import Access
 from pumice.embedded.handlers import Handlers, HttpRequest, HttpResponse
 from pumice.embedded.media import MediaForm, wanted_form
 from pumice.embedded.rendering import Renderer
-from pumice.embedded.resources import ResourceRegistry
+from pumice.embedded.resources import ResourceRegistry, locate
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Storage, encode
-from pumice.embedded.targets import locate
 from pumice.embedded.watching import WatchRequest, watch
 
-__all__ = ["MAX_BODY", "ApiServer", "make_request"]
+__all__ = ["MAX_BODY", "Access", "ApiServer", "make_request"]
+
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SCHEME = "bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The credentials that a request must have.
+
+    Attributes:
+        token: The bearer token.
+    """
+
+    token: str
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Refuse a request without access.
+
+        Raises:
+            ApiStatusError: It names another host (403), or has no token or another one (401).
+        """
+        named = headers.get("Host", "")
+        if _without_port(named) not in _LOOPBACK:
+            expected = ", ".join(_LOOPBACK)
+            message = f"the header Host names {named[:100]!r}, expected one of {expected}"
+            raise ApiStatusError(403, "Forbidden", message)
+        given = headers.get("Authorization", "")
+        token = given[len(_SCHEME) :].strip() if given.lower().startswith(_SCHEME) else ""
+        if not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
+            raise ApiStatusError(401, "Unauthorized", "Unauthorized")
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
 
 MAX_BODY = 3 * 1024 * 1024
 """Bytes that a body may have; as in kube-apiserver."""

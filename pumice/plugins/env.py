@@ -4,7 +4,7 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import Values
 from pumice.plugins.edits import EnvVar, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin
-from pumice.plugins.kept import kept_warnings
+from pumice.plugins.shared_checks import kept_warnings
 
 __all__ = ["VARIABLES", "Env"]
 

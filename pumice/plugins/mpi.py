@@ -20,11 +20,9 @@ from pumice.plugins.arguments import (
 )
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
-from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
-from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.role_members import RoleMembers, empty_warnings, missing_task, role_warnings
-from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 

@@ -7,7 +7,6 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
-from pumice.plugins.kept import kept_warnings
 from pumice.plugins.role_members import (
     RoleMembers,
     empty_warnings,
@@ -15,7 +14,7 @@ from pumice.plugins.role_members import (
     role_warnings,
     single_warnings,
 )
-from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.shared_checks import kept_warnings, shared_hostname_errors
 from pumice.plugins.variables import Variable, prepared
 
 __all__ = ["MXNet"]

@@ -28,9 +28,8 @@ from pumice.plugins.arguments import (
 from pumice.plugins.edits import EnvVar, PodEdits, Port
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
-from pumice.plugins.kept import kept_warnings
 from pumice.plugins.role_members import RoleMembers, empty_warnings, role_warnings
-from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.shared_checks import kept_warnings, shared_hostname_errors
 from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings

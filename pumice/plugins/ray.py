@@ -32,7 +32,7 @@ from pumice.plugins.role_members import (
     role_warnings,
     single_warnings,
 )
-from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.shared_checks import shared_hostname_errors
 from pumice.plugins.svc import Svc
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 

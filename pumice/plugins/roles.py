@@ -18,10 +18,8 @@ from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Values, Value
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.env import VARIABLES, Env
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
-from pumice.plugins.kept import kept_warnings
-from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.role_members import RoleMembers
-from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors
 from pumice.plugins.svc import MOUNT_PATH, variables_of
 from pumice.plugins.variables import (
     VARIABLE_LIMIT,

@@ -27,10 +27,9 @@ from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values, pa
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
-from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import manifest, name_errors
-from pumice.plugins.pod_sizes import pod_size_errors
+from pumice.plugins.shared_checks import kept_warnings, pod_size_errors
 from pumice.plugins.used_names import used_names
 
 __all__ = [

@@ -17,10 +17,8 @@ from pumice.plugins.addresses import address, fixed_hostname, is_small, joined_s
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
-from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
-from pumice.plugins.pod_sizes import pod_size_errors
-from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors
 from pumice.plugins.variables import VARIABLE_LIMIT
 
 __all__ = [

@@ -16,21 +16,20 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.webhook.questions import Envelope, Question, Source, object_as
 from pumice.webhook.registrations import REGISTRATIONS, Registration
-from pumice.webhook.rules import hyper_nodes
+from pumice.webhook.rules import hyper_nodes, pod_groups
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPod, DraftPodGroup, DraftQueue
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
 from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.jobs import plugins as job_plugins
 from pumice.webhook.rules.jobs.defaults import job_defaults
-from pumice.webhook.rules.pod_groups import checks as pod_group_checks
-from pumice.webhook.rules.pod_groups.defaults import pod_group_defaults
+from pumice.webhook.rules.pod_groups import pod_group_defaults
 from pumice.webhook.rules.pods import checks as pod_checks
 from pumice.webhook.rules.pods.defaults import pod_defaults
 from pumice.webhook.rules.pods.foreign import foreign_pod, wants_plugins
 from pumice.webhook.rules.queues import checks as queue_checks
 from pumice.webhook.rules.queues import closing as queue_closing
-from pumice.webhook.rules.queues.defaults import queue_defaults
+from pumice.webhook.rules.queues.fields import queue_defaults
 from pumice.webhook.type_problems import type_problems
 
 __all__ = ["ENDPOINTS", "Endpoint"]
@@ -126,7 +125,7 @@ _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/queues/mutate": (DraftQueue, _mutate_queue),
     "/queues/validate": (Queue, _validate_queue),
     "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
-    "/podgroups/validate": (PodGroup, _judged_by(pod_group_checks.validate)),
+    "/podgroups/validate": (PodGroup, _judged_by(pod_groups.validate)),
     "/pods/mutate": (DraftPod, _mutate_pod),
     "/pods/validate": (Pod, _judged_by(pod_checks.validate)),
     "/cronjobs/validate": (CronJob, _judged_by(cron_jobs.validate)),

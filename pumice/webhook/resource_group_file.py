@@ -6,7 +6,7 @@ as in Volcano. Fields that pods get are checked by the rules of pod templates, s
 in a template.
 
 `rules/resource_groups` finds the group of a pod, and `rules/pods/defaults` gives it what its group has. The webhook's
-server follows the file (`server/groups`).
+server follows the file (`server/worker`).
 """
 
 import re

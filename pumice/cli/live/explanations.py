@@ -1,4 +1,4 @@
-"""Data of `pumice explain` about a gang, a Job, a pod or a queue; `explain_text` formats it.
+"""Data of `pumice explain` about a gang, a Job, a pod or a queue; `pumice/cli/explain.py` formats it.
 
 Numbers come from a scheduling cycle over the objects that were read. If the user may not read nodes, the numbers are
 left out, and the scheduler's message on the PodGroup is used.

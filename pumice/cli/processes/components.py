@@ -1,4 +1,4 @@
-"""Shared by the components: event loop, logs, health, and error messages at start."""
+"""Shared by the components: event loop, logs, health, settings of certificates, and error messages at start."""
 
 import logging
 import os
@@ -16,12 +16,14 @@ from pumice.cli.options import ElectionOptions, Level
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from pumice.certs.settings import CertSettings
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
     from pumice.cluster.leader import LeaseTimes
     from pumice.serving.probes import Check
 
 __all__ = [
+    "cert_settings",
     "connected",
     "identity",
     "in_cluster",
@@ -34,6 +36,7 @@ __all__ = [
     "serving_health",
     "start_logs",
 ]
+
 
 logger = logging.getLogger("pumice")
 
@@ -219,3 +222,34 @@ def report_ignored(arguments: Sequence[str]) -> None:
     """Report arguments that have no effect here; Volcano's charts pass some."""
     if arguments:
         logger.info("ignored arguments: %s", " ".join(arguments))
+
+
+def cert_settings(
+    service: str,
+    namespace: str,
+    secret: str,
+    *,
+    names: tuple[str, ...] = (),
+    addresses: tuple[str, ...] = (),
+) -> "CertSettings":
+    """Certificates for a Service, trusted by the webhook configurations of every endpoint.
+
+    Args:
+        service: Service that the API server calls.
+        namespace: Its namespace.
+        secret: Secret with the certificate authorities.
+        names: Further DNS names, for webhooks that are called by URL.
+        addresses: Further IP addresses, likewise.
+    """
+    from pumice.certs.settings import CertSettings
+    from pumice.webhook.registrations import REGISTRATIONS
+
+    return CertSettings(
+        service=service,
+        namespace=namespace,
+        secret=secret,
+        mutating=tuple(each.configuration_name for each in REGISTRATIONS if each.mutating),
+        validating=tuple(each.configuration_name for each in REGISTRATIONS if not each.mutating),
+        extra_names=names,
+        extra_addresses=addresses,
+    )

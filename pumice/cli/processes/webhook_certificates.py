@@ -82,7 +82,7 @@ def compared(files: FileCertificates, client: Client, names: CertificateNames) -
 
 
 def _settings(client: Client, names: CertificateNames) -> "CertSettings":
-    from pumice.cli.processes.authorities import cert_settings
+    from pumice.cli.processes.components import cert_settings
 
     hosts = _hosts(names.url)
     return cert_settings(

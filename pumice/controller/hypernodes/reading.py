@@ -25,7 +25,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
 from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
 from pumice.api.setting_errors import SettingError, path_of
-from pumice.controller.hypernodes.settings import OFF, Discovery, TopologyType
+from pumice.controller.hypernodes.domains import OFF, Discovery, TopologyType
 from pumice.settings import FilePart, Location, checked, document, read_leniently, refuse
 from pumice.settings import read as read_model
 

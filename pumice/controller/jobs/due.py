@@ -1,4 +1,4 @@
-"""The action that is due: events of a Job, matched with its policies.
+"""The action that is due: by a Command, or by events of a Job, matched with its policies.
 
 Targeted restarts that are due in the same pass become one restart: pods that failed together are created again
 together, and the Job enters `Restarting` once. An action on the whole Job is taken alone and before them: a restart of
@@ -6,16 +6,24 @@ a task would also replace the pod for which the Job is to end.
 
 A policy may wait (`timeout`), and a pod that fails again waits (`retries`). Both follow from the moment at
 which something happened, so that a restart of the controller changes nothing.
+
+A Command is carried out exactly once. Its uid is written to the Job's status together with the phase that it leads to;
+only then is it deleted. If the controller stops in between, the next one sees the uid and only deletes the Command.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pumice.api.commands import Command
+from pumice.api.fields import did_you_mean
+from pumice.api.jobs import ACTIONS, Job
+from pumice.api.kinds import JOB
 from pumice.api.meta import format_time
+from pumice.controller.commands import misdirected, oldest, targets
 from pumice.controller.jobs import retries
 from pumice.controller.jobs.escalation import after_failure, evictions_that_wait
 from pumice.controller.jobs.job_events import job_events
-from pumice.controller.jobs.orders import Order
+from pumice.controller.jobs.notes import COMMAND
 from pumice.controller.jobs.phases import PENDING, RUNNING, TARGETED, turning
 from pumice.controller.jobs.policies import (
     POD_FAILED,
@@ -38,7 +46,42 @@ from pumice.controller.jobs.retries import Unit
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.sync import DelayedRestarts
 
-__all__ = ["Delayed", "DueAction", "due"]
+__all__ = ["Delayed", "DueAction", "Order", "due", "next_order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The Command to handle now.
+
+    Attributes:
+        command: The Command.
+        action: Action to take; empty when there is nothing to do but delete it.
+        refusal: Why it is refused, empty when it is not.
+    """
+
+    command: Command
+    action: str = ""
+    refusal: str = ""
+
+
+def next_order(job: Job, commands: Sequence[Command]) -> Order | None:
+    """The oldest Command for a Job, and the action to take."""
+    command = oldest(each for each in commands if targets(each) == job.metadata.name)
+    if command is None:
+        return None
+    if refusal := misdirected(command, JOB, job.metadata):
+        return Order(command, refusal=refusal)
+    if (job.status.controlled_resources or {}).get(COMMAND) == command.metadata.uid:
+        return Order(command)
+    if command.action in TARGETED:
+        return Order(
+            command, refusal=f"action {command.action} needs a pod and a Command names none"
+        )
+    if command.action not in ACTIONS:
+        hint = did_you_mean(command.action, ACTIONS)
+        return Order(command, refusal=f"action {command.action!r} is unknown{hint}")
+    return Order(command, action=command.action)
+
 
 _SHOWN = 3
 """Number of failures that a message names."""

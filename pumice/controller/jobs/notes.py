@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from pumice.api.messages import listed
 from pumice.api.pods import Pod
-from pumice.controller.jobs import job_pods, orders, restarts, retries
+from pumice.controller.jobs import job_pods, restarts, retries
 from pumice.controller.jobs.job_events import completed
 from pumice.controller.jobs.restarts import Restart
 from pumice.controller.jobs.retries import RestartCount, Unit
@@ -18,7 +18,10 @@ from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import COMPLETION, START
 from pumice.controller.jobs.volumes import job_volumes
 
-__all__ = ["DOUBTS", "of_ended", "of_living", "of_passing", "of_restart"]
+__all__ = ["COMMAND", "DOUBTS", "of_ended", "of_living", "of_passing", "of_restart"]
+
+COMMAND = "pumice.dev/command"
+"""Key in `status.controlledResources` of the last Command that was carried out."""
 
 DOUBTS = "pumice.dev/plugin-warnings"
 """Key of the note with warnings about plugins."""
@@ -29,7 +32,7 @@ _LONGEST = 1000
 _CLAIMS = 200
 """Maximum number of volumes that are listed: a Job with thousands must have room for its status."""
 
-_LASTING = (orders.NOTE, DOUBTS, START, COMPLETION)
+_LASTING = (COMMAND, DOUBTS, START, COMPLETION)
 _LIVING = (
     restarts.NOTE,
     retries.NOTE,
@@ -125,7 +128,7 @@ def _beside(situation: Situation, command: str) -> dict[str, str]:
     stored = situation.job.status.controlled_resources or {}
     notes = {key: text for key, text in stored.items() if key not in _LIVING}
     if command:
-        notes[orders.NOTE] = command
+        notes[COMMAND] = command
     return notes
 
 

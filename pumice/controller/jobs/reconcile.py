@@ -14,11 +14,10 @@ from pumice.api.kinds import COMMAND
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.controller.jobs import notes, restarts, retries
-from pumice.controller.jobs.due import Delayed, DueAction, due
+from pumice.controller.jobs.due import Delayed, DueAction, Order, due, next_order
 from pumice.controller.jobs.escalation import replaced_since
 from pumice.controller.jobs.kill import judged, kill, restart
 from pumice.controller.jobs.observed import Observed
-from pumice.controller.jobs.orders import Order, next_order
 from pumice.controller.jobs.phases import (
     FINISHED,
     PENDING,

@@ -6,8 +6,14 @@ nothing, and a queue that its user closed stays closed when the queues above it 
 """
 
 from pumice.controller.queues.counts import GroupCounts
-from pumice.controller.queues.plan import COUNTS, ObservedQueue, own_status, plan_queue
-from pumice.controller.queues.tree import climb, parent_of
+from pumice.controller.queues.plan import (
+    COUNTS,
+    ObservedQueue,
+    climb,
+    own_status,
+    parent_of,
+    plan_queue,
+)
 
 __all__ = [
     "COUNTS",

@@ -14,7 +14,7 @@ from pumice.api.kinds import POD
 from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials
-from pumice.cluster.sockets import Sockets
+from pumice.cluster.transport import Sockets
 from pumice.serving.http_server import HttpServer
 from pumice.serving.limits import HttpLimits
 from tests.integration.webhook.serving import Pair

@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from pumice.webhook.rules.resource_groups import ResourceGroups
-from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.metrics import ServerMetrics
+from pumice.webhook.server.worker import GroupsFile
 from tests.integration.cli.running import running as command
 from tests.integration.webhook.serving import Raw, offline, running
 from tests.kit.builders import pod, queue

@@ -24,9 +24,9 @@ from pumice.webhook import admission
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.server import reviews as judging
-from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
+from pumice.webhook.server.worker import GroupsFile
 from pumice.webhook.view import AdmissionView, Snapshot
 from tests.integration.webhook.serving import QUICK, Raw, offline, running
 from tests.kit.builders import job, queue

@@ -122,7 +122,7 @@ def run(*arguments):
 run("lint", "examples/pytorch.yaml", "-o", "json")
 run("webhook", "--check-config")
 run("webhook", "--check-config", "--scheduler-name=volcano", "--set=rule.JOB-ZERO=off", "--set-plugins=wait-image=x")
-from pumice.webhook.server.groups import GroupsFile
+from pumice.webhook.server.worker import GroupsFile
 from pumice.webhook.server.metrics import ServerMetrics
 groups = []
 conf, certificate, key = sys.argv[1:]

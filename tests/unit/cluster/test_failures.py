@@ -9,7 +9,7 @@ from aiohttp import web
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Unavailable
 from pumice.cluster.failures import CONNECTION_FAILED
-from pumice.cluster.sockets import Sockets
+from pumice.cluster.transport import Sockets
 from tests.kit.http import serving
 
 LIBRARIES = re.compile(r"aiohttp|httpx|Client\w+|Connector|asyncio|Errno|_ssl|ssl:|Connect call|\n")

@@ -3,7 +3,7 @@
 import socket
 
 from pumice.cluster.client import Client
-from pumice.cluster.sockets import probing_socket
+from pumice.cluster.transport import probing_socket
 from tests.unit.cluster.tiny import TinyApi
 
 

@@ -11,7 +11,7 @@ from pumice.api.kinds import CONFIG_MAP
 from pumice.api.meta import ObjectMeta
 from pumice.controller import objects
 from pumice.controller.commands import targets
-from pumice.controller.jobs.orders import next_order
+from pumice.controller.jobs.due import next_order
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.restarts import RESUME, WHOLE, Restart, parse
 from pumice.controller.jobs.subject import UnusableError, min_available, read

@@ -8,9 +8,8 @@ from pumice.embedded import discovery, openapi
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.crds import resource_of
 from pumice.embedded.media import MediaForm, decode, wanted_form
-from pumice.embedded.resources import ResourceRegistry
+from pumice.embedded.resources import ResourceRegistry, locate
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.targets import locate
 from tests.unit.embedded.support import widgets
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pumice.api.jobs import Job
 from pumice.plugins import KeySecret, Raw, Wiring, builtin, problems
-from pumice.plugins.ssh_config import LIST_LIMIT, client_config
+from pumice.plugins.ssh import LIST_LIMIT, client_config
 from tests.kit.tables import table
 from tests.unit.plugins.support import containers, job, pod_of, task
 

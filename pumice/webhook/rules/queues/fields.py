@@ -1,14 +1,22 @@
-"""Fields of a queue that are checked by themselves: weight, priority, dequeue strategy, and other clusters.
+"""Fields of a queue that are checked by themselves: weight, priority, dequeue strategy, and other clusters; and the defaults of a Queue.
 
 The CRD has the same bounds. Here the message says what is expected, also offline.
+
+Defaults are written when a Queue is created, and again in updates: there only if the stored queue has the default, so that an
+update of one field changes no other.
 """
 
 from pumice.api import keys
 from pumice.api.queue_users import users_of
-from pumice.api.queues import Queue
+from pumice.api.queues import Queue, QueueSpec
+from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queues.amounts import read
-from pumice.webhook.rules.rule import Rule, stricter
+from pumice.webhook.rules.rule import Rule, stricter, warned
+
+__all__ = []
+
 
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
@@ -117,3 +125,37 @@ def clusters(case: Case, queue: Queue) -> None:
             case.report(Q_CLUSTER_WEIGHT, f"{path}.weight", message)
         for name, value in sorted((cluster.capacity or {}).items()):
             read(case, f"{path}.capacity.{name}", value, Q_CLUSTER_CAPACITY)
+
+
+DEFAULT_WEIGHT = 1
+_DEFAULTED = QueueSpec(reclaimable=True, weight=DEFAULT_WEIGHT)
+
+Q_ZERO = warned(
+    "Q-ZERO",
+    "weight is not written as 0",
+    "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
+    "weight: 0",
+)
+
+
+def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None) -> None:
+    """Write defaults into the case's patch."""
+    patch = case.patch
+    path = queue.metadata.annotation(keys.HIERARCHY)
+    weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
+    moved = old is None or old.metadata.annotation(keys.HIERARCHY) != path
+    is_rooted = path.split("/", 1)[0] == keys.ROOT_QUEUE
+    if path and weights and moved and not is_rooted:
+        annotations = "/metadata/annotations"
+        patch.set(f"{annotations}/{escape(keys.HIERARCHY)}", f"{keys.ROOT_QUEUE}/{path}")
+        patch.set(f"{annotations}/{escape(keys.HIERARCHY_WEIGHTS)}", f"1/{weights}")
+    if queue.spec is None:
+        patch.missing("/spec")
+    spec = queue.spec or QueueSpec()
+    stored = _DEFAULTED if old is None else old.spec or QueueSpec()
+    if spec.reclaimable is None and stored.reclaimable is not None:
+        patch.set("/spec/reclaimable", True)
+    if not spec.weight and stored.weight:
+        patch.set("/spec/weight", DEFAULT_WEIGHT)
+        if spec.weight == 0:
+            case.report(Q_ZERO, "spec.weight", f"0 counts as not set and becomes {DEFAULT_WEIGHT}")

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from pumice.controller.hypernodes import Discovery, plan_discovery
-from pumice.controller.hypernodes.settings import TopologyType
+from pumice.controller.hypernodes.domains import TopologyType
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, UpdateObject
 
 Raw = dict[str, Any]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.controller.hypernodes import OFF, Discovery
-from pumice.controller.hypernodes.settings import TopologyType
+from pumice.controller.hypernodes.domains import TopologyType
 from pumice.controller.plan import RecordEvent
 from tests.kit.tables import table
 from tests.unit.controller.hypernodes.fake_cluster import (

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from pumice.webhook.server.body_budget import SMALL, BodyBudget, BudgetExceededError
+from pumice.webhook.server.reviews import SMALL, BodyBudget, BudgetExceededError
 
 LONG = SMALL * 2
 SIZE = LONG * 3

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.api.fields import FieldError
 from pumice.plugins import Raw, Wiring, builtin, problems
-from pumice.plugins.pod_sizes import POD_LIMIT
+from pumice.plugins.shared_checks import POD_LIMIT
 from tests.unit.plugins.support import job, task
 
 LONG = "j" * 40
