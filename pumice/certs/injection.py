@@ -22,7 +22,7 @@ from cryptography import x509
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind
 from pumice.certs.authority import same
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.certs.verification import certificates_in
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import JSON_PATCH, Client, Object

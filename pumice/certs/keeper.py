@@ -41,8 +41,7 @@ from pumice.certs.authority import (
 from pumice.certs.bundle import Bundle, read
 from pumice.certs.injection import Injector
 from pumice.certs.reload import ServingCertificate
-from pumice.certs.rotation import leaf_is_due, new_leaf, up_to_date
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings, leaf_is_due, new_leaf, up_to_date
 from pumice.certs.verification import FLAWS, certificates_in, problem_with
 from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock

@@ -109,9 +109,8 @@ async def _keep(
     from prometheus_client import CollectorRegistry
 
     from pumice.cli.processes.components import serving_health
-    from pumice.cluster.elected import run_elected
+    from pumice.cluster.elected import Heartbeat, run_elected
     from pumice.cluster.events import EventRecorder
-    from pumice.cluster.heartbeat import Heartbeat
     from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
     from pumice.cluster.set_aside import ObjectFaults
 

@@ -85,7 +85,7 @@ def dev(
     its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code.
     """
     from pumice.cli.development import dev_kubeconfig
-    from pumice.cli.development.nodes import read_nodes
+    from pumice.cli.development.dev_cluster import read_nodes
     from pumice.cli.files.manifests import read
     from pumice.cli.processes import logs
     from pumice.cli.processes.components import read_seconds, run

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "explain", "list_text", "text_of"]
 
-
 EXAMPLES = (
     "pumice explain job mnist",
     "pumice explain job/mnist -n research -o json",

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "has_tasks", "lint", "unknown_kind"]
 
-
 EXAMPLES = (
     "pumice lint job.yaml",
     "pumice lint manifests/ --strict --quiet",

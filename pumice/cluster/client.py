@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from pumice.api.kinds import POD, Kind
-from pumice.cluster import sources
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import Connection
 from pumice.cluster.decoding import decode, frames
 from pumice.cluster.errors import ApiError, TooLarge, error_of
+from pumice.cluster.kubeconfig import find_connection
 from pumice.cluster.transport import Body, Transport
 
 __all__ = [
@@ -124,12 +124,12 @@ class Client:
         backoff: Backoff | None = None,
         fail_fast: bool = False,
     ) -> AsyncIterator["Client"]:
-        """Find the API server (see `sources.load`) and open a session for a `with` block.
+        """Find the API server (see `find_connection`) and open a session for a `with` block.
 
         Raises:
             ConfigurationError: When no API server is known.
         """
-        found = await sources.load(kubeconfig, server, context=context)
+        found = await find_connection(kubeconfig, server, context=context)
         client = cls(found, clock=clock, backoff=backoff, fail_fast=fail_fast)
         try:
             yield client

@@ -1,12 +1,124 @@
-"""The connection to one API server: address, verification of its certificate, credentials."""
+"""The connection to one API server: address, verification of its certificate, credentials.
 
+`Credentials.headers()` is called before every request and must be cheap. `Credentials.refused()` is called after a 401 and
+returns whether other credentials may be available, so that the request is sent once more.
+"""
+
+import base64
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
-from pumice.cluster.credentials import Credentials
+from multidict import CIMultiDict
 
-__all__ = ["ConfigurationError", "Connection"]
+from pumice.cluster.clock import Clock, SystemClock
+
+__all__ = [
+    "ConfigurationError",
+    "Connection",
+    "Credentials",
+    "StaticCredentials",
+    "TokenFile",
+    "basic",
+    "bearer",
+]
+
+REFRESH_SECONDS = 60.0
+"""How long a token read from a file is used before the file is read again.
+
+The kubelet replaces a service account's token at 80 % of its validity, at least two minutes before it expires.
+"""
+
+
+class Credentials(Protocol):
+    """A source of authentication headers."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Headers for the next request."""
+        ...
+
+    async def refused(self) -> bool:
+        """Report that the server answered 401; True if the next `headers()` may differ."""
+        ...
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Headers of a bearer token."""
+    return {"Authorization": f"Bearer {token.strip()}"}
+
+
+def basic(username: str, password: str) -> dict[str, str]:
+    """Headers of a name and password."""
+    text = base64.b64encode(f"{username}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {text}"}
+
+
+def _joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
+    """All headers of all parts; a name may occur several times (`Impersonate-Group`)."""
+    headers: CIMultiDict[str] = CIMultiDict()
+    for part in parts:
+        headers.extend(part)
+    return headers
+
+
+class StaticCredentials:
+    """Headers that never change; none with a client certificate."""
+
+    def __init__(self, *headers: Mapping[str, str]) -> None:
+        self._headers = _joined(*headers)
+
+    async def headers(self) -> Mapping[str, str]:
+        """Fixed headers."""
+        return self._headers
+
+    async def refused(self) -> bool:
+        """False: there are no other credentials."""
+        return False
+
+
+class TokenFile:
+    """A bearer token in a file that another process renews, as in a pod."""
+
+    def __init__(
+        self,
+        path: Path,
+        extra: Mapping[str, str] | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Read the file for the first time.
+
+        Raises:
+            OSError: When the file cannot be read.
+        """
+        self._path = path
+        self._extra = extra or {}
+        self._clock = clock or SystemClock()
+        self._headers: Mapping[str, str] = {}
+        self._read_at = 0.0
+        self._read()
+
+    def _read(self) -> None:
+        self._headers = _joined(bearer(self._path.read_text()), self._extra)
+        self._read_at = self._clock.monotonic()
+
+    async def headers(self) -> Mapping[str, str]:
+        """The header with the token, which is read again every minute; if a read fails, the last token is used."""
+        if self._clock.monotonic() - self._read_at >= REFRESH_SECONDS:
+            await self.refused()
+        return self._headers
+
+    async def refused(self) -> bool:
+        """Read the file again; True when it holds another token."""
+        before = self._headers
+        try:
+            self._read()
+        except OSError:
+            # The volume is being replaced; the old token is usually still valid.
+            self._read_at = self._clock.monotonic()
+        return self._headers != before
 
 
 class ConfigurationError(Exception):

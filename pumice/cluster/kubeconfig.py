@@ -1,6 +1,9 @@
-"""Kubeconfig files.
+"""Where the address and the credentials of the API server come from.
 
-There are two readers. The one here supports static fields: address, CA, token, client certificate, name and password,
+The first source that exists is used: an explicit kubeconfig, an explicit server (for loopback servers without
+authentication), `$KUBECONFIG`, the pod's service account, `~/.kube/config`.
+
+There are two readers of kubeconfigs. The one here supports static fields: address, CA, token, client certificate, name and password,
 impersonation. For `exec` plugins, `auth-provider` and several merged files the official package `kubernetes.aio.config`
 is used. It could read the static fields, too, but importing it takes 0.8 s of CPU and 25 MiB, which is too much for the
 start of a webhook.
@@ -10,17 +13,24 @@ import base64
 import binascii
 import os
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from multidict import CIMultiDict
 
-from pumice.cluster.connection import ConfigurationError, Connection
-from pumice.cluster.credentials import Credentials, StaticCredentials, TokenFile, basic, bearer
+from pumice.cluster.connection import (
+    ConfigurationError,
+    Connection,
+    Credentials,
+    StaticCredentials,
+    TokenFile,
+    basic,
+    bearer,
+)
 from pumice.cluster.pem import load_pair
 
-__all__ = ["load"]
+__all__ = ["SERVICE_ACCOUNT", "find_connection", "in_cluster", "load"]
 
 Entry = dict[str, Any]
 
@@ -70,6 +80,8 @@ async def _official(paths: str, server: str | None, context: str | None) -> Conn
 
 def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
     """A context (the current one by default) with its cluster and its user."""
+    import yaml  # which a pod does not need
+
     try:
         text = file.read_text()
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -148,3 +160,82 @@ def _data(file: Path, entry: Entry, key: str) -> bytes | None:
     if path := entry.get(key):
         return (file.parent / str(path)).read_bytes()
     return None
+
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Directory in which the kubelet mounts a pod's token, CA and namespace."""
+
+
+async def find_connection(
+    kubeconfig: str | Path | None = None,
+    server: str | None = None,
+    *,
+    context: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Connection:
+    """Find the API server.
+
+    Args:
+        kubeconfig: Path of a kubeconfig file.
+        server: Base URL. Without a kubeconfig there is no authentication; with one it replaces the file's address.
+        context: Name of a context of the kubeconfig; its current one by default. The pod's service
+            account is then not considered.
+        environ: Environment variables; the process's own by default.
+        service_account: Folder of the pod's token.
+
+    Raises:
+        ConfigurationError: When no source exists, or it cannot be read.
+    """
+    environ = os.environ if environ is None else environ
+    if kubeconfig is not None:
+        return await _file(str(kubeconfig), server, context)
+    if server is not None:
+        if context is not None:
+            raise ConfigurationError(
+                f"context {context!r} is looked for in a kubeconfig: give --kubeconfig FILE, too"
+            )
+        return Connection(server=server.rstrip("/"), credentials=StaticCredentials())
+    if paths := environ.get("KUBECONFIG"):
+        return await _file(paths, context=context)
+    if environ.get("KUBERNETES_SERVICE_HOST") and context is None:
+        return in_cluster(environ, service_account)
+    if default := _home_config(environ):
+        return await _file(default, context=context)
+    raise ConfigurationError(
+        "no API server known: give --kubeconfig FILE, set KUBECONFIG, create ~/.kube/config, or "
+        "run in a pod with a service account"
+    )
+
+
+async def _file(paths: str, server: str | None = None, context: str | None = None) -> Connection:
+
+    return await load(paths, server=server, context=context)
+
+
+def _home_config(environ: Mapping[str, str]) -> str | None:
+    default = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
+    return str(default) if default.is_file() else None
+
+
+def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Connection:
+    """Use the pod's service account.
+
+    Raises:
+        ConfigurationError: When a variable or a file is missing.
+    """
+    host = environ.get("KUBERNETES_SERVICE_HOST", "")
+    port = environ.get("KUBERNETES_SERVICE_PORT", "443")
+    authority, token, namespace = folder / "ca.crt", folder / "token", folder / "namespace"
+    try:
+        return Connection(
+            server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+            credentials=TokenFile(token),
+            tls=ssl.create_default_context(cafile=str(authority)),
+            namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"the pod's service account under {folder} cannot be used: {error}; "
+            "is automountServiceAccountToken off?"
+        ) from error

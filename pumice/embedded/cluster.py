@@ -16,9 +16,15 @@ from aiohttp import web
 
 from pumice.api import kinds
 from pumice.api.priority_classes import SYSTEM_CLASSES
-from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
+from pumice.embedded.admission import (
+    AdmissionChain,
+    EmbeddedAdmission,
+    EndpointRegistration,
+    namespace_lifecycle,
+    pod_priority,
+    runtime_class,
+)
 from pumice.embedded.builtin import builtin_resources
-from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority, runtime_class
 from pumice.embedded.claims import SimulatedStorage
 from pumice.embedded.crds import resource_of
 from pumice.embedded.deletion import Deletion

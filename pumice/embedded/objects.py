@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.embedded import statuses
-from pumice.embedded.admission import AdmissionChain
-from pumice.embedded.builtin_admission import AdmissionPlugin
+from pumice.embedded.admission import AdmissionChain, AdmissionPlugin
 from pumice.embedded.calls import Call
 from pumice.embedded.metadata import (
     Identities,

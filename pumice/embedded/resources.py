@@ -22,7 +22,6 @@ __all__ = [
     "locate",
 ]
 
-
 ALL_VERBS = (
     "create",
     "delete",

@@ -26,7 +26,6 @@ from pumice.embedded.watching import WatchRequest, watch
 
 __all__ = ["MAX_BODY", "Access", "ApiServer", "make_request"]
 
-
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SCHEME = "bearer "
 

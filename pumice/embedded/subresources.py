@@ -13,7 +13,6 @@ from pumice.embedded.storage import Obj
 
 __all__ = ["SCALE", "bind", "scale_of", "scaled"]
 
-
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 
 

@@ -1,26 +1,181 @@
 """Simulated workloads: pods of ReplicaSets and batch Jobs.
 
 Examples of other owners run with them where no controller manager runs. Each owner is checked after a change of it or
-its pods: its pods are computed from the present state (see `pod_makers`), so that no change can be missed. Pods go
+its pods: its pods are computed from the present state, so that no change can be missed. Pods go
 through admission, as in a cluster. What a controller manager does beyond that (adoption, time limits, pod failure
 policies) is not simulated.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
-from pumice.embedded.pod_makers import WantedPods, wishes_of_job, wishes_of_replica_set
 from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
+from pumice.embedded.strategies_pods import is_terminal
 
-__all__ = ["SimulatedWorkloads"]
+__all__ = ["SimulatedWorkloads", "WantedPods", "wishes_of_job", "wishes_of_replica_set"]
+
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_BACKOFF_LIMIT = 6
+
+
+@dataclass(slots=True)
+class WantedPods:
+    """Pods and status of an owner.
+
+    Attributes:
+        status: Its status.
+        missing: Pods to make, without owner and namespace.
+        surplus: Pods to delete.
+    """
+
+    status: Obj
+    missing: list[Obj] = field(default_factory=list)
+    surplus: list[Obj] = field(default_factory=list)
+
+
+def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
+    """Pods of a ReplicaSet: as many as it has replicas; those that have ended are replaced."""
+    del now
+    spec, meta = owner["spec"], owner["metadata"]
+    wanted = spec.get("replicas", 1)
+    active = _active(pods)
+    ready = sum(map(_is_ready, active))
+    counts = {"readyReplicas": ready, "availableReplicas": ready}
+    status = {"replicas": len(active), "fullyLabeledReplicas": len(active)}
+    status |= {key: count for key, count in counts.items() if count}
+    status["observedGeneration"] = meta.get("generation", 1)
+    missing = [_pod(owner, f"{meta['name']}-", {}, {}) for _ in range(max(0, wanted - len(active)))]
+    return WantedPods(status, missing, _least(active)[: max(0, len(active) - wanted)])
+
+
+def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
+    """Pods of a Job: `parallelism` at a time, until `completions` of them have succeeded."""
+    spec, before = owner["spec"], owner.get("status") or {}
+    if any(each["type"] in ("Complete", "Failed") for each in before.get("conditions") or ()):
+        return WantedPods(before | {"active": 0, "ready": 0}, surplus=_active(pods))
+    active, phases = _active(pods), [_phase(each) for each in pods]
+    indexed = spec.get("completionMode") == "Indexed"
+    done = _done(before, pods, indexed=indexed)
+    failed = max(phases.count("Failed"), before.get("failed", 0))
+    status: Obj = {
+        "startTime": before.get("startTime", now),
+        "active": len(active),
+        "ready": sum(map(_is_ready, active)),
+        "succeeded": len(done),
+        "failed": failed,
+    }
+    if indexed and done:
+        status["completedIndexes"] = ",".join(map(str, sorted(done)))
+    completions = spec.get("completions", None if "parallelism" in spec else 1)
+    complete = len(done) >= completions if completions is not None else bool(done) and not active
+    if complete or failed > spec.get("backoffLimit", _BACKOFF_LIMIT):
+        return _ended(status, active, now, complete=complete)
+    left = spec.get("parallelism", 1)
+    if completions is not None:
+        left = min(left, completions - len(done))
+    elif done:
+        left = min(left, len(active))
+    if spec.get("suspend"):
+        return WantedPods(status, surplus=active)
+    surplus = _least(active)[: max(0, len(active) - left)]
+    count = max(0, left - len(active))
+    if not indexed:
+        return WantedPods(status, [_job_pod(owner) for _ in range(count)], surplus)
+    taken = done | {_index_of(each) for each in active}
+    free = [index for index in range(completions or 0) if index not in taken]
+    return WantedPods(status, [_job_pod(owner, index) for index in free[:count]], surplus)
+
+
+def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> WantedPods:
+    condition = {"type": "Complete" if complete else "Failed", "status": "True"}
+    condition |= {"lastProbeTime": now, "lastTransitionTime": now}
+    if complete:
+        status["completionTime"] = now
+    else:
+        condition["reason"] = "BackoffLimitExceeded"
+        condition["message"] = "Job has reached the specified backoff limit"
+    return WantedPods(status | {"conditions": [condition]}, surplus=active)
+
+
+def _done(before: Obj, pods: list[Obj], *, indexed: bool) -> set[int]:
+    """Indexes of succeeded pods, including deleted ones. Pods without an index get arbitrary numbers."""
+    succeeded = [each for each in pods if _phase(each) == "Succeeded"]
+    if indexed:
+        noted = filter(None, before.get("completedIndexes", "").split(","))
+        return {*map(int, noted), *map(_index_of, succeeded)}
+    return set(range(max(len(succeeded), before.get("succeeded", 0))))
+
+
+def _job_pod(owner: Obj, index: int | None = None) -> Obj:
+    name, uid = owner["metadata"]["name"], owner["metadata"]["uid"]
+    labels = {"job-name": name, "controller-uid": uid}
+    labels |= {f"batch.kubernetes.io/{key}": text for key, text in labels.items()}
+    if index is None:
+        return _pod(owner, f"{name}-", labels, {})
+    noted = {_INDEX: str(index)}
+    pod = _pod(owner, f"{name}-{index}-", labels | noted, noted)
+    path = f"metadata.annotations['{_INDEX}']"
+    variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}}
+    spec = {"hostname": f"{name}-{index}", **pod["spec"]}
+    for group in ("initContainers", "containers"):
+        if group in spec:
+            spec[group] = [
+                {**each, "env": [*(each.get("env") or ()), variable]} for each in spec[group]
+            ]
+    return {**pod, "spec": spec}
+
+
+def _pod(owner: Obj, stem: str, labels: dict[str, str], annotations: dict[str, str]) -> Obj:
+    template = owner["spec"].get("template") or {}
+    meta: dict[str, Any] = template.get("metadata") or {}
+    head = {
+        "generateName": stem,
+        "labels": {**(meta.get("labels") or {}), **labels},
+        "annotations": {**(meta.get("annotations") or {}), **annotations},
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": template.get("spec") or {}}
+
+
+def _active(pods: list[Obj]) -> list[Obj]:
+    return [
+        each
+        for each in pods
+        if not is_terminal(each) and not each["metadata"].get("deletionTimestamp")
+    ]
+
+
+def _least(pods: list[Obj]) -> list[Obj]:
+    """Pods in the order in which they go: those that are on no node, those that are not ready, and the newest first."""
+    found = sorted(pods, key=_age, reverse=True)
+    found.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), _is_ready(pod)))
+    return found
+
+
+def _age(pod: Obj) -> tuple[str, str]:
+    return pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]
+
+
+def _is_ready(pod: Obj) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _phase(pod: Obj) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))
+
+
+def _index_of(pod: Obj) -> int:
+    return int((pod["metadata"].get("annotations") or {}).get(_INDEX, -1))
+
 
 _MAKERS: dict[Kind, Callable[[Obj, list[Obj], str], WantedPods]] = {
     kinds.REPLICA_SET: wishes_of_replica_set,

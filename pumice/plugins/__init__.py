@@ -5,6 +5,7 @@ only `reference`, which writes the plugins' documentation pages, reads files.
 """
 
 from pumice.plugins.addresses import address, addresses
+from pumice.plugins.applied import problems
 from pumice.plugins.arguments import (
     BOOLEAN,
     INTEGER,
@@ -17,10 +18,8 @@ from pumice.plugins.arguments import (
     ValueType,
 )
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port, apply
-from pumice.plugins.findings import problems
-from pumice.plugins.interface import Findings, JobPlugin, PluginError, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor, Raw
 from pumice.plugins.registry import ENTRY_POINT_GROUP, Registry, builtin, dependencies
-from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import PluginSettings
 from pumice.plugins.wiring import Wiring, job_annotations, task_and_index
 

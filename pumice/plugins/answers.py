@@ -10,8 +10,7 @@ from typing import Any
 from pumice.api.fields import FieldError
 from pumice.api.kinds import of_object
 from pumice.plugins.edits import PodEdits
-from pumice.plugins.interface import Findings
-from pumice.plugins.secrets import KeySecret
+from pumice.plugins.interface import Findings, KeySecret
 
 __all__ = [
     "fault_of_annotations",

@@ -2,26 +2,31 @@
 
 Plugins may come from other packages. A failing plugin must not end the process, and the error must name it: each
 exception, also `SystemExit`, becomes a `PluginError` with the plugin and its package.
+
+An invalid argument does not refuse a Job: manifests that Volcano accepts must pass, and the plugin uses the previous
+value. A Job is refused for an unknown plugin, for a problem that would make it fail later, and if a plugin itself
+fails.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
+from pumice.api.suggestions import Suggestions
 from pumice.plugins import answers
 from pumice.plugins.arguments import ArgumentProblem, ArgumentSpec, Parsed, Values, parse, shown
 from pumice.plugins.edits import PodEdits
-from pumice.plugins.interface import Findings, JobPlugin, PluginError, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor, Raw
 from pumice.plugins.registry import Registered, Registry
-from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.upstream_arguments import parse_upstream
 
-__all__ = ["FAILURES", "Applied", "applied", "read_arguments"]
+__all__ = ["FAILURES", "Applied", "applied", "problems", "read_arguments"]
 
 FAILURES = (Exception, SystemExit)
 """Exceptions that a plugin may raise by mistake."""
@@ -174,3 +179,45 @@ def _told(error: BaseException) -> str:
         trace = trace.tb_next
     text = " ".join(str(error).split())
     return f"{type(error).__name__}{f': {text}' if text else ''}{place}"
+
+
+def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> Findings:
+    """Check the plugins of a Job, in a stable order; never raises."""
+    errors = _unknown(job, registry)
+    warnings: list[FieldError] = []
+    for each in applied(job, registry, strict_upstream=strict_upstream):
+        try:
+            if each.parsed.problems:
+                warnings += _argument_warnings(each.plugin.name, each.problems(job))
+            found = each.check(job)
+        except PluginError as error:
+            # Then the Job was not checked, and its pods could not be wired either.
+            errors.append(FieldError(f"spec.plugins.{each.plugin.name}", str(error), "JOB-PLUGIN"))
+            continue
+        errors += found.errors
+        warnings += found.warnings
+    return Findings(tuple(errors), tuple(warnings))
+
+
+def _unknown(job: Job, registry: Registry) -> list[FieldError]:
+    known = registry.by_name
+    unknown = [name for name in job.spec.plugins or () if name not in known]
+    if not unknown:
+        return []
+    suggestions = Suggestions()
+    return [
+        FieldError(
+            f"spec.plugins.{name}",
+            registry.unknown(name, suggestions),
+            "JOB-PLUGIN",
+            "FieldValueNotSupported",
+        )
+        for name in unknown
+    ]
+
+
+def _argument_warnings(plugin: str, found: Iterable[ArgumentProblem]) -> list[FieldError]:
+    return [
+        FieldError(f"spec.plugins.{plugin}[{each.position}]", each.message, "JOB-PLUGIN-ARGUMENT")
+        for each in found
+    ]

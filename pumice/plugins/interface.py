@@ -7,20 +7,47 @@ use the same plugin, and applying it twice equals applying it once.
 
 Subclass `JobPlugin`, set `name` and `summary`, and override what the plugin needs: the default of every method returns
 nothing.
+
+A plugin cannot create keys. It specifies the type of a pair and the names of the keys in a Secret. The controller creates
+the pair with the Secret and keeps it as long as the Secret exists, also when other fields change.
 """
 
 # ruff: noqa: ARG002 (the defaults want nothing, so they look at nothing)
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
-from pumice.plugins.secrets import KeySecret
 
-__all__ = ["Findings", "JobPlugin", "PluginError", "PodEditor", "Raw"]
+__all__ = ["Algorithm", "Findings", "JobPlugin", "KeySecret", "PluginError", "PodEditor", "Raw"]
+
+Algorithm = Literal["rsa", "ed25519"]
+"""`rsa`: 2048 bits, PKCS#1 PEM; `ed25519`: OpenSSH's own PEM."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySecret:
+    """A Secret with a key pair.
+
+    Attributes:
+        name: Name of the Secret.
+        namespace: Its namespace.
+        algorithm: Type of the pair.
+        private_key: Key of `data` for the private key.
+        public_keys: Keys of `data` for the public key, in OpenSSH's format on one line.
+        texts: The rest of `data`, which is updated.
+    """
+
+    name: str
+    namespace: str
+    algorithm: Algorithm
+    private_key: str
+    public_keys: tuple[str, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 class PluginError(Exception):

@@ -29,9 +29,8 @@ import yaml
 from pumice.api.jobs import Job
 from pumice.api.kinds import SECRET
 from pumice.plugins.arguments import BOOLEAN, Argument, shown
-from pumice.plugins.interface import Raw
+from pumice.plugins.interface import KeySecret, Raw
 from pumice.plugins.registry import Registry, builtin, dependencies
-from pumice.plugins.secrets import KeySecret
 from pumice.plugins.variables import FIELDS
 from pumice.plugins.wiring import Wiring
 

@@ -33,15 +33,13 @@ from pumice.plugins.arguments import (
 )
 from pumice.plugins.edits import Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.interface import Algorithm, Findings, JobPlugin, KeySecret, PodEditor, Raw
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.mpi import mpi_port
-from pumice.plugins.secrets import Algorithm, KeySecret
 from pumice.plugins.ssh_modes import ROOT_MODE, ROOTS_PATH, group_warnings, mode_of_path, modes
 
 __all__ = ["LIST_LIMIT", "Ssh", "client_config"]
-
 
 LIST_LIMIT = 256 * 1024
 """Size of stanzas in bytes above which only patterns are used; a Secret has at most 1 MiB."""

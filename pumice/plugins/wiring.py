@@ -10,9 +10,8 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.answers import fault_of_edits
 from pumice.plugins.applied import FAILURES, Applied, applied
 from pumice.plugins.edits import PodEdits, apply, merge
-from pumice.plugins.interface import PluginError, PodEditor, Raw
+from pumice.plugins.interface import KeySecret, PluginError, PodEditor, Raw
 from pumice.plugins.registry import Registry
-from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = ["Wiring", "job_annotations", "task_and_index"]

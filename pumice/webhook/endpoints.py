@@ -16,7 +16,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.webhook.questions import Envelope, Question, Source, object_as
 from pumice.webhook.registrations import REGISTRATIONS, Registration
-from pumice.webhook.rules import hyper_nodes, pod_groups
+from pumice.webhook.rules import hyper_nodes, pod_groups, pods
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPod, DraftPodGroup, DraftQueue
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
@@ -24,12 +24,11 @@ from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.jobs import plugins as job_plugins
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.pod_groups import pod_group_defaults
-from pumice.webhook.rules.pods import checks as pod_checks
-from pumice.webhook.rules.pods.defaults import pod_defaults
-from pumice.webhook.rules.pods.foreign import foreign_pod, wants_plugins
+from pumice.webhook.rules.pods import pod_defaults
 from pumice.webhook.rules.queues import checks as queue_checks
 from pumice.webhook.rules.queues import closing as queue_closing
 from pumice.webhook.rules.queues.fields import queue_defaults
+from pumice.webhook.rules.wired_pods import wants_plugins, wired_pod
 from pumice.webhook.type_problems import type_problems
 
 __all__ = ["ENDPOINTS", "Endpoint"]
@@ -115,7 +114,7 @@ def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> Non
         return
     namespace = pod.metadata.namespace or question.namespace
     if wants_plugins(pod) and (raw := object_as(dict, source)) is not None:
-        foreign_pod(case, raw, namespace)
+        wired_pod(case, raw, namespace)
     pod_defaults(case, pod, namespace)
 
 
@@ -127,7 +126,7 @@ _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
     "/podgroups/validate": (PodGroup, _judged_by(pod_groups.validate)),
     "/pods/mutate": (DraftPod, _mutate_pod),
-    "/pods/validate": (Pod, _judged_by(pod_checks.validate)),
+    "/pods/validate": (Pod, _judged_by(pods.validate)),
     "/cronjobs/validate": (CronJob, _judged_by(cron_jobs.validate)),
     "/jobflows/validate": (JobFlow, _judged_by(job_flows.validate)),
     "/jobtemplates/validate": (JobTemplate, _judged_by(job_templates.validate)),

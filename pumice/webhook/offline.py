@@ -32,9 +32,9 @@ from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.paths import Within, without
-from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.wired_pods import wired_owner
 from pumice.webhook.type_problems import retold, schema, trusted, type_problems
 
 __all__ = ["ManifestResult", "judge"]
@@ -233,7 +233,7 @@ def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Manifest
     """The result about plugins for the pods of an owner; the owner itself does not change."""
     case = admission.case(bare(_request(kind, "CREATE", plain, None)))
     try:
-        foreign_owner(case, msgspec.convert(plain, OWNERS[kind]))
+        wired_owner(case, msgspec.convert(plain, OWNERS[kind]))
     except msgspec.ValidationError as error:
         return ManifestResult(tuple(type_problems(kind, plain, error)), (), plain)
     return ManifestResult(tuple(case.errors), tuple(case.warnings), plain)

@@ -5,7 +5,7 @@ scheduler. The models have Volcano's and Kubernetes' spelling: if a string is ex
 as in Volcano. Fields that pods get are checked by the rules of pod templates, so a group has only values that are valid
 in a template.
 
-`rules/resource_groups` finds the group of a pod, and `rules/pods/defaults` gives it what its group has. The webhook's
+`rules/resource_groups` finds the group of a pod, and `rules/pods` gives it what its group has. The webhook's
 server follows the file (`server/worker`).
 """
 

@@ -28,10 +28,9 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
-from pumice.cluster.connection import Connection
-from pumice.cluster.credentials import StaticCredentials
-from pumice.controller.jobs.observed import Observed
+from pumice.cluster.connection import Connection, StaticCredentials
 from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.situation import Observed
 from pumice.controller.loop.process import ControllerSettings
 from pumice.controller.loop.watches import Watches
 from pumice.controller.loop.worker import MAKERS

@@ -1,13 +1,14 @@
-"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes."""
+"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes, which `--nodes` describes."""
 
 import asyncio
+import re
 import secrets
 import ssl
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -15,15 +16,15 @@ import msgspec
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import Kind
+from pumice.api.quantities import QuantityError, parse_milli
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.development.dev_state import load
-from pumice.cli.development.nodes import SimulatedNode
+from pumice.cli.exits import UserError
 from pumice.cli.files.checking import registry
 from pumice.cli.files.manifests import Manifest
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
-from pumice.cluster.connection import Connection
-from pumice.cluster.credentials import StaticCredentials, bearer
+from pumice.cluster.connection import Connection, StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
@@ -36,7 +37,79 @@ from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.view import READ_AS, AdmissionView
 
-__all__ = ["DevCluster", "StoreView", "dev_cluster"]
+__all__ = ["DevCluster", "SimulatedNode", "StoreView", "dev_cluster", "read_nodes"]
+
+_SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+)(?P<rest>(?:/.+)?)")
+_RESOURCE = re.compile(r"/(?P<name>[A-Za-z0-9.-]+(?:/[A-Za-z0-9._-]+)?)=(?P<amount>[^/=]+)")
+
+MOST_NODES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedNode:
+    """One simulated node.
+
+    Attributes:
+        name: Its name.
+        cpu: Cores.
+        memory: Memory.
+        resources: Further resources.
+    """
+
+    name: str
+    cpu: str
+    memory: str = "32Gi"
+    resources: dict[str, str] = field(default_factory=dict)
+
+
+def read_nodes(text: str) -> list[SimulatedNode]:
+    """Read `[COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT…]`, several of them with commas between.
+
+    Raises:
+        UserError: The text is something else.
+    """
+    nodes: list[SimulatedNode] = []
+    for part in text.split(","):
+        match = _SPEC.fullmatch(part.strip())
+        if match is None:
+            raise _problem(part)
+        count, cpu = int(match["count"] or 1), match["cpu"]
+        memory, resources = _rest(match["rest"], part)
+        for amount in (cpu, memory, *resources.values()):
+            _check(amount, part)
+        if len(nodes) + count > MOST_NODES:
+            raise UserError(f"--nodes {text!r}: more than {MOST_NODES} nodes")
+        nodes += [
+            SimulatedNode(f"node{number}", cpu, memory, resources)
+            for number in range(len(nodes) + 1, len(nodes) + count + 1)
+        ]
+    return nodes
+
+
+def _rest(text: str, part: str) -> tuple[str, dict[str, str]]:
+    memory = "32Gi"
+    if text and "=" not in text.split("/")[1] and not _RESOURCE.match(text):
+        memory, _, text = text[1:].partition("/")
+        text = f"/{text}" if text else ""
+    resources = {match["name"]: match["amount"] for match in _RESOURCE.finditer(text)}
+    if "".join(f"/{name}={amount}" for name, amount in resources.items()) != text:
+        raise _problem(part)
+    return memory, resources
+
+
+def _check(amount: str, part: str) -> None:
+    try:
+        if parse_milli(amount) < 0:
+            raise QuantityError("negative")
+    except QuantityError:
+        raise _problem(part) from None
+
+
+def _problem(part: str) -> UserError:
+    return UserError(
+        f"--nodes: {part!r} is no node, expected [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], for "
+        "example 3x8/32Gi or 2,1,4"
+    )
 
 
 class StoreView(AdmissionView):

@@ -16,7 +16,7 @@ from pumice.cli.options import ElectionOptions, Level
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from pumice.certs.settings import CertSettings
+    from pumice.certs.rotation import CertSettings
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
     from pumice.cluster.leader import LeaseTimes
@@ -36,7 +36,6 @@ __all__ = [
     "serving_health",
     "start_logs",
 ]
-
 
 logger = logging.getLogger("pumice")
 
@@ -241,7 +240,7 @@ def cert_settings(
         names: Further DNS names, for webhooks that are called by URL.
         addresses: Further IP addresses, likewise.
     """
-    from pumice.certs.settings import CertSettings
+    from pumice.certs.rotation import CertSettings
     from pumice.webhook.registrations import REGISTRATIONS
 
     return CertSettings(

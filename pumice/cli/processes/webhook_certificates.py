@@ -13,7 +13,7 @@ from pumice.cluster.client import Client
 from pumice.webhook.server import Certificates, FileCertificates, KeptCertificates
 
 if TYPE_CHECKING:
-    from pumice.certs.settings import CertSettings
+    from pumice.certs.rotation import CertSettings
 
 __all__ = ["CertificateNames", "compared", "from_files", "named", "of_our_own"]
 

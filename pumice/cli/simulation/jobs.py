@@ -20,9 +20,8 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.cli.output import note
-from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.jobs.situation import LIMITS, Limits
+from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.key_secrets import with_placeholders
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
 from pumice.plugins import Registry

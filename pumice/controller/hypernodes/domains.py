@@ -17,7 +17,6 @@ from itertools import pairwise
 
 __all__ = ["OFF", "Discovery", "Labels", "Path", "Tier", "TopologyType", "find_tiers"]
 
-
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]")
 
 

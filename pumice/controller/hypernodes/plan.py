@@ -26,7 +26,6 @@ from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent
 
 __all__ = ["SOURCE", "SOURCE_LABEL", "names_of", "plan_discovery"]
 
-
 SOURCE_LABEL = "volcano.sh/network-topology-source"
 """Label that says how a HyperNode was discovered."""
 

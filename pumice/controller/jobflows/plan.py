@@ -32,7 +32,6 @@ from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan
 
 __all__ = ["compose", "plan_job_flow", "plan_job_template"]
 
-
 _LISTS = {
     PENDING: "pendingJobs",
     **dict.fromkeys(ACTIVE, "runningJobs"),

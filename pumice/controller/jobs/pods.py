@@ -3,19 +3,27 @@
 Names, labels and annotations are Volcano's: the scheduler, the plugins,
 `vcctl` and the users' own selectors read them. What the controller writes overrides the template.
 The template itself is shared between pods and never changed.
+
+A container keeps the variables with which it started, so after a Job was scaled, `WORLD_SIZE` and similar variables are
+right only in new pods. A pod carries a fingerprint of the sizes that it was made for. If the Job requests it, its older pods are
+created again, task by task; the next task follows when all pods run. Files are updated without a restart. Replaced pods are
+marked first, like surplus pods, so that no lifecycle policy takes them for evicted.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name, pod_name
-from pumice.controller.jobs.rolling import fingerprint
+from pumice.api.pods import Pod
+from pumice.controller.jobs.phases import RUNNING
+from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import job_volumes, mounted
 from pumice.controller.owners import controller_reference
 
-__all__ = ["Wire", "build", "partition_of"]
+__all__ = ["Wire", "build", "fingerprint", "outdated", "partition_of"]
 
 Wire = Callable[[Task, int, Raw], Raw]
 """Applies the Job's plugins to a pod: `Wiring(job, registry).pod`."""
@@ -135,3 +143,30 @@ def _annotations(job: Job, task: Task, index: int, forwarding: bool) -> dict[str
 
 def _texts(found: object) -> dict[str, str]:
     return dict(found) if isinstance(found, dict) else {}
+
+
+def fingerprint(job: Job) -> str:
+    """A text that changes with the sizes of a Job's tasks; empty for a Job that requests no restarts."""
+    if job.metadata.annotation(keys.RESTART_ON_SCALING) != "true":
+        return ""
+    sizes = "".join(f"{task.name}={task.size}\n" for task in job.tasks)
+    return hashlib.sha256(sizes.encode()).hexdigest()[:12]
+
+
+def outdated(situation: Situation) -> list[Pod]:
+    """Pods to replace now: of the first task that has any, and only while all pods of the Job run."""
+    current = fingerprint(situation.job)
+    all_run = situation.counts.running == situation.facts.running == situation.facts.total
+    if not current or situation.phase != RUNNING or not all_run:
+        return []
+    for task in situation.job.tasks:
+        found = [pod for pod in situation.wanted_pods if _is_outdated(pod, task.name, current)]
+        if found:
+            return found
+    return []
+
+
+def _is_outdated(pod: Pod, task: str, current: str) -> bool:
+    meta = pod.metadata
+    made_for = meta.annotation(keys.SCALE)
+    return meta.annotation(keys.TASK_SPEC) == task and made_for not in ("", current)

@@ -17,7 +17,6 @@ from pumice.controller.jobs import notes, restarts, retries
 from pumice.controller.jobs.due import Delayed, DueAction, Order, due, next_order
 from pumice.controller.jobs.escalation import replaced_since
 from pumice.controller.jobs.kill import judged, kill, restart
-from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.phases import (
     FINISHED,
     PENDING,
@@ -31,7 +30,7 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.jobs.restarts import Restart, restart_for
 from pumice.controller.jobs.retries import RestartCount, Unit
-from pumice.controller.jobs.situation import LIMITS, Limits, Situation, situation_of
+from pumice.controller.jobs.situation import LIMITS, Limits, Observed, Situation, situation_of
 from pumice.controller.jobs.status import INVALID, START, refused
 from pumice.controller.jobs.subject import UnusableError
 from pumice.controller.jobs.sync import sync

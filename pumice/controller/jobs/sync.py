@@ -13,7 +13,7 @@ from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
 from pumice.controller import objects, podgroups
-from pumice.controller.jobs import job_group, notes, rolling
+from pumice.controller.jobs import job_group, notes
 from pumice.controller.jobs.depends import HeldTask, held_tasks
 from pumice.controller.jobs.job_events import evicted
 from pumice.controller.jobs.phases import (
@@ -27,6 +27,7 @@ from pumice.controller.jobs.phases import (
     judge,
     row,
 )
+from pumice.controller.jobs.pods import outdated
 from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
 from pumice.controller.jobs.replicas import Replicas, creations, is_marked, leaving, removal
@@ -113,7 +114,7 @@ def sync(situation: Situation, backoff: DelayedRestarts | None = None) -> Plan:
         missing=replicas.missing,
         backoff=backoff.message if backoff else "",
     )
-    old = rolling.outdated(situation) if startable else []
+    old = outdated(situation) if startable else []
     surplus = leaving(replicas, situation.pods)
     surplus += [pod for pod in old if not is_marked(pod)]  # the others are leaving already
     removed = removal(surplus, situation.limits.window)

@@ -31,7 +31,7 @@ from pumice.cluster.sent import SentRequests
 from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.commands import oldest
-from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.memory import Memories, ObjectMemory
 from pumice.controller.loop.process import ControllerProcess

@@ -22,7 +22,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.turns import Slots
-from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.loop.key_pairs import KeyMaker, make_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.steps import PlanOutcome, StepSender

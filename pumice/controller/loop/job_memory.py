@@ -17,8 +17,8 @@ from pumice.api import keys
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.controller.jobs.lifetimes import ended_by_itself, first_request
-from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.phases import RESTARTING
+from pumice.controller.jobs.situation import Observed
 from pumice.controller.loop.controller import ObjectKey
 from pumice.controller.loop.memory import Memories, ObjectMemory
 

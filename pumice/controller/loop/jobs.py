@@ -29,9 +29,8 @@ from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.store import Change, is_from_backup
 from pumice.controller.cronjobs import awaits_note
 from pumice.controller.jobflows import awaits_end
-from pumice.controller.jobs.observed import Observed, PlanFailure
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.jobs.situation import Limits, secret_names
+from pumice.controller.jobs.situation import Limits, Observed, PlanFailure, secret_names
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import BY_JOB, JobCaches, job_of_pod
 from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status

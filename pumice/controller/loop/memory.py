@@ -19,7 +19,7 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, version_number
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.store import identity_of
-from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.loop.steps import OwnWrite, PlanOutcome
 from pumice.controller.plan import RecordEvent
 

@@ -24,7 +24,7 @@ from pumice.cluster.errors import (
 )
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.sent import SentRequests
-from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.loop.key_pairs import KeyMaker, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.owners import controls_raw

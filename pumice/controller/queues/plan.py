@@ -50,7 +50,6 @@ __all__ = [
     "plan_queue",
 ]
 
-
 CLOSED_STATES = ("Closed", "Closing")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
-from pumice.plugins.findings import problems
+from pumice.plugins.applied import problems
 from pumice.plugins.interface import PluginError
 from pumice.plugins.native.owners import Owner
 from pumice.plugins.native.places import NativePlace

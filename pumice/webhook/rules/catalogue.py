@@ -3,12 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pumice.webhook.rules import hyper_nodes, pod_groups
+from pumice.webhook.rules import hyper_nodes, pod_groups, pods, wired_pods
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
 from pumice.webhook.rules.jobs import checks as job_checks
-from pumice.webhook.rules.pods import checks as pod_checks
-from pumice.webhook.rules.pods import defaults as pod_defaults
-from pumice.webhook.rules.pods import foreign as pod_foreign
 from pumice.webhook.rules.queues import (
     amounts,
     capability,
@@ -22,7 +19,7 @@ from pumice.webhook.rules.queues import (
 from pumice.webhook.rules.rule import Rule, rules_in
 
 _OF_QUEUES = rules_in(amounts, fields, node_groups, closing, hierarchy, tree, capability, sums)
-_OF_PODS = rules_in(pod_groups, pod_foreign, pod_defaults, pod_checks)
+_OF_PODS = rules_in(pod_groups, wired_pods, pods)
 _OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes)
 
 ALL: tuple[Rule, ...] = (*job_checks.RULES, *_OF_QUEUES, *_OF_PODS, *_OF_OTHERS)

@@ -36,9 +36,6 @@ from pumice.webhook.rules.resource_names import amount_problem, misspelt
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.updates import judge
 
-__all__ = []
-
-
 INT32_MAX = 2**31 - 1
 
 PG_MIN_MEMBER = stricter(

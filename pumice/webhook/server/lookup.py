@@ -27,10 +27,10 @@ from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
-from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
 from pumice.webhook.rules.queues.tree import Q_PARENT_MISSING
 from pumice.webhook.rules.references import JOB, POD_GROUP
+from pumice.webhook.rules.wired_pods import POD_PLUGINS_UNKNOWN
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
 

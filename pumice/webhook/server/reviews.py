@@ -30,7 +30,6 @@ from pumice.webhook.view import Overlay
 
 __all__ = ["SMALL", "BodyBudget", "BudgetExceededError", "Reviews", "endpoint_of", "log_crash"]
 
-
 SMALL = 64 * 1024
 """Bytes of a body that takes nothing from the budget."""
 

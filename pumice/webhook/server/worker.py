@@ -39,7 +39,6 @@ from pumice.webhook.view import AdmissionView
 
 __all__ = ["GroupsFile", "StateSource", "WebhookWorker"]
 
-
 logger = logging.getLogger(__name__)
 
 

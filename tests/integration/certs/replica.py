@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import builtin

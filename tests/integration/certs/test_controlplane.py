@@ -12,7 +12,7 @@ from aiohttp import web
 
 from pumice.api.kinds import CONFIG_MAP, SECRET, VALIDATING_WEBHOOKS
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Forbidden
 from tests.kit.http import serving

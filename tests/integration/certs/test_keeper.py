@@ -9,7 +9,7 @@ import pytest
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS
 from pumice.certs.injection import Injector
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import DAY
+from pumice.certs.rotation import DAY
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 from tests.integration.certs.faults import FAULTS

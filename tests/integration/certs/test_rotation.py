@@ -11,7 +11,7 @@ from pumice.api.kinds import SECRET
 from pumice.certs.authority import same
 from pumice.certs.injection import Injector
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import DAY
+from pumice.certs.rotation import DAY
 from pumice.cluster.client import Client
 from tests.integration.certs.webhooks import (
     SETTINGS,

@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.kinds import SECRET
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.certs.verification import refusal
 from pumice.cluster.client import Client
 from tests.integration.certs.site import SECRET_NAME, Site

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS, Kind
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.certs.verification import problem_with
 from pumice.cluster.client import Client, Object
 from tests.kit.clocks import ManualClock

@@ -19,13 +19,12 @@ from pumice.api.kinds import CONFIG_MAP, LEASE
 from pumice.cli.processes import health
 from pumice.cli.processes.health import HealthServer
 from pumice.cluster.client import Client
-from pumice.cluster.elected import ElectedWorker, ElectionSettings
+from pumice.cluster.elected import ElectedWorker, ElectionSettings, Heartbeat
 from pumice.cluster.errors import Unavailable
-from pumice.cluster.heartbeat import Heartbeat
+from pumice.cluster.kubeconfig import find_connection
 from pumice.cluster.leader import LeaseTimes
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.cluster.side_loop import call_in, side_loop
-from pumice.cluster.sources import load
 from pumice.embedded import EmbeddedCluster
 from tests.kit.stage import quick_cluster
 from tests.kit.waiting import until
@@ -139,7 +138,7 @@ class Place:
         """A process in a thread; what blocks it ends with the block."""
 
         async def begin() -> tuple[Part, "asyncio.Task[None]"]:
-            part = Part(Client(await load(server=self._url)), name, block, stall)
+            part = Part(Client(await find_connection(server=self._url)), name, block, stall)
             return part, asyncio.create_task(run_until_stopped(part.tasks(), signals=()))
 
         async def end() -> None:

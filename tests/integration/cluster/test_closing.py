@@ -12,8 +12,7 @@ from aiohttp import web
 
 from pumice.api.kinds import POD
 from pumice.cluster.client import Client
-from pumice.cluster.connection import Connection
-from pumice.cluster.credentials import StaticCredentials
+from pumice.cluster.connection import Connection, StaticCredentials
 from pumice.cluster.transport import Sockets
 from pumice.serving.http_server import HttpServer
 from pumice.serving.limits import HttpLimits

@@ -8,8 +8,8 @@ import pytest
 from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
-from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.situation import Observed
 from pumice.controller.loop import jobs
 from pumice.controller.plan import Plan
 from pumice.embedded import EmbeddedCluster

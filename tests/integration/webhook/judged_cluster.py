@@ -28,7 +28,7 @@ from pumice.api.kinds import (
     of_object,
 )
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.cluster.client import JSON_PATCH, Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins import builtin

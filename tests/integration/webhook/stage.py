@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, VOLCANO
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations

@@ -19,7 +19,7 @@ from pumice.api.kinds import (
     VALIDATING_WEBHOOKS,
 )
 from pumice.certs.keeper import CertificateManager
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin

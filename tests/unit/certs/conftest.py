@@ -1,6 +1,6 @@
 import pytest
 
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 from tests.unit.certs.keys import SETTINGS
 
 

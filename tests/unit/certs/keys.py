@@ -1,7 +1,7 @@
 """Settings, moments and a key factory for tests of certificates."""
 
 from pumice.certs.authority import Authority, Key, generate_key
-from pumice.certs.settings import CertSettings
+from pumice.certs.rotation import CertSettings
 
 NOW = 1_800_000_000.0
 SETTINGS = CertSettings("webhook", "system", extra_addresses=("127.0.0.1",))

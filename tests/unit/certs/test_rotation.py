@@ -4,8 +4,16 @@ import pytest
 
 from pumice.certs.authority import Leaf, not_after, same
 from pumice.certs.bundle import Bundle
-from pumice.certs.rotation import Step, first_bundle, leaf_is_due, new_leaf, next_step, up_to_date
-from pumice.certs.settings import DAY, CertSettings
+from pumice.certs.rotation import (
+    DAY,
+    CertSettings,
+    Step,
+    first_bundle,
+    leaf_is_due,
+    new_leaf,
+    next_step,
+    up_to_date,
+)
 from pumice.certs.verification import problem_with
 from tests.unit.certs.keys import NOW, SETTINGS, CountingKeys, authority
 

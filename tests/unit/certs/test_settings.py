@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.certs.settings import DAY, CertSettings
+from pumice.certs.rotation import DAY, CertSettings
 
 
 def test_the_defaults_fit_together() -> None:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from pumice.certs.authority import END_OF_TIME, Authority, Key, generate_key, pem
 from pumice.certs.bundle import KEYS, Bundle, read
-from pumice.certs.rotation import new_leaf, next_step, up_to_date
-from pumice.certs.settings import DAY
+from pumice.certs.rotation import DAY, new_leaf, next_step, up_to_date
 from pumice.certs.verification import problem_with
 from tests.unit.certs.keys import NOW, SETTINGS, authority
 

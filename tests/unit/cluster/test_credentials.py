@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from pumice.cluster.client import Client
-from pumice.cluster.connection import Connection
-from pumice.cluster.credentials import StaticCredentials, TokenFile, basic, bearer
+from pumice.cluster.connection import Connection, StaticCredentials, TokenFile, basic, bearer
 from pumice.cluster.errors import ApiError
 from tests.kit.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, status

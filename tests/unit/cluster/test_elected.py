@@ -12,8 +12,7 @@ from pumice.api.kinds import POD
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.elected import ElectedWorker, ElectionSettings, run_elected
-from pumice.cluster.heartbeat import Heartbeat
+from pumice.cluster.elected import ElectedWorker, ElectionSettings, Heartbeat, run_elected
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.cluster.transport import CONNECTIONS
 from tests.kit.clocks import ManualClock

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from pumice.cluster.heartbeat import Heartbeat
+from pumice.cluster.elected import Heartbeat
 from tests.kit.clocks import ManualClock
 from tests.kit.waiting import until
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pumice.certs.authority import Authority, Leaf, generate_key, pem
-from pumice.cluster import kubeconfig, sources
+from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.errors import ApiError, Unavailable
@@ -354,9 +354,9 @@ async def test_a_context_may_be_chosen_by_name(file: Path, user: dict[str, Any])
             {"name": "d", "cluster": {"server": "http://second:2"}},
         ],
     )
-    found = await sources.load(file, context="there")
+    found = await kubeconfig.find_connection(file, context="there")
     assert (found.server, found.namespace) == ("http://second:2", "team")
     assert list((await found.credentials.headers()).values()) == ["Bearer abc"]
-    assert (await sources.load(file)).namespace == "default"
+    assert (await kubeconfig.find_connection(file)).namespace == "default"
     with pytest.raises(ConfigurationError, match="none"):
-        await sources.load(file, context="none")
+        await kubeconfig.find_connection(file, context="none")

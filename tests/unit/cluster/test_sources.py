@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pumice.cluster.connection import ConfigurationError
-from pumice.cluster.sources import in_cluster, load
+from pumice.cluster.kubeconfig import find_connection, in_cluster
 
 PLAIN = """
 apiVersion: v1
@@ -36,7 +36,7 @@ def pod(tmp_path: Path, ca_pem: bytes) -> Path:
 
 async def test_an_explicit_server_needs_nothing_else(tmp_path: Path) -> None:
     environ = {"KUBECONFIG": str(tmp_path / "missing")}
-    found = await load(server="http://127.0.0.1:1/", environ=environ)
+    found = await find_connection(server="http://127.0.0.1:1/", environ=environ)
     assert found.server == "http://127.0.0.1:1"
     assert dict(await found.credentials.headers()) == {}
 
@@ -44,19 +44,21 @@ async def test_an_explicit_server_needs_nothing_else(tmp_path: Path) -> None:
 async def test_an_explicit_file_comes_before_the_environment(tmp_path: Path) -> None:
     mine = kubeconfig(tmp_path / "mine", "http://mine")
     other = kubeconfig(tmp_path / "other", "http://other")
-    found = await load(mine, environ={"KUBECONFIG": str(other)})
+    found = await find_connection(mine, environ={"KUBECONFIG": str(other)})
     assert (found.server, found.namespace) == ("http://mine", "team")
 
 
 async def test_a_server_replaces_the_files_address(tmp_path: Path) -> None:
-    found = await load(kubeconfig(tmp_path / "f", "http://file"), "http://flag", environ={})
+    found = await find_connection(
+        kubeconfig(tmp_path / "f", "http://file"), "http://flag", environ={}
+    )
     assert (found.server, found.namespace) == ("http://flag", "team")
 
 
 async def test_the_variable_comes_before_the_pod(tmp_path: Path, pod: Path) -> None:
     file = kubeconfig(tmp_path / "f", "http://file")
     environ = {"KUBECONFIG": str(file), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
-    assert (await load(environ=environ, service_account=pod)).server == "http://file"
+    assert (await find_connection(environ=environ, service_account=pod)).server == "http://file"
 
 
 async def test_the_pod_comes_before_the_home_folder(tmp_path: Path, pod: Path) -> None:
@@ -66,7 +68,7 @@ async def test_the_pod_comes_before_the_home_folder(tmp_path: Path, pod: Path) -
         "KUBERNETES_SERVICE_HOST": "10.0.0.1",
         "KUBERNETES_SERVICE_PORT": "6443",
     }
-    found = await load(environ=environ, service_account=pod)
+    found = await find_connection(environ=environ, service_account=pod)
     assert (found.server, found.namespace) == ("https://10.0.0.1:6443", "pod-ns")
     assert (await found.credentials.headers())["Authorization"] == "Bearer pod-token"
     assert found.tls is not None
@@ -75,12 +77,12 @@ async def test_the_pod_comes_before_the_home_folder(tmp_path: Path, pod: Path) -
 
 async def test_the_home_folder_comes_last(tmp_path: Path) -> None:
     kubeconfig(tmp_path / ".kube" / "config", "http://home")
-    assert (await load(environ={"HOME": str(tmp_path)})).server == "http://home"
+    assert (await find_connection(environ={"HOME": str(tmp_path)})).server == "http://home"
 
 
 async def test_nothing_found_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="give --kubeconfig FILE"):
-        await load(environ={"HOME": str(tmp_path)})
+        await find_connection(environ={"HOME": str(tmp_path)})
 
 
 def test_ipv6_hosts_are_bracketed(pod: Path) -> None:

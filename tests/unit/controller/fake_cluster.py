@@ -16,9 +16,8 @@ from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.controller.jobs.observed import Observed, PlanFailure
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.jobs.situation import LIMITS
+from pumice.controller.jobs.situation import LIMITS, Observed, PlanFailure
 from pumice.controller.loop.key_pairs import with_keys
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import (

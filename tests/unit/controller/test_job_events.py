@@ -9,8 +9,7 @@ from pumice.api import keys
 from pumice.api.meta import parse_time
 from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.lifetimes import ended_by_itself
-from pumice.controller.jobs.observed import Observed
-from pumice.controller.jobs.situation import situation_of
+from pumice.controller.jobs.situation import Observed, situation_of
 from pumice.plugins import builtin
 from pumice.plugins.settings import DEFAULT
 from tests.kit.tables import table

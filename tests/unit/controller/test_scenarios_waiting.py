@@ -8,7 +8,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.api.meta import format_time
 from pumice.api.queues import Queue
-from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from tests.kit.builders import queue, task

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB, POD
 from pumice.api.messages import LONGEST
-from pumice.controller.jobs.observed import PlanFailure
+from pumice.controller.jobs.situation import PlanFailure
 from pumice.webhook.rules.jobs.sizes import MOST, status_bytes
 from tests.kit.builders import job, task
 from tests.kit.examples import examples

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pumice.plugins
 import pumice.webhook.rules
-from pumice.webhook.rules import catalogue, hyper_nodes, pod_groups
+from pumice.webhook.rules import catalogue, hyper_nodes, pod_groups, pods
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
 from pumice.webhook.rules.jobs import checks as job_checks
-from pumice.webhook.rules.pods import checks as pod_checks
 from pumice.webhook.rules.queues import checks as queue_checks
 
 CODE = re.compile(r'"((?:JOB|POL|PART|VOL|TPL|Q|PG|POD|CRON|FLOW|HN)-[A-Z-]+)"')
@@ -51,7 +50,7 @@ def test_every_check_fails_under_a_code_of_the_catalogue() -> None:
         job_templates,
         job_checks,
         pod_groups,
-        pod_checks,
+        pods,
         queue_checks,
     )
     for kind in kinds:

@@ -17,13 +17,13 @@ from pumice.webhook.rules.jobs import (
     volume_claims,
     volumes,
 )
-from pumice.webhook.rules.pods.foreign import volcano_template
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import pod
 from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
+from pumice.webhook.rules.wired_pods import volcano_template
 
 RULES: tuple[Rule, ...] = (
     *rules_in(min_available, names, sizes, defaults, updates, policies),

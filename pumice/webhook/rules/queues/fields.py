@@ -15,9 +15,6 @@ from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queues.amounts import read
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
-__all__ = []
-
-
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
     "weight is from 1 to 65535",

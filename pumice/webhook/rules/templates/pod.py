@@ -12,7 +12,6 @@ from pumice.api import keys
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import (
     annotations,
-    claim_templates,
     containers,
     doubtful,
     environment,
@@ -43,7 +42,6 @@ _FILES = (
     pod_resources,
     volumes,
     projections,
-    claim_templates,
     scheduling,
     network,
     lifetime,

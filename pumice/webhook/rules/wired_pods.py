@@ -62,7 +62,7 @@ def wants_plugins(pod: DraftPod) -> bool:
     return annotations is not None and keys.PLUGINS in annotations and keys.WIRED not in annotations
 
 
-def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
+def wired_pod(case: Case, pod: Raw, namespace: str) -> None:
     """Add the edits of plugins to the case's patch, for a pod that names plugins.
 
     The namespace may be in the review only.
@@ -97,7 +97,7 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
     case.report(POD_PLUGINS_UNKNOWN, _PATH, message)
 
 
-def foreign_owner(case: Case, owner: Owner) -> None:
+def wired_owner(case: Case, owner: Owner) -> None:
     """Check the plugins of an owner, as its pods would use them.
 
     API servers do not call the webhook for owners; this is for the command line.

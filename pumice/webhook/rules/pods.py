@@ -1,0 +1,216 @@
+"""Pods of the configured schedulers: their defaults, annotations that limit how many pods a Job loses at a time, and the number of labels.
+
+Defaults are values of the resource group, and the gate that holds a pod until its queue has resources. Each step adds only
+missing values, so a second pass changes nothing, and unknown fields of tolerations and gates are kept.
+"""
+
+import re
+from typing import Any
+
+from pumice.api import keys
+from pumice.api.keys import QUEUE_ALLOCATION_GATE
+from pumice.api.pods import Pod
+from pumice.webhook.patches import escape
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, too_many
+from pumice.webhook.rules.resource_groups import ResourceGroup
+from pumice.webhook.rules.rule import Rule, stricter, warned
+
+POD_JDB_INT = Rule(
+    "POD-JDB-INT",
+    "a number of pods is greater than 0",
+    "A budget of 0 pods allows every disruption or none.",
+    'volcano.sh/jdb-min-available: "0"',
+)
+POD_JDB_PARSE = Rule(
+    "POD-JDB-PARSE",
+    "a disruption budget is an integer or a percentage",
+    "A budget that cannot be parsed protects no pods.",
+    "volcano.sh/jdb-min-available: half",
+)
+POD_JDB_FORM = stricter(
+    "POD-JDB-FORM",
+    "integers and percentages are written without signs and leading zeros",
+    "Other programs parse `+5`, `05`, `%50` or `5%0` differently or not at all.",
+    'volcano.sh/jdb-min-available: "%50"',
+)
+POD_JDB_PERCENT = Rule(
+    "POD-JDB-PERCENT",
+    "a percentage is between 1% and 99%",
+    "0% protects no pods; with 100% no node can be drained.",
+    "volcano.sh/jdb-max-unavailable: 100%",
+)
+POD_JDB_BOTH = Rule(
+    "POD-JDB-BOTH",
+    "a pod sets jdb-min-available or jdb-max-unavailable, not both",
+    "The two may contradict each other.",
+    'volcano.sh/jdb-min-available: "2", volcano.sh/jdb-max-unavailable: "1"',
+    reason="FieldValueForbidden",
+)
+POD_MANY_LABELS = stricter(
+    "POD-MANY-LABELS",
+    f"a pod has at most {MOST_LABELS + ADDED} labels and {MOST_ANNOTATIONS + ADDED} annotations",
+    "Scheduler and controller keep the labels and annotations of all pods.",
+    "metadata: {labels: {l0: a, l1: a, …, l320: a}}",
+    reason="FieldValueTooMany",
+)
+
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
+_LIMIT = 2**63
+_PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
+_KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+
+
+def _disruption_budget(case: Case, pod: Pod) -> None:
+    annotations = pod.metadata.annotations or {}
+    present = [key for key in _KEYS if key in annotations]
+    for key in present:
+        _budget(case, key, annotations[key])
+    if len(present) == len(_KEYS):
+        message = f"not allow configure multiple annotations of this sort: {_KEYS[0]} is set too; keep one of the two"
+        case.report(POD_JDB_BOTH, f"metadata.annotations[{_KEYS[1]}]", message)
+
+
+_WANTED = "must be a positive integer or a valid percentage"
+
+
+def _budget(case: Case, key: str, value: str) -> None:
+    path, number = f"metadata.annotations[{key}]", _integer(value.replace("%", ""))
+    if number is None:
+        message = f'invalid value "{value}" for {key}: it {_WANTED}, such as 2 or 50%'
+        case.report(POD_JDB_PARSE, path, message)
+    elif "%" not in value and number <= 0:
+        case.report(POD_JDB_INT, path, f'it {_WANTED}, found "{value}"')
+    elif "%" in value and not 1 <= number <= 99:
+        message = (
+            f'{_WANTED}, found "{value}": it must be a valid percentage which between 1% ~ 99%'
+        )
+        case.report(POD_JDB_PERCENT, path, message)
+    elif not _PLAIN.fullmatch(value):
+        plain = f"{number}{'%' if '%' in value else ''}"
+        case.report(POD_JDB_FORM, path, f'must be written as "{plain}", found "{value}"')
+
+
+def _integer(text: str) -> int | None:
+    """A number as Go reads it, in 64 bits; None if it is not a number."""
+    digits = _INTEGER.fullmatch(text)
+    number = int(digits[1] + digits[2]) if digits else _LIMIT
+    return number if -_LIMIT <= number < _LIMIT else None
+
+
+def _not_many(case: Case, pod: Pod) -> None:
+    meta = pod.metadata
+    for field, message, count in too_many(meta.labels, meta.annotations, added=ADDED):
+        case.report(POD_MANY_LABELS, f"metadata.{field}", message, excess=count)
+
+
+CHECKS: tuple[Check[Pod], ...] = (
+    (POD_JDB_INT, _disruption_budget),
+    (POD_MANY_LABELS, _not_many),
+)
+"""The checks of a Pod, in the order in which problems are reported."""
+
+
+def validate(case: Case, pod: Pod, _: Pod | None) -> None:
+    """Check a new pod of one of Pumice's schedulers; updates of pods are not reviewed."""
+    if pod.spec.scheduler_name in case.settings.scheduler_names:
+        run(case, CHECKS, pod)
+
+
+POD_GROUP_SCHEDULER = warned(
+    "POD-GROUP-SCHEDULER",
+    "a pod names no other scheduler than its resource group",
+    "The group's scheduler replaces the pod's, as in Volcano.",
+    "annotations: {volcano.sh/resource-group: gpu}, schedulerName: mine",
+)
+POD_GATE_SCHEDULER = warned(
+    "POD-GATE-SCHEDULER",
+    "a pod with Pumice's scheduling gate names a configured scheduler",
+    "Another scheduler does not remove the gate, so the pod would wait forever.",
+    "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
+)
+
+Raw = dict[str, Any]
+
+_NO_SPEC = DraftPodPlace()
+_GATE = {"name": QUEUE_ALLOCATION_GATE}
+_BUILTIN_SCHEDULER = "default-scheduler"
+"""Scheduler that the API server sets if a pod names none."""
+
+
+def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> None:
+    """Add the gate to a pod that requests it, unless it has it; its group may set another scheduler."""
+    if (pod.metadata.annotations or {}).get(QUEUE_ALLOCATION_GATE) != "true":
+        return
+    spec = pod.spec or _NO_SPEC
+    gates = spec.scheduling_gates
+    if any(gate.get("name") == QUEUE_ALLOCATION_GATE for gate in gates or ()):
+        return
+    _append(case, "/spec/schedulingGates", gates, [_GATE])
+    scheduler = (group.scheduler_name if group is not None else "") or spec.scheduler_name
+    if scheduler not in case.settings.scheduler_names:
+        path = f"metadata.annotations[{QUEUE_ALLOCATION_GATE}]"
+        ours = ", ".join(case.settings.scheduler_names)
+        message = f'holds a pod of scheduler "{scheduler}", which does not remove gates; configured schedulers: {ours}'
+        case.report(POD_GATE_SCHEDULER, path, message)
+
+
+def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
+    """Write the defaults of a pod into the case's patch; most pods get none.
+
+    The namespace may be in the review only. Gates do not depend on resource groups.
+    """
+    annotations = pod.metadata.annotations
+    gating = case.settings.scheduling_gates_queue_admission and annotations is not None
+    group = case.groups.find(namespace, annotations or {})
+    if not gating and group is None:
+        return
+    if pod.spec is None:
+        case.patch.missing("/spec")
+    if gating:
+        _scheduling_gate(case, pod, group)
+    if group is not None:
+        _resource_group(case, pod, group)
+
+
+def _resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
+    """Set the values of a group; for a label of nodes with two values the group's is used."""
+    spec, patch = pod.spec or _NO_SPEC, case.patch
+    if spec.node_selector is None and group.labels:
+        patch.set("/spec/nodeSelector", group.labels)
+    elif spec.node_selector is not None:
+        for key, value in group.labels.items():
+            if spec.node_selector.get(key) != value:
+                patch.set(f"/spec/nodeSelector/{escape(key)}", value)
+    if group.affinity is not None and spec.affinity is None:
+        patch.set("/spec/affinity", group.affinity)
+    present = [_plain(each) for each in spec.tolerations or ()]
+    wanted = [each for each in group.tolerations if _plain(each) not in present]
+    _append(case, "/spec/tolerations", spec.tolerations, wanted)
+    scheduler, named = group.scheduler_name, spec.scheduler_name
+    if scheduler and scheduler != named:
+        patch.set("/spec/schedulerName", scheduler)
+        if named not in ("", _BUILTIN_SCHEDULER):
+            message = (
+                f'"{named}" becomes "{scheduler}", the scheduler of resource group "{group.name}"'
+            )
+            case.report(POD_GROUP_SCHEDULER, "spec.schedulerName", message)
+
+
+def _append(case: Case, pointer: str, present: list[Raw] | None, added: list[Raw]) -> None:
+    """Append items to a list, which may be missing."""
+    if present is None and added:
+        case.patch.set(pointer, added)
+    elif present is not None:
+        for each in added:
+            case.patch.set(f"{pointer}/-", each)
+
+
+def _plain(toleration: Raw) -> Raw:
+    """A toleration without default values: an empty operator means `Equal`."""
+    return {
+        key: value
+        for key, value in toleration.items()
+        if value not in ("", None) and (key, value) != ("operator", "Equal")
+    }

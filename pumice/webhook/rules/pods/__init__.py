@@ -1,1 +1,0 @@
-"""Rules on pods of the configured schedulers, and on pods of other controllers."""
