@@ -173,12 +173,12 @@ class Closing:
                 causes = int(Cause.ANY)  # what is held for others may be free without an event
             free = [task for task in waiting if not task.gates]
             places = bounds(outcome.failed[0].shape, free, lacking)
-        asks = None
+        from_queue = None
         if outcome.is_over_share and not session.is_pending(job):
-            asks = job.least_asked(lacking)
-        if causes == Cause.ANY and asks is None and not places:
+            from_queue = job.least_asked(lacking)
+        if causes == Cause.ANY and from_queue is None and not places:
             return None
-        return Parked(causes, places, asks, outcome.likeness)
+        return Parked(causes, places, from_queue, outcome.likeness)
 
     def _wake(self, job: JobInfo, moment: float) -> None:
         """Schedule a check of a job at a time in UNIX seconds."""

@@ -203,9 +203,9 @@ class Session:
     def _lacks_room(self, job: JobInfo, parked: Parked) -> bool:
         queue = self.state.queues.get(job.queue)
         if (
-            parked.asks is not None
+            parked.from_queue is not None
             and queue is not None
-            and not self.answers.has_room(queue, parked.asks)
+            and not self.answers.has_room(queue, parked.from_queue)
         ):
             return True
         if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:

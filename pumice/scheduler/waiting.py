@@ -92,16 +92,16 @@ class Parked:
     Attributes:
         causes: What its refusal depends on.
         bounds: Places that it requires of nodes.
-        asks: What it requires of its queue, by column; None if its queue did not refuse it.
+        from_queue: What it requires of its queue, by column; None if its queue did not refuse it.
         likeness: Equal for gangs that the nodes refuse alike; None if that is not known.
-        asking: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
+        kinds: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
     """
 
     causes: int
     bounds: tuple[Bound, ...] = ()
-    asks: Ints | None = None
+    from_queue: Ints | None = None
     likeness: Hashable = None
-    asking: Sequence[TaskInfo] | None = None
+    kinds: Sequence[TaskInfo] | None = None
 
 
 class WaitingLine:

@@ -112,8 +112,8 @@ def _why_barred(session: Session, job: JobInfo) -> str:
         return "Released"
     if queue is None or not session.state.gangs.takes(queue, job):
         return "Released"
-    asks = session.is_pending(job) and job.min_resources and "enqueue" in session.view.actions
-    if asks and session.answers.why_barred(job) is not None:
+    is_asked = session.is_pending(job) and job.min_resources and "enqueue" in session.view.actions
+    if is_asked and session.answers.why_barred(job) is not None:
         return "Refused"
     return ""
 

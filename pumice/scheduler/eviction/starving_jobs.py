@@ -181,15 +181,15 @@ def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
     if job.never_preempts:
         return ()
     parked = session.state.line.parked.get(job.key)
-    if parked is not None and parked.asking is not None:
-        return parked.asking
+    if parked is not None and parked.kinds is not None:
+        return parked.kinds
     kinds = {
         (task.shape.number, task.priority, task.role, task.is_preemptable): task
         for task in _asking(job)
     }
     found = tuple(kinds.values())
     if parked is not None and len(job.tasks) == job.counts[SchedulingStatus.PENDING]:
-        parked.asking = found
+        parked.kinds = found
     return found
 
 
