@@ -1,6 +1,6 @@
 """The extension points of the scheduler: what plugins may register, what they are asked, and how answers are combined.
 
-Plugins register functions when a session opens (`registrar.py`); `answers.py` combines several answers. The tables in
+Plugins register functions when a session opens (`registrar.py`); `session/answers.py` combines several answers. The tables in
 `docs/scheduler` follow from the rows of `Extensions`.
 """
 

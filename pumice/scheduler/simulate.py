@@ -33,9 +33,9 @@ from pumice.api.volumes import (
     StorageClass,
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
-from pumice.scheduler.cycle import let_in
+from pumice.scheduler.cycle.run import let_in
 from pumice.scheduler.model.away import Away
-from pumice.scheduler.opening import open_session
+from pumice.scheduler.options import open_session
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.view import SessionView
 
 __all__ = ["ActionSpec", "Plugin", "PluginSpec"]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from pumice.scheduler import load_config, run_cycle
-from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.plugins import gang
 from pumice.scheduler.points import Extensions, Vote
 from pumice.scheduler.registrar import Registrar

@@ -18,15 +18,15 @@ from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.node_ranking import NOWHERE, GroupPart
-from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.points import Step
-from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.node_ranking import NOWHERE, GroupPart
+from pumice.scheduler.session.outcomes import JobOutcome
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.statement import Statement
-from pumice.scheduler.waiting import Cause, bounds
+from pumice.scheduler.waiting.line import Cause, bounds
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["SPEC", "admitted", "goes_on", "place_gangs", "run"]
 

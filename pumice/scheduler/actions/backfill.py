@@ -9,7 +9,7 @@ from pumice.scheduler.actions.allocate import place_gangs
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
 __all__ = ["SPEC", "run"]

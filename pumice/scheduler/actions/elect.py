@@ -15,10 +15,10 @@ from pumice.scheduler.actions.reserve import behind_others, why_no_target
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.reservation import Reservation, restored, timed_out
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.state.reserved_nodes import Reservation, restored, timed_out
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "restore", "run"]
 

@@ -8,11 +8,11 @@ room, so that those that are refused again have no turn.
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["SPEC", "run"]
 

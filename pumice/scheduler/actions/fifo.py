@@ -6,10 +6,10 @@ that has pods on nodes and lacks others has had its turn: it is not held back, b
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Session
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["hold_back", "leave"]
 

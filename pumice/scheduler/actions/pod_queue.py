@@ -9,8 +9,8 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import least
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.node_ranking import GroupPart
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.node_ranking import GroupPart
+from pumice.scheduler.session.session import Session
 
 __all__ = ["PodQueue"]
 

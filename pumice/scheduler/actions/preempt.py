@@ -7,7 +7,7 @@ gang are undone. The pods are pipelined until the evicted ones have left.
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.eviction.rules import between_jobs, inside_job
+from pumice.scheduler.eviction.allowed import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.starving_jobs import (
     explain,
@@ -18,7 +18,7 @@ from pumice.scheduler.eviction.starving_jobs import (
 )
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
 __all__ = ["SPEC", "run"]

@@ -7,7 +7,7 @@ its evictions are undone.
 
 from pumice.scheduler.actions.fifo import leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.eviction.rules import between_queues
+from pumice.scheduler.eviction.allowed import between_queues
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.starving_jobs import (
     explain,
@@ -17,7 +17,7 @@ from pumice.scheduler.eviction.starving_jobs import (
     starving_jobs,
 )
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
 __all__ = ["SPEC", "run"]

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.reservation import MAX_NODES, WAITING, Reservation
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.state.reserved_nodes import MAX_NODES, WAITING, Reservation
 
 __all__ = ["SPEC", "behind_others", "run", "why_no_target"]
 

@@ -3,11 +3,11 @@
 from itertools import groupby
 
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extension, VictimPoint
 from pumice.scheduler.results import Event
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
 __all__ = ["SPEC", "run"]

@@ -10,12 +10,12 @@ from collections.abc import Container, Iterable
 
 import numpy as np
 
-from pumice.scheduler.eviction.rules import HALF, importance
+from pumice.scheduler.eviction.allowed import HALF, importance
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.node_ranking import NodeRanking
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.node_ranking import NodeRanking
+from pumice.scheduler.session.session import Session
 
 __all__ = ["NO_VICTIM", "Bounds", "Cost"]
 

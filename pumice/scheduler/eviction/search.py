@@ -8,15 +8,15 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
 from pumice.scheduler.eviction.bounds import Bounds
-from pumice.scheduler.eviction.plans import EvictionPlan, Planner
-from pumice.scheduler.eviction.rules import EvictionRules, VictimOrder
-from pumice.scheduler.eviction.running import Survey, survey
+from pumice.scheduler.eviction.eviction_plan import EvictionPlan, Planner
+from pumice.scheduler.eviction.survey import Survey, survey
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.session import Session
-from pumice.scheduler.statement import Statement
-from pumice.scheduler.victims import EvictionFailure
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.session.victims import EvictionFailure
 
 __all__ = ["Search"]
 

@@ -8,17 +8,17 @@ evicted when the action begins are skipped; one survey of running pods serves al
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from pumice.api.queues import Queue
-from pumice.scheduler.eviction.rules import EvictionRules
-from pumice.scheduler.eviction.running import accepted_gangs
+from pumice.scheduler.eviction.allowed import EvictionRules
 from pumice.scheduler.eviction.search import Search
+from pumice.scheduler.eviction.survey import accepted_gangs
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.priority_queue import PriorityQueue
 from pumice.scheduler.results import Event
-from pumice.scheduler.session import Session
-from pumice.scheduler.statement import Statement
-from pumice.scheduler.victims import EvictionFailure
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.session.victims import EvictionFailure
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["explain", "finish", "report_refusal", "seek", "starving_jobs", "waiting_tasks"]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import CPU, MEMORY, Bools, Ints
-from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import QueueTable
 
 __all__ = ["Entitlements"]

@@ -21,7 +21,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import weight_of
+from pumice.scheduler.model.queue_specs import weight_of
 from pumice.scheduler.model.queues import MAX_DEPTH
 from pumice.scheduler.view import SessionView
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.queues import QueueTable
-from pumice.scheduler.model.running import RunningTable
+from pumice.scheduler.model.running_pods import RunningTable
 
 __all__ = ["Away", "are_away"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.running import RunningTable
+from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.model.tasks import TaskInfo
 
 __all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]

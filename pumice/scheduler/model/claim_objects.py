@@ -9,9 +9,9 @@ https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode
 from collections.abc import Callable
 
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.scheduler.model.affinity_terms import is_too_long
 from pumice.scheduler.model.attachments import Attached
 from pumice.scheduler.model.claims import EXCLUSIVE, WantedVolume
-from pumice.scheduler.model.terms import is_too_long
 from pumice.scheduler.model.volume_pools import VolumeRecord
 
 __all__ = ["ClaimObjects"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pumice.api.meta import ObjectMeta
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim
+from pumice.scheduler.model.affinity_terms import LONGEST, is_too_long
 from pumice.scheduler.model.attachments import Attached, AttachmentTable, More
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claim_choices import ClaimChoices, Waiting
@@ -13,7 +14,6 @@ from pumice.scheduler.model.claim_objects import ClaimObjects
 from pumice.scheduler.model.claims import ZONES, Zone, ephemeral_claim_names
 from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
-from pumice.scheduler.model.terms import LONGEST, is_too_long
 
 __all__ = ["ClaimTable"]
 

@@ -7,10 +7,10 @@ groups that differ in one value are branches of one node, of which a pod takes a
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Literal, TypeVar
 
+from pumice.scheduler.model.affinity_terms import Selection
 from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.peer_groups import HAS_LABEL, Mark
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.model.terms import Selection
 
 __all__ = ["GroupTree", "Held", "Members", "PeerClass", "PeerGroup", "Side"]
 

@@ -11,8 +11,8 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import PODS, Ints
+from pumice.scheduler.model.report_times import Report
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus, TaskInfo
-from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
 
 __all__ = ["ChargedPods", "JobInfo"]

@@ -23,7 +23,7 @@ from pumice.scheduler.model.host_ports import PortBlock
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.running import VICTIMS, RunningTable
+from pumice.scheduler.model.running_pods import VICTIMS, RunningTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
 
 __all__ = ["NodeRecord", "NodeTable", "says_the_same"]

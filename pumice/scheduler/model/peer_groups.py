@@ -10,7 +10,7 @@ A sum has a limit. An expression that would exceed it is not taken apart; the gr
 
 from collections.abc import Iterable
 
-from pumice.scheduler.model.terms import Requirement, Requirements, Selection, TermKey
+from pumice.scheduler.model.affinity_terms import Requirement, Requirements, Selection, TermKey
 
 __all__ = [
     "HAS_LABEL",

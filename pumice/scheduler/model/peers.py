@@ -11,6 +11,7 @@ Terms, classes and their counts are in one file because each of them changes wit
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
 from functools import partial
 
+from pumice.scheduler.model.affinity_terms import PeerRules, Selection, TermKey, holds
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.domains import DomainCounts, PodCounts, total
 from pumice.scheduler.model.group_tree import GroupTree, Held, Members, PeerClass, PeerGroup, Side
@@ -24,7 +25,6 @@ from pumice.scheduler.model.peer_groups import (
 )
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
-from pumice.scheduler.model.terms import PeerRules, Selection, TermKey, holds
 
 __all__ = ["PeerClass", "PeerTable", "PeerTerm"]
 

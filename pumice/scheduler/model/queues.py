@@ -13,7 +13,7 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import QueueAmounts, QueueLimits
+from pumice.scheduler.model.queue_specs import QueueAmounts, QueueLimits
 from pumice.scheduler.model.tasks import SchedulingStatus
 
 __all__ = ["MAX_DEPTH", "QueueTable", "remainder"]

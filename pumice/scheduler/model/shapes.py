@@ -24,6 +24,7 @@ from pumice.api.pods import (
 )
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import pod_requests
+from pumice.scheduler.model.affinity_terms import PeerRules, peer_rules, too_long
 from pumice.scheduler.model.axis import (
     CPU,
     MEMORY,
@@ -36,7 +37,6 @@ from pumice.scheduler.model.axis import (
 )
 from pumice.scheduler.model.claims import claim_names
 from pumice.scheduler.model.host_ports import HostPort, port_use
-from pumice.scheduler.model.terms import PeerRules, peer_rules, too_long
 
 __all__ = [
     "LONGEST_ABOUT_NODES",

@@ -12,7 +12,7 @@ from pumice.api.messages import listed
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
 from pumice.api.priority_classes import NEVER, SYSTEM_CLASSES
-from pumice.scheduler.model.order import Natural, natural, trailing_index
+from pumice.scheduler.model.natural_order import Natural, natural, trailing_index
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.results import PodVerdict
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import Deficit, deficit_text, insufficient, reserved_by
+from pumice.scheduler.explain.deficits import Deficit, deficit_text, insufficient, reserved_by
 from pumice.scheduler.fairness.entitlements import Entitlements
-from pumice.scheduler.fairness.limits import PathLimits
-from pumice.scheduler.fairness.reclaim import ReclaimRequest, asked_by, over_deserved
+from pumice.scheduler.fairness.over_deserved import ReclaimRequest, asked_by, over_deserved
+from pumice.scheduler.fairness.queue_limits import PathLimits
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
@@ -26,7 +26,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "Capacity"]
 

@@ -15,7 +15,7 @@ from functools import cache, partial
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.deficits import (
+from pumice.scheduler.explain.deficits import (
     Deficit,
     deficit_text,
     insufficient,
@@ -31,7 +31,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "Overcommit"]
 

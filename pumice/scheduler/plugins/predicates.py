@@ -17,6 +17,7 @@ import numpy as np
 from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.model.affinity_terms import LONGEST
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.host_ports import PortUsers, are_taken, is_one_port
 from pumice.scheduler.model.jobs import JobInfo
@@ -29,7 +30,6 @@ from pumice.scheduler.model.shapes import (
     TOLERATIONS,
     PodShape,
 )
-from pumice.scheduler.model.terms import LONGEST
 from pumice.scheduler.plugins.pod_affinity import affinity_filter
 from pumice.scheduler.plugins.topology_spread import spread_filter
 from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters, bind_timeout
@@ -38,7 +38,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "Predicates"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.deficits import (
+from pumice.scheduler.explain.deficits import (
     Deficit,
     deficit_text,
     demand,
@@ -23,11 +23,11 @@ from pumice.scheduler.deficits import (
     reserved_by,
     shortages,
 )
-from pumice.scheduler.fair_shares import fair_shares
+from pumice.scheduler.fairness.fair_shares import fair_shares
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
@@ -36,7 +36,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "Proportion"]
 

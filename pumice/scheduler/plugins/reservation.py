@@ -19,10 +19,10 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.reservation import WAITING, lack
 from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.state.reserved_nodes import WAITING, lack
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "ReservationPlugin"]
 

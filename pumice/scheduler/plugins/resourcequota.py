@@ -13,14 +13,14 @@ from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.requests import Amounts, add
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.deficits import Deficit, deficit_text, refusal
+from pumice.scheduler.explain.deficits import Deficit, deficit_text, refusal
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 
 __all__ = ["SPEC", "ResourceQuotas"]
 

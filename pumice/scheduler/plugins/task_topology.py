@@ -12,6 +12,9 @@ Mode `volcano` is what Volcano ships: the fullest bucket first, again after each
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.buckets.buckets import Bucket, Buckets
+from pumice.scheduler.buckets.stacks import Stacks
+from pumice.scheduler.buckets.task_rules import TopologyError, check_rules, read_rules
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
@@ -20,9 +23,6 @@ from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import SortKey
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
-from pumice.scheduler.topology.buckets import Bucket, Buckets
-from pumice.scheduler.topology.rules import TopologyError, check_rules, read_rules
-from pumice.scheduler.topology.stacks import Stacks
 from pumice.scheduler.view import SessionView
 
 __all__ = ["SPEC", "TaskTopologyPlugin", "role_in"]

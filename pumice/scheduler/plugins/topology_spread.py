@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.scheduler.model.affinity_terms import Spread
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Domains, Topology
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.terms import Spread
 from pumice.scheduler.plugins.pod_affinity import topology_of
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView

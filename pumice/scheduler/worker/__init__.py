@@ -3,14 +3,14 @@
 `feeds` keeps the state current, `loop` runs a cycle when something changed or a period has passed, `bindings`,
 `evictions`, `statuses` and `conditions` carry decisions to the API server, `quarantine` deals with unexpected
 exceptions, `queues` makes the queues that every cluster has. Decisions are assumed in the state
-(`pumice.scheduler.assumptions`), so a cycle never waits for the API server; refused decisions are undone. If nothing
+(`pumice.scheduler.state.assumptions`), so a cycle never waits for the API server; refused decisions are undone. If nothing
 changes, nothing is written.
 """
 
 from pumice.scheduler.worker.loop import SchedulerWorker
 from pumice.scheduler.worker.metrics import SchedulerMetrics
-from pumice.scheduler.worker.queues import ensure_queues
 from pumice.scheduler.worker.settings import WorkerSettings
+from pumice.scheduler.worker.standard_queues import ensure_queues
 
 __all__ = [
     "SchedulerMetrics",

@@ -11,7 +11,7 @@ from pathlib import Path
 from pumice.cluster.clock import Clock
 from pumice.cluster.files import FollowedFile, UnusableFileError
 from pumice.scheduler import Config, ConfigError, load_config
-from pumice.scheduler.opening import idle_actions
+from pumice.scheduler.options import idle_actions
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
 __all__ = ["ActiveConfig"]

@@ -30,8 +30,8 @@ from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queue_statuses import QueueStatuses
-from pumice.scheduler.worker.queues import ensure_queues
 from pumice.scheduler.worker.settings import WorkerSettings
+from pumice.scheduler.worker.standard_queues import ensure_queues
 from pumice.scheduler.worker.statuses import PodGroupStatuses
 
 __all__ = ["SchedulerWorker"]

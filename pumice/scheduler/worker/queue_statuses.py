@@ -13,8 +13,8 @@ from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cluster.errors import NotFound
 from pumice.cluster.turns import no_namespace
-from pumice.scheduler.assumptions import is_older
 from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.state.assumptions import is_older
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.writing import WriteQueue
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.cluster.elected import ElectionSettings
-from pumice.scheduler.reports import ReportDelays
+from pumice.scheduler.model.report_times import ReportDelays
 
 __all__ = ["DELAYS", "WorkerSettings"]
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from pumice.api.meta import ObjectMeta, parse_time
 from pumice.cluster.clock import Clock
 from pumice.scheduler import CycleResult
-from pumice.scheduler.opening import Measure, Step
+from pumice.scheduler.options import Measure, Step
 from pumice.scheduler.worker.queue_metrics import QueueCollector
 
 __all__ = ["VolcanoMetrics"]

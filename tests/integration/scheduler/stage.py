@@ -7,7 +7,7 @@ from typing import Any
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.scheduler import Config, load_config
-from pumice.scheduler.reports import ReportDelays
+from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.kit.builders import pod, pod_group
 from tests.kit.stage import Stage

@@ -6,7 +6,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import EVENT, NODE, POD
 from pumice.embedded import EmbeddedCluster
-from pumice.scheduler.reports import ReportDelays
+from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.worker.queue_statuses import STABLE_SECONDS
 from pumice.scheduler.worker.settings import DELAYS
 from tests.integration.controller.stage import ControllerStage

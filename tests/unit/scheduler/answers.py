@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pumice.scheduler import opening
+from pumice.scheduler import options as opening
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import PodClass
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.scenarios import NOW, Scenario
 
 __all__ = ["Answers", "ask", "open_session"]

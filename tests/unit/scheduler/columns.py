@@ -7,7 +7,7 @@ import numpy as np
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.domains import DomainCounts, Parts
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.tasks import (
     ALLOCATED_LIKE,
     NEEDS_ROOM,

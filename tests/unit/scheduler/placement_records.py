@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.scheduler import builtin_registry, load_config
+from pumice.scheduler.buckets.buckets import Buckets
 from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.plugins.task_topology import SPEC, TaskTopologyPlugin
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
-from pumice.scheduler.topology.buckets import Buckets
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenarios import Scenario, config_text, with_plugins
 

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Any
 
+from pumice.scheduler.buckets.buckets import Bucket, Buckets, weight_of
+from pumice.scheduler.buckets.task_rules import TopologyRules
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.topology.buckets import Bucket, Buckets, weight_of
-from pumice.scheduler.topology.rules import TopologyRules
 from tests.unit.scheduler.placement_records import topology_job
 from tests.unit.scheduler.scenarios import Scenario
 

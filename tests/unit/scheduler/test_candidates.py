@@ -6,8 +6,8 @@ import pytest
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.points import Extension
-from pumice.scheduler.statement import Statement
-from pumice.scheduler.victims import Reversed, allowed
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.session.victims import Reversed, allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.fair_shares import fair_shares
+from pumice.scheduler.fairness.fair_shares import fair_shares
 from tests.kit.examples import examples
 from tests.unit.scheduler.scenarios import case_id, load_cases
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.scheduler.priority_queue import PriorityQueue
-from pumice.scheduler.reports import ReportDelays
+from pumice.scheduler.model.report_times import ReportDelays
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group, queue
 
 PLUGINS: list[Any] = [["priority", "gang"], ["capacity", "predicates", "nodeorder"]]

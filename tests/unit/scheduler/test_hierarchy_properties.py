@@ -12,7 +12,7 @@ from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.queues import MAX_DEPTH
 from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text
 from tests.unit.scheduler.test_share_properties import EXAMPLES, HDRF, HELD, clusters

@@ -8,9 +8,9 @@ from pumice.api.meta import format_time
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.reports import ReportDelays
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenarios import (

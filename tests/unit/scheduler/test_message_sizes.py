@@ -5,11 +5,11 @@ import msgspec
 from pumice.api.messages import LONGEST, LONGEST_LIST
 from pumice.api.pods import Pod
 from pumice.scheduler import ClusterState, Reason
-from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
-from pumice.scheduler.explain import FitFailure, Refusals, fit_summary, unavailable
+from pumice.scheduler.explain.deficits import Deficit, deficit_text, insufficient
+from pumice.scheduler.explain.nearest import NearestNode
+from pumice.scheduler.explain.sentences import FitFailure, Refusals, fit_summary, unavailable
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.nearest import NearestNode
 from pumice.scheduler.results import PodVerdict
 from tests.kit.builders import pod
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler import empty_nodes, free_columns
-from pumice.scheduler.free_columns import FreeColumns
+from pumice.scheduler.explain.nearest import nearest
+from pumice.scheduler.explain.objections import Objections
+from pumice.scheduler.model import free_columns
 from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.free_columns import FreeColumns
 from pumice.scheduler.model.host_ports import PortUsers, are_taken
 from pumice.scheduler.model.room import Needs, places
-from pumice.scheduler.model.rows import Rows
+from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.shapes import Need
-from pumice.scheduler.nearest import nearest
-from pumice.scheduler.objections import Objections
 from pumice.scheduler.plugins import predicates
 from pumice.scheduler.points import FilterResult
-from pumice.scheduler.touched_rows import TouchedRows
+from pumice.scheduler.session import empty_nodes
 from tests.unit.scheduler.scenarios import Scenario
 
 NAMES = ("cpu", "memory", "pods")

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.free_columns import FreeColumns
-from pumice.scheduler.node_ranking import NOWHERE, FixedPart, NodeRanking
+from pumice.scheduler.model.free_columns import FreeColumns
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.node_ranking import NOWHERE, FixedPart, NodeRanking
+from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text
 
@@ -180,7 +180,7 @@ def test_a_filter_that_does_not_say_that_it_reads_rules_alone_is_asked_for_each_
 
 def test_rankings_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _queues().cycle().binds
-    monkeypatch.setattr("pumice.scheduler.node_rankings._KEPT", 1)
+    monkeypatch.setattr("pumice.scheduler.session.node_rankings._KEPT", 1)
     scenario = _queues()
     assert scenario.cycle().binds == expected
     session = open_session(_queues())

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler.model import domains
+from pumice.scheduler.model.affinity_terms import Selection, TermKey, holds
 from pumice.scheduler.model.group_tree import GroupTree
 from pumice.scheduler.model.peer_groups import (
     HAS_LABEL,
@@ -20,8 +21,7 @@ from pumice.scheduler.model.peer_groups import (
     groups_of,
 )
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
-from pumice.scheduler.model.terms import Selection, TermKey, holds
-from pumice.scheduler.state import ClusterState
+from pumice.scheduler.state.cluster import ClusterState
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import asked_of, counted

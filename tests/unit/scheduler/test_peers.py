@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.api.nodes import Namespace
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
-from pumice.scheduler.phases import (
+from pumice.scheduler.cycle.phases import (
     SCHEDULED_REASON,
     is_releasing,
     next_conditions,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.priority_queue import PriorityQueue
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 
 def test_the_smallest_key_comes_first() -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import PODS
-from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queue_specs import UNLIMITED
+from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.model.tasks import READY
-from pumice.scheduler.reports import ReportDelays
 from tests.unit.scheduler.columns import check_sums, dump
 from tests.unit.scheduler.events import changes, in_turns
 from tests.unit.scheduler.scenarios import Scenario, config_text, queue

@@ -4,7 +4,7 @@ import pytest
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
-from pumice.scheduler.model.limits import QueueAmounts, QueueLimits
+from pumice.scheduler.model.queue_specs import QueueAmounts, QueueLimits
 from tests.unit.scheduler.scenarios import Raw, load_cases, queue
 
 NAMES = {"c": "cpu", "m": "memory", "s1": "scalar.test/scalar1", "h": "hugepages-test"}

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import MAX_DEPTH
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import check_sums

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pumice.api.meta import ObjectMeta
 from pumice.api.queues import Queue
-from pumice.scheduler.answers import PluginAnswers
-from pumice.scheduler.opening import open_session
-from pumice.scheduler.queue_tournament import QueueTournament
+from pumice.scheduler.options import open_session
+from pumice.scheduler.session.answers import PluginAnswers
+from pumice.scheduler.waiting.queue_tournament import QueueTournament
 from tests.kit.examples import examples
 from tests.unit.scheduler.scenarios import NOW, Scenario
 

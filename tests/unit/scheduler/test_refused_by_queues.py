@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.scheduler.reports import ReportDelays
-from pumice.scheduler.waiting import RENEWED
+from pumice.scheduler.model.report_times import ReportDelays
+from pumice.scheduler.waiting.line import RENEWED
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, pod_group, queue
 
 EVERY = 30.0

@@ -7,7 +7,7 @@ import pytest
 from pumice.scheduler import default_registry, registry
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.scheduler.view import SessionView
 

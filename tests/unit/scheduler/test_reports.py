@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.scheduler.waiting import RENEWED
+from pumice.scheduler.waiting.line import RENEWED
 from pumice.scheduler.worker.settings import DELAYS
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
 

@@ -13,8 +13,8 @@ from pumice.scheduler.actions.reserve import why_no_target
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.registry import builtin_registry
-from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenarios import (
     NOW,

@@ -11,7 +11,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.answers import open_session

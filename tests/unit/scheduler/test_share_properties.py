@@ -12,7 +12,7 @@ from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
-from pumice.scheduler.victims import allowed
+from pumice.scheduler.session.victims import allowed
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text

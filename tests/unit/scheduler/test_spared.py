@@ -8,11 +8,11 @@ from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.session import Session
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.specs import ActionSpec, PluginSpec
-from pumice.scheduler.statement import Statement
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import Cause
+from pumice.scheduler.waiting.line import Cause
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, with_plugins
 
 

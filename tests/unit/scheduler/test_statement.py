@@ -4,8 +4,8 @@ import pytest
 
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.points import Extension
-from pumice.scheduler.session import Session
-from pumice.scheduler.statement import Statement
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario, config_text

@@ -6,14 +6,19 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.eviction.plans import EvictionPlan
-from pumice.scheduler.eviction.rules import EvictionRules, between_jobs, between_queues, importance
+from pumice.scheduler.eviction.allowed import (
+    EvictionRules,
+    between_jobs,
+    between_queues,
+    importance,
+)
+from pumice.scheduler.eviction.eviction_plan import EvictionPlan
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.session import Session
-from pumice.scheduler.statement import Statement
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario, config_text

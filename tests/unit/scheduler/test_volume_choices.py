@@ -13,7 +13,7 @@ from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim, VolumeClaimReference
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus
-from pumice.scheduler.opening import open_session
+from pumice.scheduler.options import open_session
 from tests.kit.examples import examples
 from tests.unit.scheduler.scenarios import Scenario, config_text, pod_group
 from tests.unit.scheduler.volume_scenarios import add_pod, bind_claims, choices, claim, scenario_of

@@ -8,14 +8,14 @@ from hypothesis import given
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.reports import ReportDelays
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting import RENEWED, Cause
+from pumice.scheduler.waiting.line import RENEWED, Cause
 from tests.kit.examples import examples
 from tests.unit.scheduler.scenarios import (
     NOW,
@@ -109,7 +109,9 @@ def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> N
     """Whatever happens, a scheduler that tries every gang in each cycle decides the same, and in the end gives the same reasons."""
     thrifty, eager = (Scenario(history.cluster, history.config) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pumice.scheduler.waiting.RENEWED", 1)  # so that most gangs are not tried
+        patch.setattr(
+            "pumice.scheduler.waiting.line.RENEWED", 1
+        )  # so that most gangs are not tried
         for number, event in enumerate([None, None, *history.events, *[None] * 8]):
             found = []
             for scenario in (thrifty, eager):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.windows import next_change, read_window, window_problem
+from pumice.scheduler.plugins.tdm import next_change, read_window, window_problem
 from tests.unit.scheduler.scenarios import Raw, load_cases
 
 OSLO = ZoneInfo("Europe/Oslo")

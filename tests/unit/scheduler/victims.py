@@ -3,7 +3,7 @@
 import numpy as np
 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.tasks import TaskInfo
 from tests.unit.scheduler.scenarios import Scenario
 

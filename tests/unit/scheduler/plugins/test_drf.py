@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.scheduler.victims import allowed
+from pumice.scheduler.session.victims import allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates, candidates_of, may_go, preemptor_of

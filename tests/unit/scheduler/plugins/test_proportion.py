@@ -7,8 +7,8 @@ import pytest
 
 from pumice.api.quantities import QuantityError
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.session import Session
-from pumice.scheduler.victims import allowed
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.victims import allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text, queue
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.topology.rules import TopologyError, check_rules, read_rules
+from pumice.scheduler.buckets.task_rules import TopologyError, check_rules, read_rules
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.placement_records import record_placement, topology_job
 from tests.unit.scheduler.scenarios import Scenario, case_id, config_text, load_cases

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.meta import format_time
-from pumice.scheduler import opening
+from pumice.scheduler import options as opening
 from pumice.scheduler.config import ConfigError, load_config
 from pumice.scheduler.plugins.tdm import budget
 from tests.unit.scheduler.answers import ask, open_session

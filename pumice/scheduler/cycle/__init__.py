@@ -1,0 +1,1 @@
+"""One scheduling cycle: its run, its end, and the reasons and phases that follow from it."""

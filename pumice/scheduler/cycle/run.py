@@ -1,0 +1,184 @@
+"""One scheduling cycle: a function of state, configuration and time.
+
+Equal state and configuration give equal results. Ties are broken by name for nodes, by age and name for gangs, and by
+index, age and name for pods.
+
+An unexpected exception is caught, and tentative changes are undone. If it concerns one gang, that gang is put into
+quarantine, and the cycle continues with the others; otherwise the cycle ends.
+
+With a budget, a cycle ends between two gangs once its time is over (`budget`), and the next one continues.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec.structs import replace
+
+from pumice.scheduler.actions.allocate import admitted
+from pumice.scheduler.budget import Budget
+from pumice.scheduler.cycle.closing import Closing, unenforced
+from pumice.scheduler.options import Config, Measure, open_session, unmeasured
+from pumice.scheduler.results import CycleResult
+from pumice.scheduler.session.outcomes import JobError
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import CommittedDecisions
+from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.waiting.line import Cause
+
+__all__ = ["let_in", "run_cycle"]
+
+_BEFORE_PODS = ("elect", "enqueue")
+"""Actions that decide about gangs whose pods are not created yet."""
+
+
+def run_cycle(
+    state: ClusterState,
+    config: Config,
+    now: float,
+    measure: Measure = unmeasured,
+    budget: Budget | None = None,
+) -> CycleResult:
+    """Decide about all waiting pods and gangs.
+
+    Decisions are assumed in the state (see `ClusterState`). A cycle after which nothing has changed, with the same
+    configuration, is not run again before something is due to be written.
+
+    Args:
+        state: The cluster; between cycles nothing tentative is left in it.
+        config: The configuration.
+        now: The moment, UNIX seconds; it stamps conditions and says which of them are due.
+        measure: Measures how long the steps of a cycle take; nothing by default.
+        budget: How long the cycle may take; no limit by default.
+    """
+    if state.is_settled(config, now):
+        return _result(state, CommittedDecisions())
+    with measure("cycle", ""):
+        return _run(state, config, now, measure, budget)
+
+
+def let_in(state: ClusterState, config: Config, now: float) -> None:
+    """Let gangs into their queues as a cycle does, and decide nothing else.
+
+    In a cluster, pods of a Job are created between the cycle that lets its gang in and the cycle that places it.
+    Simulations call this function before they create the pods and run a cycle.
+
+    Args:
+        state: The cluster; gangs that enter get the phase `Inqueue`.
+        config: The configuration.
+        now: The moment, UNIX seconds.
+
+    Raises:
+        Exception: Whatever a plugin or action raised.
+    """
+    state.settle(now)
+    session = open_session(state, config, now)
+    try:
+        for spec, arguments in config.actions:
+            if spec.name in _BEFORE_PODS:
+                spec.run(session, arguments)
+        if "enqueue" not in session.view.actions:
+            for job in session.view.waiting:
+                with session.turn(job):
+                    admitted(session, job)
+    finally:
+        session.close()
+        state.line.happened(Cause.ANY)
+    for error in session.errors.values():
+        raise error
+    for job in session.entered.values():
+        state.gangs.assume_status(job, replace(job.status, phase="Inqueue"))
+
+
+def _run(
+    state: ClusterState, config: Config, now: float, measure: Measure, budget: Budget | None
+) -> CycleResult:
+    state.settle(now)
+    state.cycles += 1
+    if state.config is not config:
+        state.config = config
+        # Another configuration may enforce less of what queues say.
+        state.gangs.changed_queues |= dict.fromkeys(state.queues)
+        if all(spec.name != "reserve" for spec, _ in config.actions):
+            state.set_reservation(None)  # nothing would end it
+        state.line.happened(Cause.ANY)
+        state.claims.is_binding = config.bind_timeout is not None
+    try:
+        with measure("opening", ""):
+            session = open_session(state, config, now, measure, budget)
+    except Exception as failure:
+        state.line.happened(Cause.ANY)
+        return _result(state, CommittedDecisions(), error=failure)
+    error = _act(session, config, measure)
+    nominations = session.close()
+    committed = session.committed
+    state.pods.assume([*committed.binds, *committed.evicted])
+    state.pods.nominate(nominations)
+    closing = Closing(session)
+    if error is None:
+        error = _conclude(closing)
+    if error is not None:
+        state.line.happened(Cause.ANY)
+        return _result(state, committed, session, closing, nominations, error=error)
+    state.rounds.end_cycle(session.unreached, session.left_out)
+    session.events.extend(unenforced(state, config))
+    is_busy = (
+        committed.binds or committed.evicted or nominations or closing.statuses or session.errors
+    )
+    # Gates are named again until the API server shows their pods without them.
+    is_settled = not (is_busy or session.opened or state.line.stale or session.untried)
+    state.settled = (state.line.version, config) if is_settled else None
+    return _result(state, committed, session, closing, nominations)
+
+
+def _act(session: Session, config: Config, measure: Measure) -> Exception | None:
+    """Run the actions; an exception that ended them and concerns no single gang."""
+    try:
+        for place, (spec, arguments) in enumerate(config.actions, 1):
+            session.begin_action(is_last=place == len(config.actions))
+            with measure("action", spec.name):
+                spec.run(session, arguments)
+    except JobError as error:
+        session.fail(error.key, error)
+    except Exception as error:
+        return error
+    session.time.end_action()
+    return None
+
+
+def _conclude(closing: Closing) -> Exception | None:
+    """Look at the gangs; an exception that ended this."""
+    try:
+        closing.run()
+    except Exception as error:
+        return error
+    return None
+
+
+def _result(
+    state: ClusterState,
+    committed: CommittedDecisions,
+    session: Session | None = None,
+    closing: Closing | None = None,
+    nominations: Mapping[str, str] = MappingProxyType({}),
+    *,
+    error: Exception | None = None,
+) -> CycleResult:
+    return CycleResult(
+        binds=committed.binds,
+        pipelined=session.pipelined if session else {},
+        evicted=committed.evicted,
+        opened=sorted(session.opened) if session else [],
+        nominations=nominations,
+        pod_groups=closing.statuses if closing else {},
+        urgent=closing.urgent if closing else set(),
+        all_pod_groups=MappingProxyType(state.gangs.statuses),
+        pending=MappingProxyType(state.gangs.pending),
+        pods=closing.pods if closing else {},
+        started=closing.started if closing else [],
+        events=session.events if session else [],
+        decided=session.decided if session else 0,
+        preemptions=session.preemptions if session else 0,
+        errors=session.errors if session else {},
+        unreached=len(session.untried) if session else 0,
+        error=error,
+    )

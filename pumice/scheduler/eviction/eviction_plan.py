@@ -1,0 +1,192 @@
+"""The exact set of pods to evict on a node for a pod.
+
+Candidates are evicted in the order of `VictimOrder` until the pod fits: the free resources after terminating pods are
+gone cover the request, the filters allow the node, and the queue can take the pod. Then victims that are not needed are
+reprieved, the last one first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
+from pumice.scheduler.eviction.bounds import Bounds, Cost
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.shapes import Need
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.session.victims import allowed
+
+__all__ = ["EvictionPlan", "Planner", "fewest"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionPlan:
+    """A node and its victims.
+
+    Attributes:
+        cost: What it costs; plans are compared by it.
+        row: The node's row.
+        victims: The pods, in the order in which they go.
+        broken: Gangs that have their minimum and would not any more.
+    """
+
+    cost: Cost
+    row: int
+    victims: tuple[TaskInfo, ...]
+    broken: int
+
+
+class Planner:
+    """Makes plans for the pods of one class, on nodes that the search asks about."""
+
+    __slots__ = ("_bounds", "_order", "_rules", "_session")
+
+    def __init__(
+        self, session: Session, rules: EvictionRules, bounds: Bounds, order: VictimOrder
+    ) -> None:
+        self._session = session
+        self._rules = rules
+        self._bounds = bounds
+        self._order = order
+
+    def tries(self, preemptor: Preemptor) -> bool:
+        """Whether each eviction must be tried, because more than room decides."""
+        if not self._bounds.ranking.counts_room_only:
+            return True
+        answers = self._session.answers
+        return answers.why_not_allocatable(preemptor.queue, preemptor.task) is not None
+
+    def plans(
+        self, preemptor: Preemptor, rows: Sequence[int], statement: Statement, *, tries: bool
+    ) -> Iterator[EvictionPlan]:
+        """Plans for those of the nodes on which the pod can fit."""
+        bounds = self._bounds
+        for row, candidates in self._allowed(preemptor, rows):
+            if tries:
+                victims = self._tried(preemptor, row, candidates, statement)
+            else:
+                needs = bounds.ranking.pods.shape.needs
+                victims = fewest(candidates, bounds.missing(row), needs)
+            if victims is not None:
+                broken = self._broken(victims)
+                yield EvictionPlan(bounds.cost(row, victims, broken), row, tuple(victims), broken)
+
+    def _allowed(
+        self, preemptor: Preemptor, rows: Sequence[int]
+    ) -> Iterator[tuple[int, list[TaskInfo]]]:
+        """What plugins allow on each node, in order."""
+        tasks: list[TaskInfo] = []
+        ends = []
+        for row in rows:
+            found = self._bounds.candidates(row)
+            self._order.sort(found)
+            tasks += found
+            ends.append(len(tasks))
+        masks = self._masks(preemptor, rows, tasks, ends)
+        start = 0
+        for row, end in zip(rows, ends, strict=True):
+            chosen = zip(tasks[start:end], masks[start:end], strict=True)
+            yield row, [task for task, may in chosen if may]
+            start = end
+
+    def _masks(
+        self, preemptor: Preemptor, rows: Sequence[int], tasks: list[TaskInfo], ends: list[int]
+    ) -> list[bool]:
+        if not tasks:
+            return []
+        known = self._session.state.jobs
+        jobs: dict[str, int] = {}
+        holders = [known[task.job].holder(task).key for task in tasks]
+        places = [jobs.setdefault(key, len(jobs)) for key in holders]
+        counts = np.diff(np.array(ends), prepend=0)
+        candidates = Candidates(
+            self._session.view.running,
+            np.array([task.row for task in tasks], dtype=np.int64),
+            [known[key] for key in jobs],
+            np.array(places, dtype=np.int64),
+            np.repeat(np.array(rows, dtype=np.int64), counts),
+        )
+        found: list[bool] = allowed(self._rules.checks, preemptor, candidates).tolist()
+        return found
+
+    def _tried(
+        self, preemptor: Preemptor, row: int, candidates: Sequence[TaskInfo], statement: Statement
+    ) -> list[TaskInfo] | None:
+        """The same by evicting one after the other, and undoing it."""
+        if not candidates and not self._bounds.ranking.fits_later()[row]:
+            return None
+        savepoint = statement.savepoint()
+        chosen: list[TaskInfo] = []
+        if not self._fits(preemptor, row):
+            for task in candidates:
+                statement.evict(task)
+                chosen.append(task)
+                if self._fits(preemptor, row):
+                    break
+            else:
+                statement.roll_back(savepoint)
+                return None
+        for task in reversed(chosen[:-1]):
+            statement.roll_back(savepoint)
+            rest = [other for other in chosen if other is not task]
+            for other in rest:
+                statement.evict(other)
+            if self._fits(preemptor, row):
+                chosen = rest
+        statement.roll_back(savepoint)
+        return chosen
+
+    def _fits(self, preemptor: Preemptor, row: int) -> bool:
+        session = self._session
+        if session.answers.why_not_allocatable(preemptor.queue, preemptor.task) is not None:
+            return False
+        return self._bounds.ranking.only(row, later=True) == row
+
+    def _broken(self, victims: Iterable[TaskInfo]) -> int:
+        """Gangs that have their minimum and would not any more."""
+        lost: dict[str, int] = {}
+        for task in victims:
+            lost[task.job] = lost.get(task.job, 0) + 1
+        jobs = self._session.state.jobs
+        return sum(_breaks(jobs[key], count) for key, count in lost.items())
+
+
+def _breaks(job: JobInfo, lost: int) -> bool:
+    return job.ready - lost < job.min_member <= job.ready
+
+
+def fewest(
+    candidates: Iterable[TaskInfo], missing: Sequence[int], needs: Sequence[Need]
+) -> list[TaskInfo] | None:
+    """Candidates that make up for what is missing, without those that are not needed; None if all do not.
+
+    Args:
+        candidates: In the order in which they go.
+        missing: What the node lacks, by need; not positive for what it has.
+        needs: Resources.
+    """
+    lacks = list(missing)
+    if max(lacks) <= 0:
+        return []
+    chosen: list[tuple[TaskInfo, list[int]]] = []
+    for task in candidates:
+        vector = task.shape.vector
+        gives = [int(vector[need.column]) for need in needs]
+        chosen.append((task, gives))
+        lacks = [lack - gain for lack, gain in zip(lacks, gives, strict=True)]
+        if max(lacks) <= 0:
+            break
+    else:
+        return None
+    kept = [chosen[-1][0]]
+    for task, gives in reversed(chosen[:-1]):
+        without = [lack + gain for lack, gain in zip(lacks, gives, strict=True)]
+        if max(without) <= 0:
+            lacks = without
+        else:
+            kept.append(task)
+    return kept[::-1]

@@ -1,0 +1,1 @@
+"""Why nodes and queues refuse pods, as sentences and as data."""

@@ -1,0 +1,172 @@
+"""Limits that keep a queue from taking a pod: its capability, that of a queue above it, or guarantees of other queues.
+
+The check runs for every pod, so the limits of a queue are looked up once and compared as plain integers. The size of
+the cluster is not checked here: messages about nodes are more precise.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.scheduler.explain.deficits import Deficit, deficit_text, demand, refusal
+from pumice.scheduler.fairness.entitlements import Entitlements
+from pumice.scheduler.fairness.guarantees import Guarantees
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.queue_specs import UNLIMITED
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.results import Reason
+
+__all__ = ["PathLimits"]
+
+
+class _Limit(NamedTuple):
+    """A capability on the path of a queue."""
+
+    row: int
+    column: int
+    amount: int
+
+
+class PathLimits:
+    """Limits of queues and of the queues above, updated by the decisions of a session.
+
+    Attributes:
+        guarantees: What is kept for queues.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        jobs: Mapping[str, JobInfo],
+        rights: Entitlements,
+        held: Ints,
+        total: Ints,
+    ) -> None:
+        """Limits of a session.
+
+        Args:
+            names: Names of queues by row.
+            jobs: Jobs by key.
+            rights: What the queues may have.
+            held: What each queue holds, with those below it where queues are in a tree; follows every decision.
+            total: What the cluster has, by column.
+        """
+        self.guarantees = Guarantees(rights, held, total)
+        self._names = names
+        self._jobs = jobs
+        self._rights = rights
+        self._held = held
+        self._limits: dict[int, tuple[_Limit, ...]] = {}
+        self._paths: dict[int, tuple[Ints, Ints]] = {}
+        self._said: dict[tuple[str, int, int, int, int], Reason] = {}
+
+    # -- queries ---------------------------------------------------------------------------
+
+    def why_not(self, row: int, task: TaskInfo) -> Reason | None:
+        """Why a queue cannot take a pod."""
+        refused = self.why_over_capability(row, task)
+        if refused is not None or not self.guarantees:
+            return refused
+        kept = self.guarantees.against(row, task.shape.vector)
+        if kept is None:
+            return None
+        return self._refusal(
+            row, task, kept.parent, kept.column, kept.used, kept.limit, kept.reserve
+        )
+
+    def why_over_capability(self, row: int, task: TaskInfo, *, own: bool = False) -> Reason | None:
+        """Why a pod would take a queue, or one above it, over its capability.
+
+        Args:
+            row: Row of the queue.
+            task: The pod.
+            own: Whether to look at the capability of the queue alone.
+        """
+        limit = self._exceeded(row, task)
+        if limit is None or (own and limit.row != row):
+            return None
+        used = self._held.item(limit.row, limit.column)
+        return self._refusal(row, task, limit.row, limit.column, used, limit.amount, reserve=0)
+
+    def full_queue(self, row: int, task: TaskInfo) -> int | None:
+        """Row of the nearest queue, from this queue upwards, whose capability the pod would exceed."""
+        limit = self._exceeded(row, task)
+        return limit.row if limit is not None else None
+
+    def room(self, row: int) -> Ints:
+        """What a queue may still take, by column."""
+        found = self._paths.get(row)
+        if found is None:
+            path = np.array(self._rights.paths[row], dtype=np.int64)
+            found = self._paths[row] = path, self._rights.capability[path]
+        path, limits = found
+        room: Ints = (limits - self._held[path]).min(axis=0)
+        if self.guarantees:
+            self.guarantees.narrow(row, room)
+        return room
+
+    def _exceeded(self, row: int, task: TaskInfo) -> _Limit | None:
+        limits = self._limits.get(row)
+        if limits is None:
+            limits = self._limits[row] = self._limits_of(row)
+        vector, held = task.shape.vector, self._held
+        for limit in limits:
+            asks = vector.item(limit.column)
+            if asks and held.item(limit.row, limit.column) + asks > limit.amount:
+                return limit
+        return None
+
+    def _limits_of(self, row: int) -> tuple[_Limit, ...]:
+        capability = self._rights.capability
+        return tuple(
+            _Limit(each, column, amount)
+            for each in self._rights.paths[row]
+            for column, amount in enumerate(capability[each].tolist())
+            if amount < UNLIMITED and column not in (SCORED_CPU, SCORED_MEMORY)
+        )
+
+    # -- explaining --------------------------------------------------------------------------
+
+    def _refusal(
+        self, row: int, task: TaskInfo, at: int, column: int, used: int, limit: int, reserve: int
+    ) -> Reason:
+        """The reason of a refusal; all pods of a gang that are refused in the same state share it."""
+        key = (task.job, at, column, used, reserve)
+        found = self._said.get(key)
+        if found is None:
+            name = next(need.name for need in task.shape.needs if need.column == column)
+            held, needs = demand(self._jobs[task.job], task)
+            deficit = Deficit(name, used - held.item(column), limit, needs.item(column), reserve)
+            found = self._said[key] = self.reason(row, at, [deficit])
+        return found
+
+    def reason(
+        self,
+        row: int,
+        at: int,
+        shortages: Sequence[Deficit],
+        used: str = "used",
+        start: str = "",
+        end: str = "",
+    ) -> Reason:
+        """The reason why a queue cannot have what it needs, because of itself or the queue `at` above it.
+
+        Args:
+            row: Row of the queue.
+            at: Row of the queue whose limit it is; -1 for the cluster.
+            shortages: What is missing.
+            used: How what counts against the limit is called.
+            start: What the message begins with, in Volcano's wording.
+            end: What more there is to say.
+        """
+        queue = self._names[row]
+        limiting = self._names[at] if at >= 0 else ""
+        where = f"queue {queue}:"
+        if not limiting:
+            where += " the cluster has"
+        elif at != row:
+            where += f" queue {limiting} above it has"
+        plain = f"{where} {deficit_text(shortages, used)}" + (f"; {end}" if end else "")
+        return refusal(f"{start}{plain}", shortages, plain, queue=queue, limitedBy=limiting)

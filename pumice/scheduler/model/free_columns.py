@@ -1,0 +1,89 @@
+"""What all nodes have free, by column, for pods that fit nowhere: kept as long as nothing is placed.
+
+Where nodes are full, thousands of gangs fail one after the other between two placements, each with a request of its own. The
+largest and the smallest amounts of a column then decide about most requests without a look at the nodes.
+"""
+
+from collections.abc import Sequence
+
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.rows import Rows, TouchedRows
+from pumice.scheduler.model.shapes import Need
+
+__all__ = ["FreeColumn", "FreeColumns"]
+
+_EXACT = 1 << 50
+
+
+class FreeColumn:
+    """One resource on all nodes, at a moment.
+
+    Attributes:
+        later: What is free once terminating pods are gone and promised places are taken, by row.
+        least: The least of that.
+        most: The most of that.
+        first: The first row that has the most.
+        now: The most that is free now on any node.
+        smallest: The least that any node has when it is empty.
+        largest: The most that any node has when it is empty.
+    """
+
+    __slots__ = ("first", "largest", "later", "least", "most", "now", "smallest")
+
+    def __init__(self, rows: Rows, column: int) -> None:
+        self.later: Ints = rows.future_idle(column)
+        self.first = int(self.later.argmax())
+        self.most = int(self.later[self.first])
+        self.least = int(self.later.min())
+        self.now = int(rows.idle(column).max())
+        has = rows.allocatable[:, column]
+        self.smallest = int(has.min())
+        self.largest = int(has.max())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether different amounts stay different as parts of a request, which are floating-point numbers."""
+        return self.least > -_EXACT and self.most < _EXACT
+
+
+class FreeColumns:
+    """Columns of all nodes as they are; made when they are asked for, and again after a placement."""
+
+    __slots__ = ("_columns", "_has_promises", "_log", "_moment", "rows")
+
+    def __init__(self, rows: Rows, touched: TouchedRows) -> None:
+        self.rows = rows
+        self._log = touched.log
+        self._moment = -1
+        self._columns: dict[int, FreeColumn] = {}
+        self._has_promises: bool | None = None
+
+    def columns(self, needs: Sequence[Need]) -> list[FreeColumn]:
+        """The resources that a pod needs, in the same order; there must be a node."""
+        self._follow()
+        known = self._columns
+        for need in needs:
+            if need.column not in known:
+                known[need.column] = FreeColumn(self.rows, need.column)
+        return [known[need.column] for need in needs]
+
+    @property
+    def has_promises(self) -> bool:
+        """Whether any node has promised room to pods that are not there yet."""
+        self._follow()
+        if self._has_promises is None:
+            self._has_promises = bool(self.rows.pipelined.any())
+        return self._has_promises
+
+    def are_too_full(self, needs: Sequence[Need]) -> bool:
+        """True if it is known already that no node has room for such a pod now."""
+        if self._moment != len(self._log):
+            return False
+        known = self._columns
+        return any(need.column in known and need.amount > known[need.column].now for need in needs)
+
+    def _follow(self) -> None:
+        if self._moment != len(self._log):
+            self._moment = len(self._log)
+            self._columns.clear()
+            self._has_promises = None

@@ -1,0 +1,270 @@
+"""Combination of the plugins' answers: orders, and what may happen to gangs, queues and pods.
+
+Answers are combined as in Volcano: an order is decided by the first plugin that distinguishes two elements, all checks
+must agree, and votes count tier by tier.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import groupby, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pumice.api.meta import parse_time
+from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.rows import TouchedRows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.points import Extension, Extensions, QueueGroups, Refusal, SortKey, Vote
+from pumice.scheduler.results import Reason
+from pumice.scheduler.session.outcomes import JobError
+from pumice.scheduler.session.victims import Reversed
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
+from pumice.scheduler.waiting.queue_tournament import QueueTournament
+
+__all__ = ["PluginAnswers"]
+
+T = TypeVar("T")
+
+_LISTED = 5
+"""Resources that a reason names at most."""
+
+
+class PluginAnswers:
+    """The plugins' answers in one session."""
+
+    def __init__(self, extensions: Extensions, axis: Axis, touched: TouchedRows) -> None:
+        """Begin a session.
+
+        Args:
+            extensions: What plugins register.
+            axis: Resources that any node or pod has named.
+            touched: Rows that the session changes.
+        """
+        self._extensions = extensions
+        self._touched = touched
+        self._axis = axis
+        self._created: dict[str, float] = {}
+        self._impossible: dict[int, Reason | None] = {}
+        self._queue_room: dict[str, tuple[int, Ints]] = {}
+
+    # -- orders ------------------------------------------------------------------------------
+
+    def queue_key(self, queue: Queue) -> SortKey:
+        """Sort key of a queue; age and name decide last."""
+        self._touched.keys_taken += 1
+        keys = [each.call(queue) for each in self._extensions.queue_order]
+        name = queue.metadata.name
+        created = self._created.get(name)
+        if created is None:
+            created = self._created[name] = parse_time(queue.metadata.creation_timestamp) or 0.0
+        return (*keys, created, name)
+
+    def job_key(self, job: JobInfo) -> SortKey:
+        """Sort key of a job in its queue.
+
+        Raises:
+            JobError: A plugin failed; orders are also asked for outside of the job's turn.
+        """
+        return (*self.job_rank(job), job.created, job.key)
+
+    def job_rank(self, job: JobInfo) -> SortKey:
+        """The plugins' part of a job's sort key, without age and name.
+
+        Raises:
+            JobError: A plugin failed.
+        """
+        self._touched.keys_taken += 1
+        try:
+            return tuple([each.call(job) for each in self._extensions.job_order])
+        except Exception as error:
+            raise JobError(job.key, error) from error
+
+    def task_key(self, task: TaskInfo) -> SortKey:
+        """Sort key of a pod among the pods of its job."""
+        keys: list[Any] = [each.call(task) for each in self._extensions.task_order]
+        return (*keys, task.order)
+
+    def ordered_queues(self) -> PriorityQueue[Queue] | QueueTournament:
+        """A priority queue of queues, which compares keys as they are when the first one is asked for."""
+        groups = self._extensions.queue_groups
+        if len(groups) == len(self._extensions.queue_order) and _agree(groups):
+            path = next((each.path for each in groups if each.path is not None), None)
+
+            def changes() -> int:
+                return sum([each.epoch() for each in groups])
+
+            return QueueTournament(self.queue_key, self._touched.queues, path, changes)
+        return self._lazily_ordered()
+
+    def _lazily_ordered(self) -> PriorityQueue[Queue]:
+        """The same if a decision may change any key; all are taken again when an eviction or an undone placement has made a share smaller."""
+        epochs, touched = self._extensions.queue_epochs, self._touched
+        kept: dict[str, tuple[int, int, SortKey]] = {}
+
+        def epoch() -> int:
+            if not epochs:
+                return touched.queue_epoch
+            return touched.queue_epoch + sum([each() for each in epochs])
+
+        def key(queue: Queue) -> SortKey:
+            """Its place, which stays as it is until something is placed or evicted."""
+            moment, number = len(touched.log), epoch()
+            known = kept.get(queue.metadata.name)
+            if known is not None and known[:2] == (moment, number):
+                touched.keys_taken += 1
+                return known[2]
+            found = self.queue_key(queue)
+            kept[queue.metadata.name] = (moment, number, found)
+            return found
+
+        return PriorityQueue(key, epoch)
+
+    def ordered_jobs(self) -> PriorityQueue[JobInfo]:
+        """A priority queue of jobs; a key does not grow while its job waits."""
+        return PriorityQueue(self.job_key, lambda: self._touched.job_epoch, moves=False)
+
+    # -- queries ---------------------------------------------------------------------------
+
+    def why_invalid(self, job: JobInfo) -> Reason | None:
+        """Why a job cannot be tried at all."""
+        for each in self._extensions.job_valid:
+            reason = each.call(job)
+            if reason is not None:
+                return reason
+        return None
+
+    def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
+        """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
+        return _in_words(self._kept_out(job, frozenset()))
+
+    def why_barred(self, job: JobInfo) -> Reason | None:
+        """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
+        return _in_words(self._kept_out(job, self._extensions.node_gates))
+
+    def is_kept_out(self, job: JobInfo) -> bool:
+        """Whether a job may not enter its queue; the reason is not put into words."""
+        return self._kept_out(job, frozenset()) is not None
+
+    def _kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | Refusal | None:
+        """Why a job may not enter its queue, whatever these plugins have against it."""
+        if self._extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
+            unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
+            listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
+            message = f"resource in cluster is overused: no node has {listed}"
+            details = {"resources": unknown[:_LISTED]}
+            return Reason("NotEnoughResources", message, details, tuple(unknown))
+        for _, tier in _tiers(self._extensions.job_enqueueable):
+            permitted = False
+            for each in tier:
+                vote = each.call(job)
+                permitted |= vote is Vote.PERMIT
+                if each.plugin in nodes:
+                    continue
+                if not isinstance(vote, Vote):
+                    return vote
+                if vote is Vote.REJECT:
+                    message = f"plugin {each.plugin} does not let it in"
+                    return Reason("Rejected", message, causes=(each.plugin,))
+            if permitted:
+                return None
+        return None
+
+    def is_ready(self, job: JobInfo) -> bool:
+        """True if the placements of a job may be committed."""
+        for each in self._extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
+            if not each.call(job):
+                return False
+        return True
+
+    def lacking(self, job: JobInfo) -> int:
+        """How many pods more a job must have to be ready; at least 1, as far as is known."""
+        return max(1, job.min_member - job.ready) if self._extensions.needs_minimum else 1
+
+    def is_pipelined(self, job: JobInfo) -> bool:
+        """True if a job may keep its pipelined pods until the end of the session, by votes."""
+        for _, tier in _tiers(self._extensions.job_pipelined):
+            votes = [each.call(job) for each in tier]
+            if Vote.REJECT in votes:
+                return False
+            if Vote.PERMIT in votes:
+                return True
+        return True
+
+    def is_starving(self, job: JobInfo) -> bool:
+        """Whether a job is below what it needs; the first tier that has an opinion decides."""
+        for _, tier in _tiers(self._extensions.job_starving):
+            return all(each.call(job) for each in tier)
+        return False
+
+    def is_overused(self, queue: Queue) -> bool:
+        """True if a queue has all that it may have."""
+        for each in self._extensions.overused:  # noqa: SIM110 - asked for each gang
+            if each.call(queue):
+                return True
+        return False
+
+    def why_not_allocatable(self, queue: Queue, task: TaskInfo) -> Reason | None:
+        """Why a queue cannot take a pod."""
+        for each in self._extensions.allocatable:
+            reason = each.call(queue, task)
+            if reason is not None:
+                return reason
+        return None
+
+    def has_room(self, queue: Queue, needs: Ints) -> bool:
+        """True if a queue may still take these amounts, as far as known; amounts that are not needed are not checked."""
+        if not self._extensions.queue_room:
+            return True
+        moment, name = len(self._touched.queues), queue.metadata.name
+        known = self._queue_room.get(name)
+        if known is None or known[0] != moment:
+            rooms = [each(queue) for each in self._extensions.queue_room]
+            known = self._queue_room[name] = moment, np.minimum.reduce(rooms)
+        return not ((needs > known[1]) & (needs > 0)).any()
+
+    def why_not_preemptive(self, queue: Queue, task: TaskInfo) -> Reason | None:
+        """Why a queue may not take back from others what a pod needs."""
+        return _first(each.call(queue, task) for each in self._extensions.preemptive)
+
+    def victim_queue_key(self, queue: Queue, preemptor: Queue) -> SortKey:
+        """Place of a queue among those whose pods go for another queue; compare only with keys of the same session."""
+        keys = [each.call(queue, preemptor) for each in self._extensions.victim_queue_order]
+        return (*keys, Reversed(self.queue_key(queue)))
+
+    def why_impossible(self, shape: PodShape) -> Reason | None:
+        """Why pods of a shape cannot be placed whatever the nodes are."""
+        number = shape.number
+        if number not in self._impossible:
+            reason = None
+            for each in self._extensions.pod_check:
+                reason = each.call(shape)
+                if reason is not None:
+                    break
+            self._impossible[number] = reason
+            return reason
+        return self._impossible[number]
+
+
+def _agree(groups: Iterable[QueueGroups]) -> bool:
+    """Whether queues have the same groups for all orders that have groups."""
+    with_paths = [(each.path, each.names) for each in groups if each.path is not None]
+    return all(
+        tuple(path(name)) == tuple(other(name))
+        for (path, names), (other, _) in pairwise(with_paths)
+        for name in names
+    )
+
+
+def _in_words(found: Reason | Refusal | None) -> Reason | None:
+    return found if found is None or isinstance(found, Reason) else found()
+
+
+def _first(reasons: Iterable[Reason | None]) -> Reason | None:
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _tiers(points: Sequence[Extension[T]]) -> Iterator[tuple[int, Iterator[Extension[T]]]]:
+    return groupby(points, key=lambda point: point.tier)

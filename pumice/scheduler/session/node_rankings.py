@@ -1,0 +1,141 @@
+"""The rankings of a session.
+
+Pods of one class share a ranking. What no placement changes is shared by classes that differ in their requests alone.
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+from msgspec import structs
+
+from pumice.scheduler.model.free_columns import FreeColumns
+from pumice.scheduler.model.rows import TouchedRows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.points import Extensions, PodClass
+from pumice.scheduler.session.node_ranking import FixedPart, NodeRanking
+from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.view import SessionView
+
+__all__ = ["NodeRankings"]
+
+_KEPT = 128
+"""NodeRankings that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
+
+A ranking that others have been used after so often has to be computed again anyway.
+"""
+
+
+class NodeRankings:
+    """NodeRankings, made when they are asked for."""
+
+    __slots__ = (
+        "_by_rules",
+        "_extensions",
+        "_fixed",
+        "_kinds",
+        "_last",
+        "_rankings",
+        "_room",
+        "_state",
+        "_touched",
+        "_view",
+    )
+
+    def __init__(
+        self, state: ClusterState, view: SessionView, extensions: Extensions, touched: TouchedRows
+    ) -> None:
+        self._state = state
+        self._view = view
+        self._extensions = extensions
+        self._touched = touched
+        self._room = FreeColumns(view.rows, touched)
+        self._rankings: dict[Hashable, NodeRanking] = {}
+        self._last: NodeRanking | None = None
+        self._fixed: dict[Hashable, FixedPart] = {}
+        self._kinds: dict[str, tuple[Hashable, ...]] = {}
+        self._by_rules: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self._rankings)
+
+    def clear(self) -> None:
+        """Drop all rankings, because the plugins' answers about nodes have changed."""
+        self._rankings.clear()
+        self._fixed.clear()
+
+    def alike(self, task: TaskInfo) -> Hashable:
+        """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
+        shape, peers = task.shape, self._state.peers
+        kind = _apart_from_claims(self._state, shape) if shape.claims else shape.number
+        return (kind, peers.signature(task)) if peers.is_live else kind
+
+    def ranking(self, task: TaskInfo, queue: str, gang: str) -> NodeRanking:
+        """The ranking of a pod's class.
+
+        Args:
+            task: The pod.
+            queue: Queue of the pod.
+            gang: Key of its gang if it may use nodes that are reserved; otherwise empty.
+        """
+        key = (self.alike(task), self._kind(queue), gang)
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            if len(self._rankings) >= _KEPT:
+                del self._rankings[next(iter(self._rankings))]
+            fixed = self.fixed(task.shape, queue, gang)
+            peers = self._state.peers.class_of(task)
+            pods = PodClass(task.shape, queue, fixed.allowed, gang, peers)
+            rows, names = self._view.rows, self._view.node_names
+            ranking = NodeRanking(
+                pods, fixed, rows, self._extensions, self._touched, names, self._room
+            )
+            self._rankings[key] = ranking
+        elif self._last is not ranking:
+            self._rankings[key] = self._rankings.pop(key)
+        self._last = ranking
+        return ranking
+
+    def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
+        """What no placement changes about the nodes for pods; arguments as for `ranking`."""
+        if self._by_rules is None:
+            filters = [each.call for each in self._extensions.node_filter]
+            scores = [each.call for each in self._extensions.node_score]
+            self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
+            self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
+        rules = _apart_from_claims(self._state, shape, by_rules=self._by_rules)
+        key = (rules, self._kind(queue), gang)
+        found = self._fixed.get(key)
+        if found is None:
+            if len(self._fixed) >= _KEPT:
+                del self._fixed[next(iter(self._fixed))]
+            rows = self._view.rows
+            pods = PodClass(shape, queue, np.ones(len(rows), dtype=np.bool_), gang)
+            found = self._fixed[key] = FixedPart(pods, rows, self._extensions)
+        return found
+
+    def _kind(self, queue: str) -> tuple[Hashable, ...]:
+        """What sets pods of a queue apart to the filters and scores of nodes."""
+        found = self._kinds.get(queue)
+        if found is None:
+            filters, scores = self._extensions.node_filter, self._extensions.node_score
+            plugins = dict.fromkeys(
+                [each.plugin for each in filters] + [each.plugin for each in scores]
+            )
+            kinds = self._extensions.queue_kinds
+            found = tuple(
+                kinds[name](queue) if name in kinds else queue for name in plugins if name
+            )
+            self._kinds[queue] = found
+        return found
+
+
+def _apart_from_claims(state: ClusterState, shape: PodShape, *, by_rules: bool = False) -> Hashable:
+    """What of a shape decides about nodes: claims that ask for the same are alike, whatever their names are."""
+    if not shape.claims:
+        return shape.rules if by_rules else shape.number
+    if by_rules:
+        rest: Hashable = tuple([each for each in shape.rules if each is not shape.claims])
+    else:
+        rest = structs.replace(shape.key, claims=())
+    return (rest, state.claims.alike(shape.claims))

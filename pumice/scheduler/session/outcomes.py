@@ -1,0 +1,103 @@
+"""Outcome of a job in a session: why it was refused, what it lacked, and handling of exceptions."""
+
+from collections.abc import Callable, Hashable
+
+from pumice.scheduler.budget import OverBudgetError, TimeShares
+from pumice.scheduler.explain.sentences import FitFailure
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.results import Reason
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.waiting.line import Cause
+
+__all__ = ["JobError", "JobOutcome", "JobTurn"]
+
+
+class JobError(Exception):
+    """An unexpected exception that concerns one job.
+
+    Attributes:
+        key: Key of the job.
+        error: The exception.
+    """
+
+    def __init__(self, key: str, error: Exception) -> None:
+        super().__init__(f"{key}: {error}")
+        self.key = key
+        self.error = error
+
+
+class JobOutcome:
+    """The result of a job in this session.
+
+    Attributes:
+        refusal: Why it was not tried, or not let in.
+        failed: First pod for which there was no node, and why.
+        schedulable: How many pods would have had a place, had the whole gang fitted.
+        refused: Pods that were not placed for a reason of their own, such as the queue's limit.
+        causes: What its refusals depend on.
+        likeness: See `waiting.likeness`, of a job that nodes refused.
+        is_over_share: Whether its queue had no room for it, or did not let it in.
+        stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
+    """
+
+    __slots__ = (
+        "causes",
+        "failed",
+        "is_over_share",
+        "likeness",
+        "refusal",
+        "refused",
+        "schedulable",
+        "stays_in_line",
+    )
+
+    def __init__(self) -> None:
+        self.refusal: Reason | None = None
+        self.failed: tuple[TaskInfo, FitFailure] | None = None
+        self.schedulable = 0
+        self.likeness: Hashable = None
+        self.refused: Reason | None = None
+        self.causes = int(Cause.ITSELF)
+        self.is_over_share = False
+        self.stays_in_line = False
+
+
+class JobTurn:
+    """The part of an action that concerns one job; see `Session.turn`."""
+
+    __slots__ = ("_before", "_fail", "_job", "_statements", "_time")
+
+    def __init__(
+        self,
+        job: JobInfo,
+        statements: list[Statement],
+        fail: Callable[[str, Exception], None],
+        time: TimeShares,
+    ) -> None:
+        self._fail = fail
+        self._job = job
+        self._statements = statements
+        self._time = time
+        self._before = len(statements)
+
+    def __enter__(self) -> None:
+        self._time.begin_turn()
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> bool:
+        self._time.end_turn(self._job.namespace)
+        if error is None and len(self._statements) == self._before:
+            return False
+        try:
+            if not isinstance(error, Exception):
+                return False
+            self._fail(self._job.key, error)
+            for statement in reversed(self._statements[self._before :]):
+                if isinstance(error, OverBudgetError):
+                    statement.discard()  # no plugin has failed
+                statement.abandon()
+            return True
+        finally:
+            del self._statements[self._before :]

@@ -1,0 +1,472 @@
+"""A session: the state during one cycle, the plugins' answers, and the decisions."""
+
+from collections.abc import Hashable, Iterable, Set
+
+import numpy as np
+
+from pumice.api.queues import Queue
+from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShares
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.rows import Rows, TouchedRows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
+from pumice.scheduler.points import (
+    Extension,
+    Extensions,
+    FilterPoint,
+    FilterResult,
+    PodClass,
+)
+from pumice.scheduler.results import Event, Reason
+from pumice.scheduler.session.answers import PluginAnswers
+from pumice.scheduler.session.empty_nodes import EmptyNodes
+from pumice.scheduler.session.node_ranking import NodeRanking
+from pumice.scheduler.session.node_rankings import NodeRankings
+from pumice.scheduler.session.nominations import Nominations
+from pumice.scheduler.session.outcomes import JobError, JobOutcome, JobTurn
+from pumice.scheduler.session.statement import CommittedDecisions, Statement
+from pumice.scheduler.session.victims import EvictionFailure
+from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.reserved_nodes import Reservation, lack
+from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting.line import Bound, Cause, Parked, RoomBounds, likeness
+
+__all__ = ["Session"]
+
+_LOOKS = 8
+"""Maximum number of gangs of which a session looks whether there is room for them, to choose one for which nodes are reserved."""
+
+
+class Session:
+    """State, plugins and decisions of one cycle.
+
+    Attributes:
+        state: The cluster; only statements change it.
+        extensions: What plugins have registered.
+        answers: What plugins answer together.
+        touched: Rows that the session has changed, and how often sort keys were taken.
+        now: The moment, UNIX seconds.
+        view: What plugins see.
+        outcomes: What happened to jobs, by key.
+        events: What to tell the owners.
+        committed: What has been committed.
+        entered: Jobs that were let into their queue.
+        pipelined: Pods that are promised a place, and the node.
+        opened: Pods whose gate is to be taken away, because nothing but a node is missing.
+        nominations: Room that is held for pods for which others were evicted in earlier cycles.
+        nominated: Pods for which this session has evicted others.
+        errors: Unexpected exceptions, by the job that they concern.
+        decided: Pods that were tried: placed, promised a place or refused.
+        preemptions: Number of searches for victims.
+        ended: Why the reservation of a job has ended, by its key.
+        spared: Why evictions did not help a job, by its key and the action.
+        skipped: Jobs that were not tried, because they are refused as before; see `waiting`.
+        time: How much of the cycle's budget is left for whom.
+        unreached: Jobs for which the budget was not enough, so that they are tried in the next cycle.
+        left_out: Jobs that this session does not try, because others were not reached before.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        actions: frozenset[str],
+        now: float,
+        budget: Budget | None = None,
+    ) -> None:
+        """Begin a session without plugins; see `opening.open_session`.
+
+        Args:
+            state: The cluster, settled.
+            actions: Names of the configured actions.
+            now: The moment, UNIX seconds.
+            budget: How long the cycle may take; no limit if None.
+        """
+        self.touched = TouchedRows(releases=bool(state.nodes.rows().releasing.any()))
+        self.extensions = Extensions()
+        self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
+        self.state = state
+        self.now = now
+        self.committed = CommittedDecisions()
+        self.outcomes: dict[str, JobOutcome] = {}
+        self.events: list[Event] = []
+        self.entered: dict[str, JobInfo] = {}
+        self.pipelined: dict[str, str] = {}
+        self.opened: set[str] = set()
+        self.errors: dict[str, Exception] = {}
+        self.decided = 0
+        self.preemptions = 0
+        self.spared: dict[str, dict[str, EvictionFailure]] = {}
+        self.skipped: set[str] = set()
+        self._statements: list[Statement] = []
+        self._kept: list[Statement] = []
+        self._looks = 0
+        self._unfinished: tuple[Reservation | None, frozenset[str]] = (None, frozenset())
+        self.ended: dict[str, str] = {}
+        self.nominations = Nominations(
+            state.pods.nominees.values(), state.jobs, state.nodes, self.touched
+        )
+        self.nominated: set[str] = set()
+        waiting = self._select(budget)
+        self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
+        self.view.entered = self.entered
+        self.view.entitled = self.extensions.job_entitled
+        self.view.seems_to_fit = self._seems_to_fit
+        self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
+        ready = ~state.facts.unready
+        self._empty_nodes = EmptyNodes(
+            state.axis,
+            self.view.rows.allocatable,
+            ready,
+            self.suiting,
+            exclude_for_good=state.reservation is None
+            and not (ready & state.facts.unschedulable).any(),
+        )
+        self._to_try: frozenset[str] | None = None
+        self.extensions.node_filter.append(
+            Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
+        )
+
+    def _select(self, budget: Budget | None) -> list[JobInfo]:
+        """The jobs that this session tries, in the order of their keys; the budget is divided among their namespaces."""
+        state = self.state
+        free = [
+            job for key, job in state.gangs.waiting.items() if key not in state.gangs.quarantined
+        ]
+        waiting, self._renewed = state.line.begin(free, state.rounds.untried)
+        self._bounds: RoomBounds | None = None
+        self._refused: dict[Hashable, int] = {}
+        self.unreached, self.left_out = state.rounds.choose(
+            job for job in waiting if not self._is_in_order(job)
+        )
+        waiting = [job for job in waiting if job.key not in self.untried]
+        namespaces = {job.namespace for job in waiting}
+        self.time = TimeShares(budget, state.rounds.debts, namespaces)
+        self._begun: set[str] = set()
+        return waiting
+
+    def outcome(self, job: JobInfo) -> JobOutcome:
+        """What happened to a job so far."""
+        found = self.outcomes.get(job.key)
+        if found is None:
+            found = self.outcomes[job.key] = JobOutcome()
+        return found
+
+    # -- participants ----------------------------------------------------------------------
+
+    def is_pending(self, job: JobInfo) -> bool:
+        """True if a job is not in its queue, also not by this session."""
+        return job.is_pending and job.key not in self.entered
+
+    def queue_of(self, job: JobInfo) -> Queue | None:
+        """The queue of a job if it takes the job, or the job has pods in it; otherwise None, and the reason is recorded."""
+        queue = self.state.queues.get(job.queue)
+        if queue is not None and (job.holding or self.state.gangs.takes(queue, job)):
+            return queue
+        details = {"queue": job.queue}
+        if queue is None:
+            reason, state = "QueueNotFound", ""
+            message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
+        elif queue.is_open:
+            reason, state = "QueueNotForNamespace", "Open"
+            message = f"queue {job.queue} is not for namespace {job.namespace}; name another in spec.queue"
+            details["namespace"] = job.namespace
+        else:
+            reason, state = "QueueClosed", queue.status.state
+            message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"
+            details["state"] = state
+        outcome = self.outcome(job)
+        outcome.refusal = Reason(reason, message, details, (job.queue, state))
+        return None
+
+    # -- jobs that wait ----------------------------------------------------------------------
+
+    def parked(self, job: JobInfo) -> Parked | None:
+        """Why a job waits that was refused before; None if it is tried in any case."""
+        return None if job.key in self._renewed else self.state.line.parked.get(job.key)
+
+    def is_refused_as_before(self, job: JobInfo) -> bool:
+        """True if a job need not be tried, because there is too little room for it, or one like it was refused; it is left out then."""
+        parked = self.parked(job)
+        if parked is None:
+            return False
+        try:
+            if not self._lacks_room(job, parked):
+                return False
+        except Exception as error:
+            self.fail(job.key, error)
+            return True
+        self.skipped.add(job.key)
+        return True
+
+    def _lacks_room(self, job: JobInfo, parked: Parked) -> bool:
+        queue = self.state.queues.get(job.queue)
+        if (
+            parked.from_queue is not None
+            and queue is not None
+            and not self.answers.has_room(queue, parked.from_queue)
+        ):
+            return True
+        if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:
+            return True
+        return bool(parked.bounds) and self.has_too_few_places(job, parked.bounds)
+
+    def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
+        """True if the nodes have room for fewer pods of a job than it requires."""
+        if self._bounds is None:
+            known = self.state.line.parked
+            woken = [known[each.key] for each in self.view.waiting if each.key in known]
+            self._bounds = RoomBounds(woken, self.state.nodes, self.touched.log, self._suiting)
+        return self._bounds.lack(bounds, job.queue)
+
+    def refuse(self, job: JobInfo) -> None:
+        """Note that no nodes were found for a job, nothing of which is placed tentatively."""
+        alike = self.outcome(job).likeness = likeness(job)
+        if alike is not None:
+            self._refused[alike] = self._decisions
+
+    @property
+    def _decisions(self) -> int:
+        """How much was decided that stays at least until the end of the session."""
+        decided = self.committed
+        return len(decided.binds) + len(decided.promises) + len(decided.evicted) + len(self._kept)
+
+    @property
+    def to_try(self) -> frozenset[str]:
+        """Keys of the jobs that are to be tried; plugins name some while the session opens."""
+        if self._to_try is None:
+            self._to_try = frozenset(job.key for job in self.view.waiting)
+        return self._to_try
+
+    @property
+    def tried(self) -> Set[str]:
+        """Keys of the jobs that were tried so far, or will be."""
+        return self.to_try - self.skipped - self.unreached
+
+    @property
+    def untried(self) -> Set[str]:
+        """Keys of the jobs that are to be tried in the next cycle, because this one has no time for them."""
+        return self.unreached | self.left_out if self.left_out else self.unreached
+
+    def is_explained(self, job: JobInfo) -> bool:
+        """Whether this session reports its finding about a job; for others the earlier finding is kept."""
+        if job.key in self.untried:
+            return False
+        is_tried = job.key in self.to_try and job.key not in self.skipped
+        return is_tried or job.key in self.outcomes or job.key in self.state.gangs.dirty
+
+    # -- decisions ---------------------------------------------------------------------------
+
+    def alike(self, task: TaskInfo) -> Hashable:
+        """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
+        return self._rankings.alike(task)
+
+    def ranking(self, task: TaskInfo, queue: str) -> NodeRanking:
+        """The ranking of a pod's class."""
+        return self._rankings.ranking(task, queue, self._target(task))
+
+    def suiting(self, task: TaskInfo, queue: str) -> Bools:
+        """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
+        return self._rankings.fixed(task.shape, queue, self._target(task)).allowed
+
+    def _target(self, task: TaskInfo) -> str:
+        """Gang of a pod if it may use nodes that are reserved; otherwise empty."""
+        return task.job if self.may_use_reserved(task.job) else ""
+
+    def is_target(self, gang: str) -> bool:
+        """Whether nodes are, or are to be, reserved for a gang."""
+        target = self.view.target
+        return target is not None and target.key == gang
+
+    def may_use_reserved(self, gang: str) -> bool:
+        """Whether a gang may use nodes that are reserved: the target, and gangs that have pods there and lack others.
+
+        What such a gang holds is not free before it ends, and without the pods that it lacks it may never end.
+        """
+        reservation = self.state.reservation
+        if reservation is None:
+            return False
+        if self._unfinished[0] is not reservation:
+            self._unfinished = reservation, self._unfinished_on(reservation.nodes)
+        return gang in self._unfinished[1] or self.is_target(gang)
+
+    def _unfinished_on(self, nodes: Iterable[str]) -> frozenset[str]:
+        """Gangs that have pods on nodes and less than their minimum."""
+        records = [self.state.nodes.records.get(name) for name in nodes]
+        tasks = [task for record in records if record for task in record.tasks.values()]
+        gangs = {task.job for task in tasks if task.job and task.status in ALLOCATED_LIKE}
+        jobs = [self.state.jobs[gang] for gang in gangs]
+        return frozenset(job.key for job in jobs if job.ready < job.min_member)
+
+    def _seems_to_fit(self, job: JobInfo) -> bool:
+        """Whether a gang may find room now: it was not refused, and by arithmetic there is room for each kind of its pods.
+
+        For a few gangs of which nothing is known; of more it is assumed.
+        """
+        outcome = self.outcomes.get(job.key)
+        if outcome is not None and outcome.refusal is not None:
+            return False
+        if job.finding is not None and job.finding.is_unschedulable:
+            return False
+        self._looks += 1
+        if self._looks > _LOOKS:
+            return True
+        rows = self.view.rows
+        free = np.maximum(rows.allocatable - rows.used, 0)
+        return not lack(job, free, self._candidates(job), self.usable)
+
+    def _candidates(self, job: JobInfo) -> Bools:
+        """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""
+        facts = self.state.facts
+        if job.tasks:
+            return np.ones(len(self.view.rows), dtype=np.bool_)
+        nodes: Bools = ~facts.unready & ~facts.unschedulable
+        return nodes
+
+    def usable(self, task: TaskInfo) -> Bools:
+        """Nodes that a pod may use, and that could hold it if nothing else were there."""
+        usable = self.ranking(task, self.state.jobs[task.job].queue).pods.allowed.copy()
+        for need in task.shape.needs:
+            usable &= self.view.rows.allocatable[:, need.column] >= need.amount
+        return usable
+
+    def why_too_large(self, job: JobInfo) -> str:
+        """Why the nodes could not hold a gang even if they were empty; the gate keeps no room for such a gang.
+
+        Empty if they may, or if the answers of filters explain it.
+        """
+        has_reserved = self.may_use_reserved(job.key)
+        why = self._empty_nodes.why_too_large(job, has_reserved=has_reserved)
+        if job.is_too_large == (why is None):
+            job.is_too_large = why is not None
+            self.state.shares.outdate(job)
+            self.state.line.happened(Cause.SHARES)  # for gangs that wait for the room kept for it
+            self.view.wake_at(self.now)
+        return why or ""
+
+    def could_hold(self, job: JobInfo) -> bool:
+        """Whether the nodes could hold a gang if nothing else were there."""
+        if not self.state.axis.has_all(job.min_resources):
+            return False
+        return not lack(job, self.view.rows.allocatable, self._candidates(job), self.usable)
+
+    def reserve(self, reservation: Reservation | None) -> None:
+        """Set the reservation."""
+        if reservation is not None:
+            self.state.set_reservation(reservation)
+            self._rankings.clear()
+
+    def release(self, why: str) -> None:
+        """End the reservation.
+
+        Args:
+            why: Key of `reservation.ENDED`.
+        """
+        reservation = self.state.reservation
+        if reservation is not None:
+            self.ended[reservation.gang] = why
+            self.state.set_reservation(None)
+            self._rankings.clear()
+
+    def statement(self) -> Statement:
+        """An empty statement."""
+        statement = Statement(
+            self.state.nodes,
+            self.state.jobs,
+            self.touched,
+            self.committed,
+            self.extensions.on_allocate,
+            self.extensions.on_deallocate,
+        )
+        self._statements.append(statement)
+        return statement
+
+    def turn(self, job: JobInfo) -> JobTurn:
+        """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
+
+        What was tentative is undone, and the job is put into quarantine.
+        """
+        return JobTurn(job, self._statements, self.fail, self.time)
+
+    def reaches(self, job: JobInfo) -> bool:
+        """True if a job may have a turn of the current action now; if it had none, it is left to the next cycle."""
+        if job.key in self.unreached or job.key in self.left_out:
+            return False
+        if self.time.may_begin(job.namespace):
+            self._begun.add(job.key)
+            return True
+        if job.key not in self._begun:
+            self.leave(job)
+        return False
+
+    def leave(self, job: JobInfo) -> None:
+        """Leave a job to the next cycle."""
+        self.unreached.add(job.key)
+
+    def begin_action(self, *, is_last: bool) -> None:
+        """Give an action its part of the budget."""
+        self.time.begin_action(is_last=is_last)
+        self._begun.clear()
+
+    def fail(self, key: str, error: Exception) -> None:
+        """Put a job into quarantine because of an unexpected exception."""
+        if isinstance(error, JobError):
+            key, error = error.key, error.error
+        self.errors[key] = error
+        self.entered.pop(key, None)
+        if isinstance(error, OverBudgetError):
+            message = f"the scheduler has set this gang aside for some time: {error}"
+            self.state.gangs.quarantine(key, Reason(TOO_SLOW, message))
+            return
+        kind = type(error).__name__
+        message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
+        self.state.gangs.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
+
+    def commit(self, statement: Statement) -> None:
+        """Commit a statement."""
+        self.pipelined.update(statement.promises)
+        statement.commit()
+
+    def enter(self, job: JobInfo) -> None:
+        """Let a job into its queue."""
+        self.entered[job.key] = job
+        self.state.line.wake(job.key)
+        for each in self.extensions.job_enqueued:
+            each.call(job)
+
+    def keep(self, statement: Statement) -> None:
+        """Keep a statement until the end of the session without committing it."""
+        self._kept.append(statement)
+        self.pipelined.update(statement.promises)
+
+    def close(self) -> dict[str, str]:
+        """Undo everything that must not stay after the session.
+
+        Returns:
+            Nominations that changed: pod to node, empty for none.
+        """
+        changed = self.nominations.close(self.pipelined, self.nominated)
+        for statement in reversed([*self._kept, *self._statements]):
+            statement.abandon()
+        self._kept.clear()
+        for task in reversed(self.committed.promises):
+            self.state.nodes.discard(task)
+            if task.job:
+                self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
+        self.committed.promises.clear()
+        return changed
+
+    def _is_in_order(self, job: JobInfo) -> bool:
+        """Whether the queue of a job takes its jobs strictly in order."""
+        queue = self.state.queues.get(job.queue)
+        return queue is not None and queue.is_fifo
+
+    def _suiting(self, shape: PodShape, queue: str) -> Bools:
+        return self._rankings.fixed(shape, queue, "").allowed
+
+    def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
+        unready = self.state.facts.unready[rows.index]
+        if not unready.any():
+            return None
+        codes: Ints = unready.astype("int64")
+        return FilterResult(codes, ("node(s) were not ready",))

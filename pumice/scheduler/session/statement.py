@@ -1,0 +1,200 @@
+"""Tentative decisions: each takes effect in the session immediately, and is sent only after `commit`.
+
+`discard` undoes them in reverse order and restores every column and counter exactly; an evicted
+pod gets back the status that it had, not always Running.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.nodes import NodeRecord, NodeTable
+from pumice.scheduler.model.rows import TouchedRows
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.points import Extension
+
+__all__ = ["CommittedDecisions", "Statement", "StatementChange"]
+
+Handlers = Sequence[Extension[Callable[[TaskInfo, NodeRecord], None]]]
+
+
+class StatementChange(Enum):
+    """What a statement can do to a pod."""
+
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+
+
+class CommittedDecisions:
+    """The decisions that were committed: they take effect when the session ends.
+
+    Attributes:
+        binds: Committed placements.
+        evicted: Committed evictions.
+        promises: Places promised for later; they end with the session.
+    """
+
+    __slots__ = ("binds", "evicted", "promises")
+
+    def __init__(self) -> None:
+        self.binds: dict[str, str] = {}
+        self.evicted: list[str] = []
+        self.promises: list[TaskInfo] = []
+
+
+class Statement:
+    """A list of decisions on the pods of one job, or for its sake."""
+
+    __slots__ = (
+        "_committed",
+        "_jobs",
+        "_keys_taken",
+        "_nodes",
+        "_on_allocate",
+        "_on_deallocate",
+        "_steps",
+        "_touched",
+    )
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        jobs: Mapping[str, JobInfo],
+        touched: TouchedRows,
+        committed: CommittedDecisions,
+        on_allocate: Handlers,
+        on_deallocate: Handlers,
+    ) -> None:
+        self._nodes = nodes
+        self._jobs = jobs
+        self._touched = touched
+        self._committed = committed
+        self._on_allocate = on_allocate
+        self._on_deallocate = on_deallocate
+        self._steps: list[tuple[StatementChange, TaskInfo, NodeRecord, SchedulingStatus]] = []
+        self._keys_taken = 0
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def placements(self) -> Mapping[str, str]:
+        """Pods with a tentative place that is free, and the node."""
+        return self._nodes_of(StatementChange.ALLOCATE)
+
+    @property
+    def promises(self) -> Mapping[str, str]:
+        """Pods that are assigned to resources which a terminating pod releases, each with its node."""
+        return self._nodes_of(StatementChange.PIPELINE)
+
+    @property
+    def victims(self) -> list[TaskInfo]:
+        """Pods that are to leave their node."""
+        return [task for decision, task, _, _ in self._steps if decision is StatementChange.EVICT]
+
+    def _nodes_of(self, wanted: StatementChange) -> Mapping[str, str]:
+        return {
+            task.key: record.name for decision, task, record, _ in self._steps if decision is wanted
+        }
+
+    def allocate(self, task: TaskInfo, record: NodeRecord) -> None:
+        """Assign a pending pod to free resources."""
+        if not self._steps:
+            self._keys_taken = self._touched.keys_taken
+        self._steps.append((StatementChange.ALLOCATE, task, record, task.status))
+        self._move(task, SchedulingStatus.ALLOCATED)
+        self._nodes.add(task, record)
+        self._touched.log.append(record.row)
+        for handler in self._on_allocate:
+            handler.call(task, record)
+
+    def pipeline(self, task: TaskInfo, record: NodeRecord) -> None:
+        """Assign a pending pod to resources that terminating pods release."""
+        if not self._steps:
+            self._keys_taken = self._touched.keys_taken
+        self._steps.append((StatementChange.PIPELINE, task, record, task.status))
+        self._touched.promises += 1
+        self._move(task, SchedulingStatus.PIPELINED)
+        self._nodes.add(task, record)
+        self._touched.log.append(record.row)
+        for handler in self._on_allocate:
+            handler.call(task, record)
+
+    def evict(self, task: TaskInfo) -> None:
+        """Mark a placed pod as evicted."""
+        record = self._nodes.records[task.node]
+        if not self._steps:
+            self._keys_taken = self._touched.keys_taken
+        self._touched.queue_epoch += 1
+        self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
+        self._steps.append((StatementChange.EVICT, task, record, task.status))
+        self._touched.releases = True
+        self._replace(task, record, SchedulingStatus.RELEASING)
+        for handler in self._on_deallocate:
+            handler.call(task, record)
+
+    def commit(self) -> None:
+        """Commit the decisions."""
+        for decision, task, record, _ in self._steps:
+            if decision is StatementChange.ALLOCATE:
+                self._move(task, SchedulingStatus.BINDING)
+                self._committed.binds[task.key] = record.name
+            elif decision is StatementChange.PIPELINE:
+                self._committed.promises.append(task)
+            else:
+                self._committed.evicted.append(task.key)
+        self._steps.clear()
+
+    def savepoint(self) -> int:
+        """The decisions made so far, to return to with `roll_back`."""
+        return len(self._steps)
+
+    def discard(self) -> None:
+        """Undo the decisions."""
+        self.roll_back(0)
+
+    def roll_back(self, savepoint: int) -> None:
+        """Undo the decisions that were made after a savepoint."""
+        self._check_keys(savepoint)
+        while len(self._steps) > savepoint:
+            decision, task, record = self._undo()
+            told = self._on_allocate if decision is StatementChange.EVICT else self._on_deallocate
+            for handler in told:
+                handler.call(task, record)
+
+    def abandon(self) -> None:
+        """Undo the decisions without calling plugins, one of which has failed."""
+        self._check_keys(0)
+        while self._steps:
+            self._undo()
+
+    def _check_keys(self, savepoint: int) -> None:
+        """Sort keys that were taken since the first decision may be too large once decisions are undone."""
+        if len(self._steps) > savepoint and self._touched.keys_taken != self._keys_taken:
+            self._touched.queue_epoch += 1
+            self._touched.job_epoch += 1
+
+    def _undo(self) -> tuple[StatementChange, TaskInfo, NodeRecord]:
+        decision, task, record, before = self._steps.pop()
+        if decision is StatementChange.EVICT:
+            self._replace(task, record, before)
+        else:
+            self._nodes.discard(task)
+            self._move(task, before)
+            self._touched.log.append(record.row)
+        return decision, task, record
+
+    def _replace(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
+        self._nodes.discard(task)
+        self._move(task, status)
+        self._nodes.add(task, record)
+        self._touched.log.append(record.row)
+
+    def _move(self, task: TaskInfo, status: SchedulingStatus) -> None:
+        if task.job:
+            job = self._jobs[task.job]
+            job.move(task, status)
+            self._touched.queues.append(job.holder(task).queue)
+        else:
+            task.status = status

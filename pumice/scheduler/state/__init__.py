@@ -1,0 +1,1 @@
+"""The state of the cluster between cycles, which takes in the events of watches."""

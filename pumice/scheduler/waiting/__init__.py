@@ -1,0 +1,5 @@
+"""Gangs and queues that wait: which gangs a cycle tries, and in which order."""
+
+from pumice.scheduler.waiting.line import Cause
+
+__all__ = ["Cause"]
