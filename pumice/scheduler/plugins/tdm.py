@@ -4,9 +4,7 @@ A node belongs to the revocable zone that its label `volcano.sh/revocable-zone` 
 each zone. While the window is open, the zone is for pods that say that they may lose their node, and they go there
 first. When it has closed, they leave it, some of each gang at a time.
 
-Daily time windows, such as 22:00-6:00, in the local time of a zone.
-
-A window is open from its start, inclusive, to its end, exclusive. One whose end is not after its start ends on the next day.
+Windows are daily, such as 22:00-6:00, in the local time of a zone. A window is open from its start, inclusive, to its end, exclusive. One whose end is not after its start ends on the next day.
 A time that the clock skips counts as if it had not skipped it, and of a time that it shows twice the first one counts.
 """
 
