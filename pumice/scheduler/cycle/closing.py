@@ -61,7 +61,8 @@ class Closing:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
         state, now = self._state, self._session.now
         tried = self._session.tried
-        untried = self._session.untried
+        # What is known of a gang that was not tried holds until it is, also where a decision about another one has changed it.
+        untried = self._session.untried | (self._session.skipped - self._session.outcomes.keys())
         fresh = state.gangs.dirty.keys() | tried | self._session.outcomes.keys()
         due = {key for key, moment in state.gangs.dues.items() if moment <= now}
         for key in sorted(fresh | due):
@@ -69,7 +70,7 @@ class Closing:
             job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
             if key in untried and key not in self._session.entered:
-                is_fresh = False  # what is known of it holds until it is tried
+                is_fresh = False
             try:
                 self._conclude(job, is_fresh=is_fresh)
             except Exception as error:

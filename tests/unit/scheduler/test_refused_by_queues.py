@@ -250,3 +250,36 @@ def test_a_gang_in_its_queue_without_pods_takes_no_room_after_five_minutes(plugi
     scenario.cycle(NOW + 302)
     assert scenario.state.shares.reserved[:, 0].sum() == 3000
     assert "ns/left" not in scenario.cycle(NOW + 303).pending
+
+
+def test_what_is_said_of_a_gang_holds_when_it_loses_a_pod_to_another_in_a_cycle_that_does_not_try_it() -> (
+    None
+):
+    tiers = [["priority", "gang", "capacity"], ["predicates"]]
+    scenario = Scenario(
+        {
+            "nodes": [["n", 64, "64Gi"]],
+            "queues": [["team", {"capability": {"cpu": 4}}]],
+            "classes": {"high": 100},
+            "podgroups": [
+                *(["ns", f"before-{n}", "team", 1, "Inqueue"] for n in range(RENEWED)),
+                ["ns", "g", "team", 1, "Running"],
+            ],
+            "pods": [
+                *(
+                    ["ns", f"before-{n}-0", "", "Pending", 1, 0, f"before-{n}"]
+                    for n in range(RENEWED)
+                ),
+                *(["ns", f"g-{n}", "n", "Running", 1, 0, "g"] for n in range(4)),
+                ["ns", "g-4", "", "Pending", 1, 0, "g"],
+            ],
+        },
+        config_text(tiers, ["enqueue", "allocate", "preempt"]),
+    )
+    said = scenario.cycle().pending["ns/g"]
+    assert "queue team: 4 of 4 cpu used" in said.message
+    scenario.state.set_pod_group(pod_group(["ns", "first", "team", 1, "Inqueue", {"prio": "high"}]))
+    scenario.state.set_pod(pod(["ns", "first-0", "", "Pending", 1, 0, "first", {"prio": 100}]))
+    result = scenario.cycle()
+    assert len(result.evicted) == 1
+    assert result.pending["ns/g"] == said
