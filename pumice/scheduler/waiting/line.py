@@ -258,16 +258,19 @@ class RoomBounds:
             if self._places(None).count(each.needs) < each.required:
                 return True
         for each in bounds:
-            masks = {id(mask): mask for mask in self._masks(each.shapes, queue)}
-            if len(masks) == 1:
-                (mask,) = masks.values()
-                if self._places(mask).count(each.needs) < each.required:
-                    return True
+            mask = self._mask(each.shapes, queue)
+            if mask is not None and self._places(mask).count(each.needs) < each.required:
+                return True
         return False
 
-    def _masks(self, shapes: tuple[PodShape, ...], queue: str) -> list[Bools]:
-        """Nodes that suit each shape; none for many shapes."""
-        return [self._suiting(shape, queue) for shape in shapes] if len(shapes) <= _FEW else []
+    def _mask(self, shapes: tuple[PodShape, ...], queue: str) -> Bools | None:
+        """The nodes that suit each of a few shapes, if they are the same for all."""
+        if len(shapes) > _FEW:
+            return None
+        mask = self._suiting(shapes[0], queue)
+        if any(self._suiting(shape, queue) is not mask for shape in shapes[1:]):
+            return None
+        return mask
 
     def _places(self, mask: Bools | None) -> "_Places":
         """Places on all nodes, or on those of a mask; on all nodes, too, where there are many masks."""
