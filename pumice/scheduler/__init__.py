@@ -9,7 +9,7 @@ from pumice.scheduler.config import Config, ConfigError, load_config
 from pumice.scheduler.cycle.run import run_cycle
 from pumice.scheduler.registry import SchedulerRegistry, builtin_registry, default_registry
 from pumice.scheduler.results import CycleResult, Event, PodVerdict, Reason
-from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState
 
 __all__ = [
     "Budget",

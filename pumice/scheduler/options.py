@@ -15,7 +15,7 @@ from pumice.scheduler.points import Extensions
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec, PluginSpec
-from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState
 
 __all__ = [
     "SWITCHES",

@@ -32,7 +32,7 @@ from pumice.scheduler.points import (
     Vote,
 )
 from pumice.scheduler.results import Reason
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["Registrar"]
 

@@ -25,8 +25,8 @@ from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extension
 from pumice.scheduler.results import Event
-from pumice.scheduler.state.cluster import ClusterState
 from pumice.scheduler.state.reserved_nodes import Reservation
+from pumice.scheduler.state.watched_cluster import ClusterState
 
 __all__ = ["Figure", "SessionView"]
 
@@ -192,7 +192,7 @@ class SessionView:
 
     def try_again(self, job: JobInfo) -> None:
         """Try a gang in this session for which only the time has changed."""
-        self._state.line.wake(job.key)
+        self._state.parked.wake(job.key)
         place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
         is_there = place < len(self.waiting) and self.waiting[place] is job
         if not is_there and job.key not in self._quarantined:

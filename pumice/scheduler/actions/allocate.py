@@ -25,7 +25,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.waiting.line import Cause, bounds
+from pumice.scheduler.waiting.parked import Cause, bounds
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["SPEC", "admitted", "goes_on", "place_gangs", "run"]

@@ -18,7 +18,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.state.reserved_nodes import Reservation, restored, timed_out
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["SPEC", "restore", "run"]
 
@@ -31,7 +31,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     state = session.state
     if state.reservation is not None or not session.extensions.target_job:
         return
-    resized = state.line.events & (Cause.SIZES | Cause.RULES)
+    resized = state.parked.events & (Cause.SIZES | Cause.RULES)
     state.too_large &= set() if resized else state.gangs.waiting.keys()
     state.too_large -= state.gangs.dirty.keys()
     has = session.view.rows.allocatable.sum(axis=0)

@@ -11,7 +11,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["SPEC", "run"]

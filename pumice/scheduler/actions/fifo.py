@@ -8,7 +8,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["hold_back", "leave"]

@@ -9,7 +9,6 @@ from typing import Literal
 
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
-from pumice.scheduler.cycle.findings import find
 from pumice.scheduler.cycle.phases import (
     is_releasing,
     next_conditions,
@@ -17,6 +16,7 @@ from pumice.scheduler.cycle.phases import (
     standing_message,
     with_counters,
 )
+from pumice.scheduler.cycle.waiting_reasons import find
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import MAX_WEIGHT, weight_of
 from pumice.scheduler.model.report_times import NEVER, Report
@@ -25,9 +25,9 @@ from pumice.scheduler.options import Config
 from pumice.scheduler.results import Event, Finding, PodVerdict
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.state.cluster import ClusterState
 from pumice.scheduler.state.reserved_nodes import reserved_condition
-from pumice.scheduler.waiting.line import RENEWED, Bound, Cause, Parked, bounds
+from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Bound, Cause, Parked, bounds
 
 __all__ = ["Closing", "unenforced"]
 
@@ -83,7 +83,7 @@ class Closing:
         """Write changed reasons of a few gangs, the longest unchanged first; the others follow in later cycles."""
         for place, (_, key) in enumerate(sorted(self._renewals)):
             job = self._state.jobs[key]
-            if place < RENEWED:
+            if place < RENEWALS_PER_CYCLE:
                 self._write(job, job.finding, renews=True)
             else:
                 self._wake(job, self._session.now)
@@ -94,7 +94,7 @@ class Closing:
             self._look(job)
         self._close(job)
         if is_fresh:
-            self._state.line.park(job.key, self._parked(job))
+            self._state.parked.park(job.key, self._parked(job))
 
     def _look_for_pods(self, job: JobInfo) -> bool:
         """Note since when a gang is in its queue without pods; True if the room that is kept for it has changed."""
@@ -113,7 +113,7 @@ class Closing:
             return False
         job.is_left = is_left
         self._state.shares.outdate(job)
-        self._state.line.happened(Cause.SHARES)  # for gangs that wait for this room
+        self._state.parked.happened(Cause.SHARES)  # for gangs that wait for this room
         self._session.view.wake_at(now)
         return True
 

@@ -22,8 +22,8 @@ from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session.outcomes import JobError
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import CommittedDecisions
-from pumice.scheduler.state.cluster import ClusterState
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["let_in", "run_cycle"]
 
@@ -82,7 +82,7 @@ def let_in(state: ClusterState, config: Config, now: float) -> None:
                     admitted(session, job)
     finally:
         session.close()
-        state.line.happened(Cause.ANY)
+        state.parked.happened(Cause.ANY)
     for error in session.errors.values():
         raise error
     for job in session.entered.values():
@@ -100,13 +100,13 @@ def _run(
         state.gangs.changed_queues |= dict.fromkeys(state.queues)
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
-        state.line.happened(Cause.ANY)
+        state.parked.happened(Cause.ANY)
         state.claims.is_binding = config.bind_timeout is not None
     try:
         with measure("opening", ""):
             session = open_session(state, config, now, measure, budget)
     except Exception as failure:
-        state.line.happened(Cause.ANY)
+        state.parked.happened(Cause.ANY)
         return _result(state, CommittedDecisions(), error=failure)
     error = _act(session, config, measure)
     nominations = session.close()
@@ -117,7 +117,7 @@ def _run(
     if error is None:
         error = _conclude(closing)
     if error is not None:
-        state.line.happened(Cause.ANY)
+        state.parked.happened(Cause.ANY)
         return _result(state, committed, session, closing, nominations, error=error)
     state.rounds.end_cycle(session.unreached, session.left_out)
     session.events.extend(unenforced(state, config))
@@ -125,8 +125,8 @@ def _run(
         committed.binds or committed.evicted or nominations or closing.statuses or session.errors
     )
     # Gates are named again until the API server shows their pods without them.
-    is_settled = not (is_busy or session.opened or state.line.stale or session.untried)
-    state.settled = (state.line.version, config) if is_settled else None
+    is_settled = not (is_busy or session.opened or state.parked.stale or session.untried)
+    state.settled = (state.parked.version, config) if is_settled else None
     return _result(state, committed, session, closing, nominations)
 
 

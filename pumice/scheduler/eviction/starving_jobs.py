@@ -150,12 +150,12 @@ def _needed(job: JobInfo) -> int:
 def _jobs(session: Session, action: str) -> list[JobInfo]:
     state, now = session.state, session.now
     version, moment = state.sought.get(action, (-1, 0.0))
-    if version == state.line.version:
+    if version == state.parked.version:
         return list(session.view.waiting)
     if 0.0 <= now - moment < INTERVAL:
         session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
-    state.sought[action] = state.line.version, now
+    state.sought[action] = state.parked.version, now
     return [
         state.gangs.waiting[key]
         for key in sorted(state.gangs.waiting.keys() - state.gangs.quarantined.keys())
@@ -180,7 +180,7 @@ def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
     """One asking pod of each kind; for those of a kind, the same pods may be evicted."""
     if job.never_preempts:
         return ()
-    parked = session.state.line.parked.get(job.key)
+    parked = session.state.parked.gangs.get(job.key)
     if parked is not None and parked.kinds is not None:
         return parked.kinds
     kinds = {

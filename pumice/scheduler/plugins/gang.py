@@ -13,7 +13,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = [
     "SPEC",

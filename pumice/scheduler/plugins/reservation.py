@@ -22,7 +22,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.state.reserved_nodes import WAITING, lack
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["SPEC", "ReservationPlugin"]
 

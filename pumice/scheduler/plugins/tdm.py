@@ -32,7 +32,7 @@ from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["SPEC", "Tdm", "Window", "budget", "next_change", "read_window", "window_problem"]
 

@@ -14,7 +14,7 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extensions, PodClass
 from pumice.scheduler.session.node_ranking import FixedPart, NodeRanking
-from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
 
 __all__ = ["NodeRankings"]

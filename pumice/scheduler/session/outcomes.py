@@ -8,7 +8,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.statement import Statement
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["JobError", "JobOutcome", "JobTurn"]
 

@@ -27,10 +27,10 @@ from pumice.scheduler.session.nominations import Nominations
 from pumice.scheduler.session.outcomes import JobError, JobOutcome, JobTurn
 from pumice.scheduler.session.statement import CommittedDecisions, Statement
 from pumice.scheduler.session.victims import EvictionFailure
-from pumice.scheduler.state.cluster import ClusterState
 from pumice.scheduler.state.reserved_nodes import Reservation, lack
+from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.line import Bound, Cause, Parked, RoomBounds, likeness
+from pumice.scheduler.waiting.parked import Bound, Cause, Parked, RoomBounds, likeness
 
 __all__ = ["Session"]
 
@@ -133,7 +133,7 @@ class Session:
         free = [
             job for key, job in state.gangs.waiting.items() if key not in state.gangs.quarantined
         ]
-        waiting, self._renewed = state.line.begin(free, state.rounds.untried)
+        waiting, self._renewed = state.parked.begin(free, state.rounds.untried)
         self._bounds: RoomBounds | None = None
         self._refused: dict[Hashable, int] = {}
         self.unreached, self.left_out = state.rounds.choose(
@@ -183,7 +183,7 @@ class Session:
 
     def parked(self, job: JobInfo) -> Parked | None:
         """Why a job waits that was refused before; None if it is tried in any case."""
-        return None if job.key in self._renewed else self.state.line.parked.get(job.key)
+        return None if job.key in self._renewed else self.state.parked.gangs.get(job.key)
 
     def is_refused_as_before(self, job: JobInfo) -> bool:
         """True if a job need not be tried, because there is too little room for it, or one like it was refused; it is left out then."""
@@ -214,7 +214,7 @@ class Session:
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
         """True if the nodes have room for fewer pods of a job than it requires."""
         if self._bounds is None:
-            known = self.state.line.parked
+            known = self.state.parked.gangs
             woken = [known[each.key] for each in self.view.waiting if each.key in known]
             self._bounds = RoomBounds(woken, self.state.nodes, self.touched.log, self._suiting)
         return self._bounds.lack(bounds, job.queue)
@@ -340,7 +340,7 @@ class Session:
         if job.is_too_large == (why is None):
             job.is_too_large = why is not None
             self.state.shares.outdate(job)
-            self.state.line.happened(Cause.SHARES)  # for gangs that wait for the room kept for it
+            self.state.parked.happened(Cause.SHARES)  # for gangs that wait for the room kept for it
             self.view.wake_at(self.now)
         return why or ""
 
@@ -430,7 +430,7 @@ class Session:
     def enter(self, job: JobInfo) -> None:
         """Let a job into its queue."""
         self.entered[job.key] = job
-        self.state.line.wake(job.key)
+        self.state.parked.wake(job.key)
         for each in self.extensions.job_enqueued:
             each.call(job)
 

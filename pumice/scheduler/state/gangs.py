@@ -18,7 +18,7 @@ from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.state.assumptions import Assumptions, is_older
-from pumice.scheduler.waiting.line import Cause, WaitingLine
+from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
 __all__ = ["GangTable"]
 
@@ -48,14 +48,14 @@ class GangTable:
         jobs: dict[str, JobInfo],
         nodes: NodeTable,
         assumed: Assumptions,
-        line: WaitingLine,
+        parked: ParkedGangs,
         default_queue: str,
     ) -> None:
         """Begin without gangs; the arguments are parts of the same `ClusterState`."""
         self._axis = axis
         self._nodes = nodes
         self._assumed = assumed
-        self._line = line
+        self._parked = parked
         self._default_queue = default_queue
         self.jobs = jobs
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
@@ -136,7 +136,7 @@ class GangTable:
         assert job.group is not None
         self._assumed.assume_status(job.key, job.group.metadata, status)
         if status.phase != job.status.phase:
-            self._line.happened(Cause.SHARES)
+            self._parked.happened(Cause.SHARES)
         job.status = status
         self.shares.place(job)
         self.statuses[job.key] = status
@@ -155,7 +155,7 @@ class GangTable:
     def touch(self, job: JobInfo) -> None:
         """Have a gang tried again that has changed; forget it if nothing is left of it."""
         self.dirty[job.key] = None
-        self._line.wake(job.key)
+        self._parked.wake(job.key)
         self._index(job)
 
     def _index(self, job: JobInfo) -> None:
@@ -193,7 +193,7 @@ class GangTable:
     def quarantine(self, key: str, why: Reason) -> None:
         """Leave a gang out of cycles until `release`, or until its PodGroup is changed, which does not help one that is too slow."""
         self.quarantined[key] = why
-        self._line.wake(key)
+        self._parked.wake(key)
 
     def release(self, key: str) -> bool:
         """End the quarantine of a gang."""
@@ -201,12 +201,12 @@ class GangTable:
             return False
         if key in self.jobs:
             self.dirty[key] = None
-        return self._line.changed(True)
+        return self._parked.changed(True)
 
     def widen(self) -> None:
         """Open the columns that the axis has gained."""
         self.shares.widen()
-        self._line.wake_all()
+        self._parked.wake_all()
         for job in self.jobs.values():
             job.widen(len(self._axis))
             job.set_minimum(self._axis.known(job.min_resources))
@@ -264,7 +264,7 @@ class GangTable:
         self.shares.amounts[queue.metadata.name] = QueueAmounts.of(queue)
         self._has_other_queues |= old is None
         if old is None or old.is_fifo != queue.is_fifo:
-            self._line.wake_all()  # no gang of a fifo queue is parked
+            self._parked.wake_all()  # no gang of a fifo queue is parked
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
@@ -331,7 +331,7 @@ class GangTable:
             if is_running:
                 running.add(task, self._nodes.records[task.node].row)
             self._drop_charged(before)
-            self._line.changed(True, Cause.NODES | Cause.SHARES)
+            self._parked.changed(True, Cause.NODES | Cause.SHARES)
 
     def settle(self, tasks: Iterable[TaskInfo]) -> None:
         """Find out again where pods are charged after queues were added or removed."""

@@ -13,7 +13,7 @@ from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
 from pumice.scheduler.state.assumptions import Assumptions, is_older
 from pumice.scheduler.state.gangs import GangTable
-from pumice.scheduler.waiting.line import Cause, WaitingLine
+from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
 __all__ = ["PodTable"]
 
@@ -36,7 +36,7 @@ class PodTable:
         gangs: GangTable,
         claims: ClaimTable,
         assumed: Assumptions,
-        line: WaitingLine,
+        parked: ParkedGangs,
     ) -> None:
         """Begin without pods; the arguments are parts of the same `ClusterState`."""
         self._nodes = nodes
@@ -45,7 +45,7 @@ class PodTable:
         self._gangs = gangs
         self._claims = claims
         self._assumed = assumed
-        self._line = line
+        self._parked = parked
         self.tasks: dict[str, TaskInfo] = {}
         self.nominees: dict[str, TaskInfo] = {}
         self.spared: dict[str, tuple[str, float]] = {}
@@ -80,9 +80,9 @@ class PodTable:
         if task.shape.peers is not None:
             self._peers.use(task.shape)
         has_peers = self._peers.is_live
-        self._line.happened(_changed_by(task, node))
+        self._parked.happened(_changed_by(task, node))
         if old is not None:
-            self._line.happened(_changed_by(old, old.node))
+            self._parked.happened(_changed_by(old, old.node))
             if old.shape.claims and task.status is not SchedulingStatus.BINDING:
                 self._claims.undecide(old)
             self._drop(old)
@@ -110,7 +110,7 @@ class PodTable:
         self._assumed.end_nomination(key)
         self.spared.pop(key, None)
         self._gangs.set_stranger(key, "", "")
-        self._line.happened(_changed_by(task, task.node))
+        self._parked.happened(_changed_by(task, task.node))
         if task.shape.claims:
             self._claims.undecide(task)
         self._drop(task)
@@ -191,7 +191,7 @@ class PodTable:
             task.nominated = node
             self._assumed.assume_nomination(task, node)
             self._index_nominee(task)
-        self._line.changed(bool(nominations), Cause.NODES)
+        self._parked.changed(bool(nominations), Cause.NODES)
 
     def assume(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
@@ -209,7 +209,7 @@ class PodTable:
             self._index_nominee(task)
         for gang in gangs:
             self._gangs.touch(self._gangs.jobs[gang])
-        self._line.changed(bool(tasks), _DECIDED)
+        self._parked.changed(bool(tasks), _DECIDED)
 
     def forget(self, key: str, uid: str) -> bool:
         """Drop the assumptions about a pod after the API server refused a write; the watched state is used again.
@@ -237,7 +237,7 @@ class PodTable:
             self._gangs.charge([task])
             self._nodes.drop_if_unused(record)
         self._index_nominee(task)
-        return self._line.changed(True, _DECIDED)
+        return self._parked.changed(True, _DECIDED)
 
     def spare(self, key: str, uid: str, until: float) -> None:
         """Undo an eviction that the API server refused, as `forget` does, and exclude the pod from evictions for some time.
@@ -251,13 +251,13 @@ class PodTable:
         if task is not None and task.uid == uid:
             self.forget(key, uid)
             self.spared[key] = (uid, until)
-            self._line.changed(True, Cause.VICTIMS)
+            self._parked.changed(True, Cause.VICTIMS)
 
     def end_sparing(self, now: float) -> None:
         """End what `spare` has begun where it is over."""
         for key in [key for key, (_, until) in self.spared.items() if until <= now]:
             del self.spared[key]
-            self._line.happened(Cause.VICTIMS)
+            self._parked.happened(Cause.VICTIMS)
 
 
 def _changed_by(task: TaskInfo, node: str) -> Cause:

@@ -10,7 +10,7 @@ from pumice.api.pods import Pod
 from pumice.plugins.addresses import addresses
 from pumice.plugins.role_members import RoleMembers
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState
 from tests.kit.tables import table
 from tests.unit.plugins.support import job, task
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState
 from tests.unit.scheduler.scenarios import pod, pod_group
 
 __all__ = ["gang"]

@@ -316,7 +316,7 @@ class Scenario:
     def wake_all(self) -> None:
         """Have the next cycle try every gang that waits, whatever earlier cycles found out."""
         self.state.settled = None
-        self.state.line.wake_all()
+        self.state.parked.wake_all()
 
     def start(self, result: CycleResult) -> None:
         """Let the bound pods run, and let evicted and terminating ones go."""

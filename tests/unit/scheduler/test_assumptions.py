@@ -83,9 +83,9 @@ def test_an_older_event_does_not_undo_a_binding_that_was_read(state: ClusterStat
     state.set_pod(shown_pod(20))
     bind(state)
     state.set_pod(shown_pod(23, "n1"))
-    before, version = dump(state), state.line.version
+    before, version = dump(state), state.parked.version
     assert not state.set_pod(shown_pod(22))
-    assert (dump(state), state.line.version) == (before, version)
+    assert (dump(state), state.parked.version) == (before, version)
 
 
 def test_versions_are_numbers(state: ClusterState) -> None:

@@ -112,7 +112,7 @@ def test_rolling_back_to_a_savepoint_keeps_what_came_before() -> None:
 def test_a_cycle_runs_when_a_plugin_wants_it_to() -> None:
     scenario = Scenario({})
     state = scenario.state
-    state.settled = (state.line.version, None)
+    state.settled = (state.parked.version, None)
     assert state.is_settled(None, 10.0)
     state.wakes.append(20.0)
     assert state.is_settled(None, 19.0)

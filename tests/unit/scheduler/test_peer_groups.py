@@ -21,7 +21,7 @@ from pumice.scheduler.model.peer_groups import (
     groups_of,
 )
 from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
-from pumice.scheduler.state.cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import asked_of, counted

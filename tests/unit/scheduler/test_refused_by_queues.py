@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pumice.scheduler.model.report_times import ReportDelays
-from pumice.scheduler.waiting.line import RENEWED
+from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, pod_group, queue
 
 EVERY = 30.0
@@ -50,7 +50,7 @@ def test_what_helps_none_of_them_is_no_reason_to_try_them(plugin: str) -> None:
     scenario = _cluster(plugin)
     _stir(scenario, 0)
     result = scenario.cycle()
-    assert result.decided == 4 * RENEWED
+    assert result.decided == 4 * RENEWALS_PER_CYCLE
     assert len(result.pending) == 50
 
 
@@ -58,7 +58,7 @@ def test_what_helps_none_of_them_is_no_reason_to_try_them(plugin: str) -> None:
 def test_a_pod_that_goes_makes_room_for_too_few_of_them(plugin: str) -> None:
     scenario = _cluster(plugin)
     scenario.state.remove_pod("ns", "runs-0")
-    assert scenario.cycle().decided == 4 * RENEWED
+    assert scenario.cycle().decided == 4 * RENEWALS_PER_CYCLE
     scenario.state.remove_pod("ns", "runs-1")
     scenario.state.remove_pod("ns", "runs-2")
     assert sorted(scenario.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
@@ -127,9 +127,9 @@ def test_numbers_in_the_reasons_of_many_are_renewed_a_few_a_cycle(plugin: str) -
 def test_a_gang_that_changes_is_tried_at_once(plugin: str) -> None:
     scenario = _cluster(plugin, 3)
     scenario.add_pod(["ns", "g2-9", "", "Pending", 1, 0, "g2"])
-    assert "ns/g2" not in scenario.state.line.parked
+    assert "ns/g2" not in scenario.state.parked.gangs
     scenario.cycle()
-    assert "ns/g2" in scenario.state.line.parked
+    assert "ns/g2" in scenario.state.parked.gangs
 
 
 @pytest.mark.parametrize("switches", [["Allocatable"], ["Overused", "Allocatable"]])
@@ -160,7 +160,7 @@ def test_what_is_kept_for_others_counts_as_used() -> None:
     text = "queue team: the cluster has 1 of 8 cpu used, 4 kept for guarantees of other queues, 3 more allowed, needs 4"
     assert message.endswith(text)
     _stir(scenario, 0)
-    assert scenario.cycle().decided == 4 * RENEWED
+    assert scenario.cycle().decided == 4 * RENEWALS_PER_CYCLE
     scenario.state.remove_pod("ns", "runs-0")
     assert sorted(scenario.cycle().binds) == [f"ns/g0-{number}" for number in range(4)]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.scheduler.waiting.line import RENEWED
+from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE
 from pumice.scheduler.worker.settings import DELAYS
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
 
@@ -77,15 +77,17 @@ def test_numbers_of_many_gangs_are_written_a_few_a_cycle() -> None:
     while set(written) != names:
         result = scenario.cycle(now)
         renewed = result.pod_groups.keys() - {"ns/runs"}
-        assert len(renewed) <= RENEWED
+        assert len(renewed) <= RENEWALS_PER_CYCLE
         assert not renewed & set(written)
         assert result.events == []
         written += renewed
         now += 1
-    assert now <= NOW + 31 + 20 / RENEWED
+    assert now <= NOW + 31 + 20 / RENEWALS_PER_CYCLE
     scenario.state.remove_pod("ns", "runs-1")
     again = scenario.cycle(NOW + 61).pod_groups.keys() | scenario.cycle(NOW + 62).pod_groups.keys()
-    assert again - {"ns/runs"} == set(written[: 2 * RENEWED]), "the longest unchanged first"
+    assert again - {"ns/runs"} == set(written[: 2 * RENEWALS_PER_CYCLE]), (
+        "the longest unchanged first"
+    )
 
 
 def test_another_cause_is_written_soon() -> None:

@@ -12,7 +12,7 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.line import Cause
+from pumice.scheduler.waiting.parked import Cause
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, with_plugins
 
 
@@ -113,8 +113,8 @@ def test_a_pod_that_is_gone_is_spared_no_longer(scenario: Scenario) -> None:
 
 def test_an_eviction_is_room_for_gangs_that_wait(scenario: Scenario) -> None:
     scenario.cycle()
-    scenario.state.line.begin([], ())
-    assert scenario.state.line.events & Cause.NODES
+    scenario.state.parked.begin([], ())
+    assert scenario.state.parked.events & Cause.NODES
 
 
 def test_a_pod_of_another_uid_is_not_spared(scenario: Scenario) -> None:

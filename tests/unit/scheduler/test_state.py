@@ -30,7 +30,7 @@ def _placed(name: str, phase: str = "Running", **options: object) -> list[object
 def test_events_that_change_nothing_leave_the_version(state: ClusterState) -> None:
     state.set_pod(pod(POD))
     state.set_queue(queue(["q"]))
-    version = state.line.version
+    version = state.parked.version
     assert not state.set_node(node(["n1", 4, "8Gi"]))
     assert not state.set_pod(pod(POD))
     assert not state.set_pod_group(pod_group(GROUP))
@@ -41,7 +41,7 @@ def test_events_that_change_nothing_leave_the_version(state: ClusterState) -> No
     assert not state.remove_pod_group("ns", "gone")
     assert not state.remove_priority_class("gone")
     assert not state.pods.forget("ns/p", "")
-    assert state.line.version == version
+    assert state.parked.version == version
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_a_node_without_a_limit_of_pods_takes_110() -> None:
 
 
 def test_unreadable_amounts_change_nothing(state: ClusterState) -> None:
-    before, version = dump(state), state.line.version
+    before, version = dump(state), state.parked.version
     with pytest.raises(QuantityError):
         state.set_node(node(["n1", "four", "8Gi"]))
     with pytest.raises(QuantityError):
         state.set_pod(pod(["ns", "p", "n1", "Running", "many", "1Gi", "g"]))
     with pytest.raises(QuantityError):
         state.set_pod_group(pod_group([*GROUP[:1], "new", *GROUP[2:], {"minRes": {"cpu": "x"}}]))
-    assert (dump(state), state.line.version) == (before, version)
+    assert (dump(state), state.parked.version) == (before, version)
 
 
 def test_huge_amounts_do_not_overflow() -> None:

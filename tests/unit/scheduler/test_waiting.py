@@ -15,7 +15,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.line import RENEWED, Cause
+from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Cause
 from tests.kit.examples import examples
 from tests.unit.scheduler.scenarios import (
     NOW,
@@ -69,8 +69,8 @@ class Story:
 def test_an_event_wakes_what_waits_for_it(case: Raw) -> None:
     story = Story(case)
     story.happen(case.get("first", {}))
-    line, statuses = story.scenario.state.line, story.scenario.state.gangs.statuses
-    parked = line.parked.get("ns/g")
+    parked_gangs, statuses = story.scenario.state.parked, story.scenario.state.gangs.statuses
+    parked = parked_gangs.gangs.get("ns/g")
     names = case["causes"].split(", ")
     causes = Cause.RULES
     for name in names:
@@ -78,7 +78,7 @@ def test_an_event_wakes_what_waits_for_it(case: Raw) -> None:
     assert (parked.causes if parked is not None else Cause.ANY) == causes
     if "ignores" in case:
         story.happen(case["ignores"])
-        assert line.parked["ns/g"] is parked, "it was not tried"
+        assert parked_gangs.gangs["ns/g"] is parked, "it was not tried"
     result = story.happen(case["wakes"])
     then = case["then"]
     assert sorted(result.binds) == then.get("binds", [])
@@ -110,7 +110,7 @@ def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> N
     thrifty, eager = (Scenario(history.cluster, history.config) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "pumice.scheduler.waiting.line.RENEWED", 1
+            "pumice.scheduler.waiting.parked.RENEWALS_PER_CYCLE", 1
         )  # so that most gangs are not tried
         for number, event in enumerate([None, None, *history.events, *[None] * 8]):
             found = []
@@ -123,7 +123,7 @@ def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> N
                 found.append(scenario.cycle(NOW + 60 * number))
                 scenario.start(found[-1])
             assert _decided(found[0]) == _decided(found[1])
-    assert not thrifty.state.line.stale
+    assert not thrifty.state.parked.stale
     assert dict(found[0].pending) == dict(found[1].pending)
 
 
@@ -200,8 +200,8 @@ def test_gangs_for_which_there_is_too_little_room_are_not_tried(options: Raw, eq
     scenario.state.remove_pod("ns", "r-0")
     result = scenario.cycle(NOW)
     assert result.binds == {}
-    assert 0 < counting.pods() <= 3 * RENEWED
-    assert len(result.pod_groups) <= RENEWED
+    assert 0 < counting.pods() <= 3 * RENEWALS_PER_CYCLE
+    assert len(result.pod_groups) <= RENEWALS_PER_CYCLE
 
 
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "unequal"])
@@ -213,7 +213,7 @@ def test_of_gangs_that_compete_for_one_place_those_behind_the_first_are_not_trie
     scenario.state.set_node(node(["m", 2, "64Gi"]))
     result = scenario.cycle(NOW)
     assert len(result.binds) == (2 if equal else 1)
-    assert counting.pods() <= 2 + RENEWED
+    assert counting.pods() <= 2 + RENEWALS_PER_CYCLE
 
 
 def test_equal_gangs_share_a_refusal_that_is_not_for_want_of_room() -> None:
@@ -222,7 +222,7 @@ def test_equal_gangs_share_a_refusal_that_is_not_for_want_of_room() -> None:
     scenario = _crowd(counting, 2, free=4)
     scenario.state.remove_pod("ns", "r-0")
     assert scenario.cycle(NOW).binds == {}
-    assert counting.pods() <= 2 * (RENEWED + 1)
+    assert counting.pods() <= 2 * (RENEWALS_PER_CYCLE + 1)
     counting.is_closed = False
     scenario.state.remove_pod("ns", "r-1")
     assert len(scenario.cycle(NOW).binds) == 6
@@ -258,7 +258,7 @@ def test_all_reasons_are_renewed_in_the_end_a_few_in_each_cycle() -> None:
     for _ in range(WAITING):
         now += DELAYS.numbers
         result = scenario.cycle(now)
-        assert len(result.pod_groups) <= RENEWED
+        assert len(result.pod_groups) <= RENEWALS_PER_CYCLE
         written += len(result.pod_groups)
     assert written == WAITING
     assert all("0/2 nodes" in reason.message for reason in result.pending.values())

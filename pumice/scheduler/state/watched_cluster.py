@@ -1,6 +1,6 @@
 """The state of the cluster between cycles; it is not copied for a cycle.
 
-Every `set_…` gets an object, finds the changes that are relevant for scheduling, and applies only these. `line.version`
+Every `set_…` gets an object, finds the changes that are relevant for scheduling, and applies only these. `parked.version`
 does not change otherwise, so idle cycles cost nothing.
 """
 
@@ -31,7 +31,7 @@ from pumice.scheduler.state.assumptions import Assumptions
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.state.pods import PodTable
 from pumice.scheduler.state.reserved_nodes import Reservation
-from pumice.scheduler.waiting.line import Cause, WaitingLine
+from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
 __all__ = ["ClusterState"]
 
@@ -53,7 +53,7 @@ class ClusterState:
         pods: Pods; `tasks` are its own.
         quotas: Quotas by namespace and name.
         budgets: PodDisruptionBudgets.
-        line: Why gangs wait that cycles do not try, and what changed since the last cycle.
+        parked: Why gangs wait that cycles do not try, and what changed since the last cycle.
         assumed: What was decided and is not shown by the API server yet.
         cycles: Cycles that were run on it.
         config: Configuration of the last cycle.
@@ -103,14 +103,14 @@ class ClusterState:
         self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.budgets = BudgetTable()
-        self.line = WaitingLine()
+        self.parked = ParkedGangs()
         self.assumed = Assumptions()
         self.gangs = GangTable(
-            self.axis, self.jobs, self.nodes, self.assumed, self.line, default_queue
+            self.axis, self.jobs, self.nodes, self.assumed, self.parked, default_queue
         )
         self.queues, self.shares = self.gangs.queues, self.gangs.shares
         self.pods = PodTable(
-            self.nodes, self.shapes, self.gangs, self.claims, self.assumed, self.line
+            self.nodes, self.shapes, self.gangs, self.claims, self.assumed, self.parked
         )
         self.tasks = self.pods.tasks
         self.cycles = 0
@@ -139,11 +139,11 @@ class ClusterState:
         allocatable = self.nodes.read(node)
         if self._widen():
             self.pods.recount()
-        return self.line.changed(self.nodes.set(node, allocatable), _OF_NODES)
+        return self.parked.changed(self.nodes.set(node, allocatable), _OF_NODES)
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; its pods stay until they are removed themselves."""
-        return self.line.changed(self.nodes.remove(name), _OF_NODES)
+        return self.parked.changed(self.nodes.remove(name), _OF_NODES)
 
     # -- pods, gangs, queues, priorities -----------------------------------------------------
 
@@ -156,11 +156,11 @@ class ClusterState:
         task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         self._widen()
         is_ours = pod.spec.scheduler_name in self.scheduler_names
-        return self.line.changed(self.pods.set(task, pod, is_ours=is_ours))
+        return self.parked.changed(self.pods.set(task, pod, is_ours=is_ours))
 
     def remove_pod(self, namespace: str, name: str) -> bool:
         """Remove a pod."""
-        return self.line.changed(self.pods.remove(f"{namespace}/{name}"))
+        return self.parked.changed(self.pods.remove(f"{namespace}/{name}"))
 
     def set_pod_group(self, group: PodGroup) -> bool:
         """Add or update a PodGroup.
@@ -168,11 +168,11 @@ class ClusterState:
         Raises:
             QuantityError: An amount of `minResources` cannot be read; the state is as before.
         """
-        return self.line.changed(self.gangs.set_pod_group(group), Cause.SHARES)
+        return self.parked.changed(self.gangs.set_pod_group(group), Cause.SHARES)
 
     def remove_pod_group(self, namespace: str, name: str) -> bool:
         """Remove a PodGroup; pods that name it wait until it exists again."""
-        return self.line.changed(self.gangs.remove_pod_group(namespace, name), Cause.SHARES)
+        return self.parked.changed(self.gangs.remove_pod_group(namespace, name), Cause.SHARES)
 
     def set_queue(self, queue: Queue) -> bool:
         """Add or update a Queue.
@@ -180,19 +180,19 @@ class ClusterState:
         Raises:
             QuantityError: An amount cannot be read; the state is as before.
         """
-        return self.line.changed(self.gangs.set_queue(queue), Cause.RULES)
+        return self.parked.changed(self.gangs.set_queue(queue), Cause.RULES)
 
     def remove_queue(self, name: str) -> bool:
         """Remove a Queue; its gangs wait until it exists again. The default queue always exists."""
-        return self.line.changed(self.gangs.remove_queue(name), Cause.RULES)
+        return self.parked.changed(self.gangs.remove_queue(name), Cause.RULES)
 
     def set_priority_class(self, priority_class: PriorityClass) -> bool:
         """Add or update a PriorityClass."""
-        return self.line.changed(self.gangs.set_priority_class(priority_class), Cause.RULES)
+        return self.parked.changed(self.gangs.set_priority_class(priority_class), Cause.RULES)
 
     def remove_priority_class(self, name: str) -> bool:
         """Remove a PriorityClass; pods and gangs that name it have priority 0."""
-        return self.line.changed(self.gangs.remove_priority_class(name), Cause.RULES)
+        return self.parked.changed(self.gangs.remove_priority_class(name), Cause.RULES)
 
     # -- claims and volumes ------------------------------------------------------------------
 
@@ -201,11 +201,11 @@ class ClusterState:
         changed = self.claims.objects.set_claim(claim)
         if changed:
             self.pods.touch_claimants(f"{claim.metadata.namespace}/{claim.metadata.name}")
-        return self.line.changed(changed, Cause.CLAIMS)
+        return self.parked.changed(changed, Cause.CLAIMS)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
         """Remove a claim; a waiting one may release a volume."""
-        return self.line.changed(self.claims.objects.remove_claim(namespace, name), Cause.CLAIMS)
+        return self.parked.changed(self.claims.objects.remove_claim(namespace, name), Cause.CLAIMS)
 
     def set_volume(self, volume: PersistentVolume) -> bool:
         """Add or update a volume; for pods whose claim it is, or is to be, more than its room changes."""
@@ -217,27 +217,27 @@ class ClusterState:
                 *self.claims.objects.owners.get(volume.metadata.name, ()),
             ):
                 self.pods.touch_claimants(key)
-        return self.line.changed(changed, Cause.CLAIMS)
+        return self.parked.changed(changed, Cause.CLAIMS)
 
     def remove_volume(self, name: str) -> bool:
         """Remove a volume."""
-        return self.line.changed(self.claims.objects.remove_volume(name), Cause.CLAIMS)
+        return self.parked.changed(self.claims.objects.remove_volume(name), Cause.CLAIMS)
 
     def set_storage_class(self, storage_class: StorageClass) -> bool:
         """Add or update a StorageClass."""
-        return self.line.changed(self.claims.objects.set_class(storage_class), Cause.CLAIMS)
+        return self.parked.changed(self.claims.objects.set_class(storage_class), Cause.CLAIMS)
 
     def remove_storage_class(self, name: str) -> bool:
         """Remove a StorageClass."""
-        return self.line.changed(self.claims.objects.remove_class(name), Cause.CLAIMS)
+        return self.parked.changed(self.claims.objects.remove_class(name), Cause.CLAIMS)
 
     def set_csi_node(self, node: CsiNode) -> bool:
         """Set how many volumes a node can attach."""
-        return self.line.changed(self.claims.attachments.set_limits(node), Cause.CLAIMS)
+        return self.parked.changed(self.claims.attachments.set_limits(node), Cause.CLAIMS)
 
     def remove_csi_node(self, name: str) -> bool:
         """Remove the limits of volumes of a node."""
-        return self.line.changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
+        return self.parked.changed(self.claims.attachments.remove_limits(name), Cause.CLAIMS)
 
     # -- namespaces, their quotas and budgets -------------------------------------------------
 
@@ -247,7 +247,7 @@ class ClusterState:
         old = self.quotas.get(meta.namespace, {}).get(meta.name)
         self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
         same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
-        return self.line.changed(not same, Cause.QUOTAS)
+        return self.parked.changed(not same, Cause.QUOTAS)
 
     def remove_quota(self, namespace: str, name: str) -> bool:
         """Remove a ResourceQuota."""
@@ -255,7 +255,7 @@ class ClusterState:
         known = named.pop(name, None) is not None
         if not named:
             self.quotas.pop(namespace, None)
-        return self.line.changed(known, Cause.QUOTAS)
+        return self.parked.changed(known, Cause.QUOTAS)
 
     def set_namespace(self, namespace: Namespace) -> bool:
         """Add or update a Namespace."""
@@ -270,11 +270,11 @@ class ClusterState:
 
     def set_budget(self, budget: PodDisruptionBudget) -> bool:
         """Add or update a PodDisruptionBudget."""
-        return self.line.changed(self.budgets.set(budget), Cause.VICTIMS)
+        return self.parked.changed(self.budgets.set(budget), Cause.VICTIMS)
 
     def remove_budget(self, namespace: str, name: str) -> bool:
         """Remove a PodDisruptionBudget."""
-        return self.line.changed(self.budgets.remove(namespace, name), Cause.VICTIMS)
+        return self.parked.changed(self.budgets.remove(namespace, name), Cause.VICTIMS)
 
     # -- cycles ------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class ClusterState:
         """True if a cycle would have nothing to do: nothing changed since one that finished its work, and nothing is due."""
         spared = (until for _, until in self.pods.spared.values())
         return (
-            self.settled == (self.line.version, config)
+            self.settled == (self.parked.version, config)
             and min(self.gangs.dues.values(), default=NEVER) > now
             and min(self.wakes, default=NEVER) > now
             and min(spared, default=NEVER) > now
@@ -298,7 +298,7 @@ class ClusterState:
         Args:
             now: The moment, UNIX seconds.
         """
-        self.line.changed(min(self.changes, default=NEVER) <= now, Cause.RULES)
+        self.parked.changed(min(self.changes, default=NEVER) <= now, Cause.RULES)
         self.changes.clear()
         self.wakes.clear()
         self.figures.clear()
@@ -316,7 +316,7 @@ class ClusterState:
             if each is not None and each.gang in self.jobs:
                 self.gangs.touch(self.jobs[each.gang])
         self.reservation = reservation
-        self.line.changed(True, Cause.RULES)
+        self.parked.changed(True, Cause.RULES)
 
     # -- internals ------------------------------------------------------------------------------
 
@@ -329,8 +329,8 @@ class ClusterState:
         """
         users = map(users_of, self.queues.values()) if changed else ()
         if any(each is not None and each.selector is not None for each in users):
-            return self.line.changed(True, Cause.RULES)
-        return self.line.changed(for_peers, Cause.PEERS)
+            return self.parked.changed(True, Cause.RULES)
+        return self.parked.changed(for_peers, Cause.PEERS)
 
     def _widen(self) -> bool:
         """Open the columns that the axis has gained; True if there are any."""

@@ -1,4 +1,4 @@
-"""The waiting line: which gangs a cycle tries, and why all others stay as they are.
+"""Parked gangs: which gangs a cycle tries, and why all others stay as they are.
 
 Trying a gang costs a look at all nodes, and most events help none of the gangs that wait. So a gang that does not fit is *parked*
 with the causes of its refusal. An event wakes the gangs that are parked by its cause:
@@ -27,7 +27,7 @@ tried, unless one of these is true:
 * A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
 * The gate is asked about a gang that it refused before, and refuses it again (action `enqueue`).
 
-Such a gang keeps its reason, which may be out of date. It is *stale* until it is tried. A cycle tries the first `RENEWED` stale
+Such a gang keeps its reason, which may be out of date. It is *stale* until it is tried. A cycle tries the first `RENEWALS_PER_CYCLE` stale
 gangs in any case, so that in the end each reason tells of the cluster as it is, while one event causes few writes. What else a cycle
 may take, its budget bounds (`budget`).
 """
@@ -47,9 +47,18 @@ from pumice.scheduler.model.room import Needs, least, places
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["RENEWED", "Bound", "Cause", "Parked", "RoomBounds", "WaitingLine", "bounds", "likeness"]
+__all__ = [
+    "RENEWALS_PER_CYCLE",
+    "Bound",
+    "Cause",
+    "Parked",
+    "ParkedGangs",
+    "RoomBounds",
+    "bounds",
+    "likeness",
+]
 
-RENEWED = 2
+RENEWALS_PER_CYCLE = 2
 """Maximum number of gangs that a cycle tries, or whose reasons it writes, only because numbers in them have changed."""
 
 _FEW = 8
@@ -104,20 +113,20 @@ class Parked:
     kinds: Sequence[TaskInfo] | None = None
 
 
-class WaitingLine:
+class ParkedGangs:
     """The gangs that are parked, and what has happened since the last cycle.
 
     Attributes:
-        parked: Why gangs wait, by key; a gang that is not here is tried.
+        gangs: Why gangs wait, by key; a gang that is not here is tried.
         stale: Keys of parked gangs that were woken and not tried since, those first that have waited longest.
         events: What had happened when the last cycle began.
         version: Grows with every change that matters to scheduling.
     """
 
-    __slots__ = ("_news", "events", "parked", "stale", "version")
+    __slots__ = ("_news", "events", "gangs", "stale", "version")
 
     def __init__(self) -> None:
-        self.parked: dict[str, Parked] = {}
+        self.gangs: dict[str, Parked] = {}
         self.stale: dict[str, None] = {}
         self.events = self.version = 0
         self._news = int(Cause.ANY)
@@ -135,19 +144,19 @@ class WaitingLine:
 
     def wake(self, key: str) -> None:
         """Have a gang tried that has changed itself."""
-        self.parked.pop(key, None)
+        self.gangs.pop(key, None)
         self.stale.pop(key, None)
 
     def wake_all(self) -> None:
         """Have all gangs tried."""
-        self.parked.clear()
+        self.gangs.clear()
         self.stale.clear()
 
     def park(self, key: str, parked: Parked | None) -> None:
         """Note why a gang waits that was just tried; None if it is to be tried in every cycle."""
         self.wake(key)
         if parked is not None:
-            self.parked[key] = parked
+            self.gangs[key] = parked
 
     def begin(
         self, waiting: Iterable[JobInfo], untried: Collection[str]
@@ -167,7 +176,7 @@ class WaitingLine:
         found: dict[str, JobInfo] = {}
         left: dict[str, JobInfo] = {}
         for job in waiting:
-            parked = self.parked.get(job.key)
+            parked = self.gangs.get(job.key)
             if parked is not None:
                 if parked.causes & self.events:
                     self.stale.setdefault(job.key)
@@ -175,7 +184,9 @@ class WaitingLine:
                     left[job.key] = job
                     continue
             found[job.key] = job
-        renewed = list(islice((key for key in self.stale if key in found or key in left), RENEWED))
+        renewed = list(
+            islice((key for key in self.stale if key in found or key in left), RENEWALS_PER_CYCLE)
+        )
         found.update((key, left[key]) for key in renewed if key in left)
         return [found[key] for key in sorted(found)], frozenset(renewed)
 
