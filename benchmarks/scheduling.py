@@ -45,7 +45,7 @@ from benchmarks.scheduling_work import (
 from pumice.cli.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.options import Step
-from pumice.scheduler.worker.settings import DELAYS
+from pumice.scheduler.worker.configuration import DELAYS
 
 VICTIMS = """
 actions: enqueue, allocate, preempt

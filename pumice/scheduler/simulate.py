@@ -34,7 +34,7 @@ from pumice.api.volumes import (
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.cycle.run import let_in
-from pumice.scheduler.model.away import Away
+from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.options import open_session
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]

@@ -9,10 +9,8 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.scheduler.model.away import Away, are_away
 from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.claim_table import ClaimTable
-from pumice.scheduler.model.disruption_budgets import BudgetTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.host_ports import PortBlock, PortUsers
 from pumice.scheduler.model.jobs import JobInfo
@@ -20,7 +18,7 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.running_pods import RunningTable
+from pumice.scheduler.model.running_pods import Away, BudgetTable, RunningTable, are_away
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extension

@@ -10,8 +10,8 @@ import pytest
 from pumice.api.kinds import COMMAND, VOLCANO
 from pumice.cluster.client import Client
 from pumice.controller.loop.process import ControllerSettings
+from pumice.scheduler.worker.configuration import WorkerSettings
 from pumice.scheduler.worker.feeds import SchedulerCaches
-from pumice.scheduler.worker.settings import WorkerSettings
 from tests.chart.manifests import (
     AGGREGATE,
     USERS,

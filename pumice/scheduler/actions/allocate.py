@@ -15,7 +15,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.actions.pod_queue import PodQueue
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import Step

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.room import least
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.session.node_ranking import GroupPart

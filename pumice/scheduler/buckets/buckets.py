@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pumice.api.quantities import MILLI
 from pumice.scheduler.buckets.task_rules import NONE, TopologyRules
 from pumice.scheduler.model.axis import CPU, MEMORY, PODS
-from pumice.scheduler.model.natural_order import Natural
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import Natural, SchedulingStatus, TaskInfo
 
 __all__ = ["Bucket", "Buckets", "weight_of"]
 

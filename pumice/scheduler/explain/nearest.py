@@ -13,7 +13,7 @@ import numpy as np
 from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import CPU, Bools, Floats
-from pumice.scheduler.model.free_columns import FreeColumn, FreeColumns
+from pumice.scheduler.model.free_room import FreeColumn, FreeColumns
 from pumice.scheduler.model.shapes import Need
 
 __all__ = ["NearestNode", "amount", "nearest", "nodes_of"]

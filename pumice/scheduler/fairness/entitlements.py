@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import CPU, MEMORY, Bools, Ints
 from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.running_pods import Away
 
 __all__ = ["Entitlements"]
 

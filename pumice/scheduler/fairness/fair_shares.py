@@ -1,4 +1,4 @@
-"""Fair shares: how much of a cluster each of several queues deserves, by weight.
+"""Shares of a cluster: how much each of several queues deserves by weight, and dominant shares.
 
 Volcano's `proportion` fills queues in rounds. Each round divides what is left by weight; a queue gives back what exceeds
 its request or its limit, and is raised to its guarantee. The rounds end when nothing is left or every queue has what it
@@ -14,9 +14,9 @@ instead, so that the shares add up to the cluster (or to the guarantees, if thes
 
 import numpy as np
 
-from pumice.scheduler.model.axis import Floats
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 
-__all__ = ["fair_shares"]
+__all__ = ["DominantShare", "fair_shares"]
 
 
 def fair_shares(
@@ -71,3 +71,37 @@ def _level(amount: Floats, weight: Floats, base: Floats, low: Floats, high: Floa
     beyond = (wanted - gained[segment, column]) / np.where(is_inside, slope, 1.0)
     level: Floats = corners[segment, column] + np.where(is_inside, beyond, 0.0)
     return level
+
+
+class DominantShare:
+    """Shares of a total; resources of which there is nothing do not count.
+
+    Attributes:
+        columns: Columns of the resources that count.
+        totals: What there is of them.
+    """
+
+    __slots__ = ("_present", "columns", "totals")
+
+    def __init__(self, total: Ints) -> None:
+        """Shares of a total, given by column."""
+        present = [
+            (column, amount)
+            for column, amount in enumerate(total.tolist())
+            if amount > 0 and column not in (SCORED_CPU, SCORED_MEMORY)
+        ]
+        self._present = present
+        self.columns: Ints = np.array([column for column, _ in present], dtype=np.int64)
+        self.totals: Floats = np.array([float(amount) for _, amount in present])
+
+    def of(self, vector: Ints) -> float:
+        """Share of one amount, given by column."""
+        held = vector.tolist()
+        return max([held[column] / amount for column, amount in self._present], default=0.0)
+
+    def of_rows(self, amounts: Ints) -> Floats:
+        """Shares of several amounts, given by row and column."""
+        if not len(self.columns):
+            return np.zeros(len(amounts))
+        shares: Floats = (amounts[:, self.columns] / self.totals).max(axis=1)
+        return shares

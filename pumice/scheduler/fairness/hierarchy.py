@@ -18,7 +18,7 @@ import numpy as np
 
 from pumice.api import keys
 from pumice.api.queues import Queue
-from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import weight_of

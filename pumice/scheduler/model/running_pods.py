@@ -1,17 +1,21 @@
-"""Running and bound pods of gangs, in columns, for the search for victims.
+"""Running and bound pods of gangs, in columns, for the search for victims; those on nodes that are not ready; budgets for disruptions.
 
 Each pod has a row, in no order; rows of removed pods are reused. Preemption and reclaim select rows by masks.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.api.budgets import PodDisruptionBudget
+from pumice.scheduler.model.affinity_terms import is_too_long
 from pumice.scheduler.model.axis import Axis, Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
-__all__ = ["VICTIMS", "RunningTable"]
+__all__ = ["VICTIMS", "Away", "BudgetTable", "RunningTable", "are_away"]
 
 VICTIMS = frozenset({SchedulingStatus.BOUND, SchedulingStatus.RUNNING})
 """Pods that can be evicted."""
@@ -156,3 +160,109 @@ class RunningTable:
         for name in ("used", "preemptable", "critical", "runs", "node", "gang", "priority"):
             setattr(self, name, np.pad(getattr(self, name), (0, count)))
         self.vectors = np.pad(self.vectors, ((0, count), (0, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """What pods of queues hold on nodes that are not ready, or not there, by row and column.
+
+    The size of the cluster is that of its ready nodes. What a queue may have as a part of it is therefore compared with what its
+    pods hold on these nodes. A limit that does not depend on the cluster counts all pods: those on other nodes may still run.
+
+    Attributes:
+        held: What pods on nodes that are not ready hold; part of `QueueTable.allocated`.
+        needed: The part of it that is not beyond the `minResources` of its gangs.
+        gangs: What pods of a gang hold there, by its key.
+    """
+
+    held: Ints
+    needed: Ints
+    gangs: Mapping[str, Ints]
+
+    @classmethod
+    def of(cls, running: RunningTable, unready: Bools, queues: QueueTable) -> "Away":
+        """Amounts on nodes that are not ready.
+
+        Args:
+            running: Pods of gangs that run or are bound.
+            unready: Nodes that are not ready, by row.
+            queues: The queues.
+        """
+        held = np.zeros_like(queues.allocated)
+        needed = held
+        gangs: dict[str, Ints] = {}
+        rows = np.flatnonzero(are_away(running, unready))
+        if len(rows):
+            needed = held.copy()
+            numbers, places = np.unique(running.gang[rows], return_inverse=True)
+            sums = np.zeros((len(numbers), running.vectors.shape[1]), dtype=np.int64)
+            np.add.at(sums, places, running.vectors[rows])
+            for number, away in zip(numbers.tolist(), sums, strict=True):
+                job = running.gangs[number]
+                if job is not None:
+                    gangs[job.key] = away
+                    if job.row >= 0:
+                        held[job.row] += away
+                        needed[job.row] += _needed(job.allocated, job.minimum, away)
+        return cls(held, needed, gangs)
+
+
+def are_away(running: RunningTable, unready: Bools) -> Bools:
+    """Pods of gangs that are on nodes that are not ready, or not there, by row of `running`."""
+    node = running.node
+    are_lost = node < 0
+    if unready.any():
+        are_lost |= unready[np.maximum(node, 0)]
+    found: Bools = running.used & are_lost
+    return found
+
+
+def _needed(held: Ints, minimum: Ints, away: Ints) -> Ints:
+    beyond = np.maximum(held - minimum, 0)
+    found: Ints = away - (beyond - np.maximum(held - away - minimum, 0))
+    return found
+
+
+class BudgetTable:
+    """All PodDisruptionBudgets."""
+
+    __slots__ = ("_budgets",)
+
+    def __init__(self) -> None:
+        self._budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._budgets)
+
+    def set(self, budget: PodDisruptionBudget) -> bool:
+        """Add or update a budget; True if a relevant field changed.
+
+        One whose selector is too long is left out; the API server still enforces it when a pod is evicted.
+        """
+        meta = budget.metadata
+        if is_too_long(budget.spec.selector):
+            return self.remove(meta.namespace, meta.name)
+        budgets = self._budgets.setdefault(meta.namespace, {})
+        old = budgets.get(meta.name)
+        budgets[meta.name] = budget
+        return old is None or (old.spec, old.status) != (budget.spec, budget.status)
+
+    def remove(self, namespace: str, name: str) -> bool:
+        """Remove a budget; True if it existed."""
+        budgets = self._budgets.get(namespace, {})
+        known = budgets.pop(name, None) is not None
+        if not budgets:
+            self._budgets.pop(namespace, None)
+        return known
+
+    def of(self, task: TaskInfo) -> list[PodDisruptionBudget]:
+        """Budgets that protect a pod, by name."""
+        budgets = self._budgets.get(task.namespace)
+        if budgets is None:
+            return []
+        labels = task.labels or {}
+        return [
+            budget
+            for _, budget in sorted(budgets.items())
+            if budget.spec.selector is not None and budget.spec.selector.matches(labels)
+        ]

@@ -7,7 +7,7 @@ follows every decision of the session.
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor

@@ -9,9 +9,8 @@ import numpy as np
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
-from pumice.scheduler.model.disruption_budgets import BudgetTable
 from pumice.scheduler.model.nodes import NodeRecord
-from pumice.scheduler.model.running_pods import VICTIMS
+from pumice.scheduler.model.running_pods import VICTIMS, BudgetTable
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec

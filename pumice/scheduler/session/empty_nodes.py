@@ -11,8 +11,8 @@ import numpy as np
 from pumice.api.messages import listed
 from pumice.scheduler.explain.nearest import amount
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Axis, Bools, Ints
+from pumice.scheduler.model.free_room import least, places
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.room import least, places
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 

@@ -18,12 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.scheduler.explain.nearest import nearest
-from pumice.scheduler.explain.objections import Objections
-from pumice.scheduler.explain.sentences import FitFailure
+from pumice.scheduler.explain.sentences import FitFailure, Objections
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Topology
-from pumice.scheduler.model.free_columns import FreeColumns
-from pumice.scheduler.model.room import Needs, places
+from pumice.scheduler.model.free_room import FreeColumns, Needs, places
 from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 import numpy as np
 from msgspec import structs
 
-from pumice.scheduler.model.free_columns import FreeColumns
+from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo

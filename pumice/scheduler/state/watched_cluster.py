@@ -18,12 +18,12 @@ from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim,
 from pumice.scheduler.budget import Rounds
 from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.claim_table import ClaimTable
-from pumice.scheduler.model.disruption_budgets import BudgetTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.report_times import NEVER, ReportDelays
+from pumice.scheduler.model.running_pods import BudgetTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import TaskInfo

@@ -41,9 +41,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.free_room import Needs, least, places
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
-from pumice.scheduler.model.room import Needs, least, places
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 

@@ -21,18 +21,15 @@ from pumice.cluster.slices import in_slices
 from pumice.scheduler import Budget, ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
-from pumice.scheduler.worker.conditions import PodConditions
-from pumice.scheduler.worker.configuration import ActiveConfig
+from pumice.scheduler.worker.configuration import ActiveConfig, WorkerSettings
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
-from pumice.scheduler.worker.queue_statuses import QueueStatuses
-from pumice.scheduler.worker.settings import WorkerSettings
-from pumice.scheduler.worker.standard_queues import ensure_queues
-from pumice.scheduler.worker.statuses import PodGroupStatuses
+from pumice.scheduler.worker.queue_writes import QueueStatuses, ensure_queues
+from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
 
 __all__ = ["SchedulerWorker"]
 

@@ -1,21 +1,27 @@
 """Volcano's metrics of a scheduler, under Volcano's names, for existing dashboards and alerts.
 
 A metric is here if this scheduler can fill it with what its name says; `docs/metrics.md` lists the others. Gauges by queue are
-computed when they are read (`queue_metrics`).
+computed when they are read: a cycle does not pay for them, and a queue that is deleted has none. A process that does not schedule
+shows none. Amounts of a queue include those of the queues below it, as its `status.allocated` does.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from pumice.api.meta import ObjectMeta, parse_time
+from pumice.api.quantities import MILLI
 from pumice.cluster.clock import Clock
-from pumice.scheduler import CycleResult
+from pumice.scheduler import ClusterState, CycleResult
+from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.options import Measure, Step
-from pumice.scheduler.worker.queue_metrics import QueueCollector
 
-__all__ = ["VolcanoMetrics"]
+__all__ = ["QueueCollector", "VolcanoMetrics"]
 
 _CYCLE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _ACTION = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
@@ -149,3 +155,88 @@ def _since(histogram: Histogram, meta: ObjectMeta, now: float) -> None:
     created = parse_time(meta.creation_timestamp)
     if created is not None:
         histogram.observe(max(now - created, 0.0) * _MILLI)
+
+
+_AMOUNTS = {
+    "allocated": "What the pods of a queue hold",
+    "request": "What the pods of a queue hold or ask for",
+    "inqueue": "What PodGroups that were let into a queue may still take up to their minimum",
+    "deserved": "What a queue deserves, if a plugin computes it",
+    "capacity": "Limit that a queue states, if a plugin enforces it",
+    "real_capacity": "What a queue may hold at most, if a plugin computes it",
+}
+_NUMBERS = {
+    "weight": "Weight of a queue.",
+    "share": "Largest share of what it deserves that a queue holds, of any resource, if a plugin computes it.",
+    "overused": "1 for a queue that is to get nothing more, if a plugin computes it.",
+}
+_UNLIMITED = float(1 << 60)
+
+
+class QueueCollector(Collector):
+    """Reads the state of the process that schedules.
+
+    Attributes:
+        state: The state; None while this process does not schedule.
+    """
+
+    def __init__(self) -> None:
+        """Make a collector that shows no queue yet."""
+        self.state: ClusterState | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        """All gauges."""
+        state, amounts, numbers = self.state, _no_amounts(), _no_amounts()
+        if state is not None:
+            table = state.shares
+            amounts = {
+                "allocated": table.tree,
+                "request": table.below(table.allocated + table.pending),
+                "inqueue": table.below(table.reserved),
+            }
+            weights = [queue.spec.weight or 1 for queue in table.queues]
+            numbers = {"weight": np.array(weights, dtype=np.int64)}
+            for figure, values in state.figures.items():
+                (amounts if values.ndim > 1 else numbers)[figure] = values
+        names = state.shares.names if state is not None else ()
+        for figure, text in _AMOUNTS.items():
+            yield from _families(figure, text, names, amounts.get(figure), state)
+        for figure, text in _NUMBERS.items():
+            family = GaugeMetricFamily(f"volcano_queue_{figure}", text, labels=["queue_name"])
+            for name, value in zip(names, numbers.get(figure, ()), strict=False):
+                family.add_metric([name], float(value))
+            yield family
+
+
+def _no_amounts() -> dict[str, Ints | Floats]:
+    return {}
+
+
+def _families(
+    figure: str,
+    text: str,
+    names: tuple[str, ...],
+    values: Ints | Floats | None,
+    state: ClusterState | None,
+) -> Iterator[Metric]:
+    """The three gauges of a kind of amounts."""
+    prefix, label = f"volcano_queue_{figure}", "queue_name"
+    for column, unit, shown in ((CPU, "milli_cpu", "CPU"), (MEMORY, "memory_bytes", "memory")):
+        family = GaugeMetricFamily(f"{prefix}_{unit}", f"{text}: {shown}.", labels=[label])
+        if values is not None:
+            for name, amount in zip(names, values[:, column].tolist(), strict=True):
+                if amount < _UNLIMITED:
+                    family.add_metric([name], amount)
+        yield family
+    family = GaugeMetricFamily(
+        f"{prefix}_scalar_resources",
+        f"{text}: other resources, in thousandths.",
+        labels=[label, "resource"],
+    )
+    if values is not None and state is not None:
+        rows, columns = np.nonzero((values > 0) & (values < _UNLIMITED))
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            if column not in (CPU, MEMORY, SCORED_CPU, SCORED_MEMORY):
+                resource = state.axis.names[column]
+                family.add_metric([names[row], resource], float(values[row, column]) * MILLI)
+    yield family

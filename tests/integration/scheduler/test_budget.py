@@ -7,8 +7,8 @@ from pumice.api import keys
 from pumice.api.kinds import EVENT, NODE, POD
 from pumice.embedded import EmbeddedCluster
 from pumice.scheduler.model.report_times import ReportDelays
-from pumice.scheduler.worker.queue_statuses import STABLE_SECONDS
-from pumice.scheduler.worker.settings import DELAYS
+from pumice.scheduler.worker.configuration import DELAYS
+from pumice.scheduler.worker.queue_writes import STABLE_SECONDS
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import job, task

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 from pumice.api.kinds import NODE, POD, POD_GROUP, QUEUE
-from pumice.scheduler.worker.queue_statuses import LATEST_SECONDS
+from pumice.scheduler.worker.queue_writes import LATEST_SECONDS
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import queue
 from tests.kit.growth import sizes_of

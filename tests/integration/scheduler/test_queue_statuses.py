@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pumice.api.kinds import POD, QUEUE
-from pumice.scheduler.worker.queue_statuses import LATEST_SECONDS, STABLE_SECONDS
+from pumice.scheduler.worker.queue_writes import LATEST_SECONDS, STABLE_SECONDS
 from tests.integration.scheduler.stage import Raw, SchedulerStage
 from tests.kit.builders import queue
 from tests.kit.requests import Requests, recorded

@@ -14,12 +14,11 @@ from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
 from pumice.scheduler.worker.claim_writes import BindingError
-from pumice.scheduler.worker.conditions import PodConditions
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.loop import _Term
-from pumice.scheduler.worker.queue_statuses import QueueStatuses
-from pumice.scheduler.worker.statuses import PodGroupStatuses
+from pumice.scheduler.worker.queue_writes import QueueStatuses
+from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
 from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import queue

@@ -11,7 +11,7 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.embedded import EmbeddedCluster
 from pumice.scheduler import CycleResult, load_config, run_cycle
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, loop
-from pumice.scheduler.worker.settings import DELAYS
+from pumice.scheduler.worker.configuration import DELAYS
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import pod_group, queue
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.explain.objections import histogram
-from pumice.scheduler.explain.sentences import gang_message, group_message, unavailable
+from pumice.scheduler.explain.sentences import gang_message, group_message, histogram, unavailable
 from tests.unit.scheduler.gangs import gang
 from tests.unit.scheduler.scenarios import case_id, load_cases
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api import keys
-from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.queues import MAX_DEPTH
 from pumice.scheduler.model.tasks import SchedulingStatus

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from pumice.scheduler.explain.nearest import nearest
-from pumice.scheduler.explain.objections import Objections
-from pumice.scheduler.model import free_columns
+from pumice.scheduler.explain.sentences import Objections
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_columns import FreeColumns
+from pumice.scheduler.model.free_room import FreeColumn, FreeColumns, Needs, places
 from pumice.scheduler.model.host_ports import PortUsers, are_taken
-from pumice.scheduler.model.room import Needs, places
 from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.plugins import predicates
@@ -92,13 +90,13 @@ def test_pods_that_fit_nowhere_share_one_look_at_the_nodes(
     gangs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    before = free_columns.FreeColumn.__init__
+    before = FreeColumn.__init__
 
-    def counted(self: free_columns.FreeColumn, rows: Rows, column: int) -> None:
+    def counted(self: FreeColumn, rows: Rows, column: int) -> None:
         made.append(column)
         before(self, rows, column)
 
-    monkeypatch.setattr(free_columns.FreeColumn, "__init__", counted)
+    monkeypatch.setattr(FreeColumn, "__init__", counted)
     scenario = Scenario(
         {
             "nodes": [["n1", 2, "8Gi"], ["n2", 4, "8Gi"]],

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.model.free_columns import FreeColumns
+from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.node_ranking import NOWHERE, FixedPart, NodeRanking

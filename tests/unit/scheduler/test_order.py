@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.scheduler.model.natural_order import natural, trailing_index
+from pumice.scheduler.model.tasks import natural, trailing_index
 
 
 def test_numbers_in_names_are_numbers() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.model.away import Away
 from pumice.scheduler.model.axis import PODS
 from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.report_times import ReportDelays
+from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.model.tasks import READY
 from tests.unit.scheduler.columns import check_sums, dump
 from tests.unit.scheduler.events import changes, in_turns

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE
-from pumice.scheduler.worker.settings import DELAYS
+from pumice.scheduler.worker.configuration import DELAYS
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node, pod_group
 
 CASE: dict[str, Any] = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pumice.api import keys
 from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
-from pumice.scheduler.model.away import Away
+from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
 from pumice.scheduler.session.victims import allowed
 from tests.kit.examples import examples

@@ -1,24 +1,32 @@
-"""Keeping `status.allocated` of queues: what their pods hold, with those of the queues below them.
+"""Writes to queues: those that every cluster has, and `status.allocated`, what their pods hold with those of the queues below them.
 
 Amounts are compared with what the API server shows, so that a restart writes nothing that is there already. A queue is
 written when its amounts have not changed for some seconds, or have differed for long: a short Job writes nothing, and a
 queue whose pods come and go all the time is written a few times a minute. The metrics show each change at once.
 """
 
+import logging
 from collections.abc import Mapping
 
+from pumice.api import keys
 from pumice.api.kinds import QUEUE
 from pumice.api.meta import Raw
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
-from pumice.cluster.errors import NotFound
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.cluster.errors import AlreadyExists, ApiError, NotFound
 from pumice.cluster.turns import no_namespace
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.state.assumptions import is_older
 from pumice.scheduler.worker.context import TermContext
-from pumice.scheduler.worker.writing import WriteQueue
+from pumice.scheduler.worker.statuses import WriteQueue
 
-__all__ = ["QueueStatuses"]
+__all__ = ["QueueStatuses", "ensure_queues"]
+
+
+logger = logging.getLogger(__name__)
 
 STABLE_SECONDS = 5.0
 """For how long the amounts of a queue must stay as they are before they are written."""
@@ -34,6 +42,49 @@ UNSEEN_AT_MOST_SECONDS = 30.0
 
 _ALWAYS = ("cpu", "memory", "pods")
 """Resources that are written even if there is nothing of them."""
+
+# As Volcano creates them.
+_RECLAIMABLE = {keys.ROOT_QUEUE: False, keys.DEFAULT_QUEUE: True}
+
+
+async def ensure_queues(client: Client, clock: Clock, default_queue: str) -> None:
+    """Create the queues `root` and default where they are missing; try until it is done.
+
+    Creation passes through admission, which may take a moment longer to start than the scheduler. A queue
+    that exists is only read, so that the scheduler starts also while admission is down.
+    """
+    backoff = Backoff(base=0.2, cap=10.0, seed="queues")
+    for name in dict.fromkeys((keys.ROOT_QUEUE, default_queue)):
+        attempt = 0
+        while not await _ensure(client, name, attempt):
+            await clock.sleep(backoff.delay(attempt))
+            attempt += 1
+
+
+async def _ensure(client: Client, name: str, attempt: int) -> bool:
+    """Whether the queue exists now."""
+    try:
+        try:
+            await client.get(QUEUE, name)
+        except NotFound:
+            await client.create(QUEUE, _manifest(name), metadata_only=True)
+            logger.info("created queue %s", name)
+    except AlreadyExists:
+        return True
+    except ApiError as error:
+        if attempt == 0:
+            logger.warning("queue %s: %s; trying again", name, error)
+        return False
+    return True
+
+
+def _manifest(name: str) -> Raw:
+    return {
+        "apiVersion": QUEUE.api_version,
+        "kind": QUEUE.kind,
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "reclaimable": _RECLAIMABLE.get(name, True)},
+    }
 
 
 class QueueStatuses:
