@@ -90,8 +90,6 @@ class Arguments:
         problems: Values with which the configuration cannot be used: path and what is wrong.
     """
 
-    __slots__ = ("_declared", "_values", "problems", "warnings")
-
     def __init__(
         self,
         given: Mapping[str, object],

@@ -75,8 +75,6 @@ class Rounds:
         debts: What namespaces used beyond their share, in seconds.
     """
 
-    __slots__ = ("debts", "left_out", "unreached")
-
     def __init__(self) -> None:
         self.unreached: Set[str] = frozenset()
         self.left_out: Set[str] = frozenset()
@@ -126,18 +124,6 @@ class TimeShares:
 
     The time between two turns is counted for the namespace of the second one; that of gangs without a turn for none.
     """
-
-    __slots__ = (
-        "_budget",
-        "_debts",
-        "_end",
-        "_limit",
-        "_mark",
-        "_namespaces",
-        "_share",
-        "_start",
-        "_used",
-    )
 
     def __init__(
         self, budget: Budget | None, debts: dict[str, float], namespaces: Iterable[str]

@@ -25,20 +25,6 @@ class PodQueue:
     may help a pod, by pod affinity or topology spread, it is tried again after them, and pods like it not before.
     """
 
-    __slots__ = (
-        "_alike",
-        "_all",
-        "_deferred",
-        "_is_last_round",
-        "_is_moving",
-        "_job",
-        "_key",
-        "_placed",
-        "_suiting",
-        "_tasks",
-        "_without_node",
-    )
-
     def __init__(
         self,
         session: Session,

@@ -33,17 +33,6 @@ class Bounds:
         ranking: Filters and scores of the class.
     """
 
-    __slots__ = (
-        "_by_node",
-        "_costs",
-        "_heap",
-        "_raised",
-        "_scores",
-        "_seen",
-        "_session",
-        "ranking",
-    )
-
     def __init__(self, session: Session, preemptor: Preemptor, victims: Ints) -> None:
         """Look at all nodes as they are now.
 

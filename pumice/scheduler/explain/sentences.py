@@ -184,8 +184,6 @@ class Objections:
         candidates: Number of the others.
     """
 
-    __slots__ = ("_alike", "candidates", "codes", "excluded", "texts")
-
     def __init__(self, verdicts: Sequence[FilterResult], count: int) -> None:
         codes: Ints = np.zeros(count, dtype=np.int64)
         texts: list[str] = []

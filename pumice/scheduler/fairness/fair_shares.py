@@ -81,8 +81,6 @@ class DominantShare:
         totals: What there is of them.
     """
 
-    __slots__ = ("_present", "columns", "totals")
-
     def __init__(self, total: Ints) -> None:
         """Shares of a total, given by column."""
         present = [

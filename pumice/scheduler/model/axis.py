@@ -57,8 +57,6 @@ _OTHERS = "other resources"
 class Axis:
     """Resource names in column order."""
 
-    __slots__ = ("_columns", "_of_pods", "names")
-
     def __init__(self) -> None:
         self.names: list[str] = ["cpu", "memory", "pods", "scored cpu", "scored memory"]
         self._columns = {name: column for column, name in enumerate(self.names)}

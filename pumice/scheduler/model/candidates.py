@@ -52,17 +52,6 @@ class Candidates:
         job: Place of its gang in `jobs`.
     """
 
-    __slots__ = (
-        "_rows",
-        "_running",
-        "_tasks",
-        "_vectors",
-        "are_alone",
-        "job",
-        "jobs",
-        "node",
-    )
-
     def __init__(
         self,
         running: RunningTable,

@@ -91,21 +91,6 @@ class NodeFacts:
         version: Grows when any of it changes.
     """
 
-    __slots__ = (
-        "_cache",
-        "_keys",
-        "_labels",
-        "_layout",
-        "_marks_are_stale",
-        "_nowhere",
-        "_table",
-        "_taint_codes",
-        "_unready",
-        "_unschedulable",
-        "taint_sets",
-        "version",
-    )
-
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._layout = -1

@@ -61,8 +61,6 @@ class FreeColumn:
 class FreeColumns:
     """Columns of all nodes as they are; made when they are asked for, and again after a placement."""
 
-    __slots__ = ("_columns", "_has_promises", "_log", "_moment", "rows")
-
     def __init__(self, rows: Rows, touched: TouchedRows) -> None:
         self.rows = rows
         self._log = touched.log

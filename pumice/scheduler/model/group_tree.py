@@ -163,8 +163,6 @@ class GroupTree:
         compared: How many groups and beginnings of groups pods have been compared with.
     """
 
-    __slots__ = ("_next", "_root", "compared")
-
     def __init__(self) -> None:
         self._root = PeerGroup()
         self._next = 0

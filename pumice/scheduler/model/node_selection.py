@@ -30,8 +30,6 @@ def affinity_key(selector: NodeSelector | None) -> bytes:
 class NodeSelection:
     """Rows of the nodes that affinities and topologies select; asked between `settle` and the next event."""
 
-    __slots__ = ("_by_value", "_facts", "_matcher", "_rows", "_table", "_version")
-
     def __init__(self, table: NodeTable, facts: NodeFacts, matcher: NodeMatcher) -> None:
         self._table = table
         self._facts = facts

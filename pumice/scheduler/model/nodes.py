@@ -80,26 +80,6 @@ class NodeTable:
         on_claims: Called with a pod that mounts claims: when it has been put on a node, and when it has left it.
     """
 
-    __slots__ = (
-        "_allocatable",
-        "_axis",
-        "_has_removed",
-        "_is_settled",
-        "_pipelined",
-        "_releasing",
-        "_used",
-        "layout",
-        "leaving_ports",
-        "names",
-        "on_change",
-        "on_claims",
-        "order",
-        "peers",
-        "ports",
-        "records",
-        "running",
-    )
-
     def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
         """An empty table.
 

@@ -96,29 +96,6 @@ class PeerTable:
         tree: The groups of all terms.
     """
 
-    __slots__ = (
-        "_classes",
-        "_classes_by_mark",
-        "_fresh",
-        "_is_prepared",
-        "_keys",
-        "_known_namespaces",
-        "_marks_of_namespace",
-        "_matched",
-        "_moment",
-        "_namespace_keys",
-        "_new",
-        "_of",
-        "_rules",
-        "_sums",
-        "_uncounted",
-        "_with_members",
-        "is_live",
-        "namespaces",
-        "terms",
-        "tree",
-    )
-
     def __init__(self) -> None:
         self.is_live = False
         self.terms: dict[TermKey, PeerTerm] = {}

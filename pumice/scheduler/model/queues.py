@@ -42,29 +42,6 @@ class QueueTable:
         tree: What pods of its own jobs hold, and of those of the queues below it.
     """
 
-    __slots__ = (
-        "_above_rows",
-        "_axis",
-        "_broken",
-        "_elastic",
-        "_is_settled",
-        "_late",
-        "_limits",
-        "_reserved",
-        "_reserving",
-        "allocated",
-        "amounts",
-        "jobs",
-        "levels",
-        "names",
-        "parents",
-        "paths",
-        "pending",
-        "queues",
-        "rows",
-        "tree",
-    )
-
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._is_settled = False

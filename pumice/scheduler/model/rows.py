@@ -20,16 +20,6 @@ class TouchedRows:
         job_epoch: The same for the key of a waiting job.
     """
 
-    __slots__ = (
-        "job_epoch",
-        "keys_taken",
-        "log",
-        "promises",
-        "queue_epoch",
-        "queues",
-        "releases",
-    )
-
     def __init__(self, *, releases: bool) -> None:
         self.log: list[int] = []
         self.promises = 0

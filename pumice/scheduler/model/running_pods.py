@@ -40,25 +40,6 @@ class RunningTable:
         vectors: What it takes, by row and column.
     """
 
-    __slots__ = (
-        "_axis",
-        "_free",
-        "_free_gangs",
-        "_jobs",
-        "_numbers",
-        "_sizes",
-        "critical",
-        "gang",
-        "gangs",
-        "node",
-        "preemptable",
-        "priority",
-        "runs",
-        "tasks",
-        "used",
-        "vectors",
-    )
-
     def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
         self._axis = axis
         self._jobs = jobs
@@ -225,8 +206,6 @@ def _needed(held: Ints, minimum: Ints, away: Ints) -> Ints:
 
 class BudgetTable:
     """All PodDisruptionBudgets."""
-
-    __slots__ = ("_budgets",)
 
     def __init__(self) -> None:
         self._budgets: dict[str, dict[str, PodDisruptionBudget]] = {}

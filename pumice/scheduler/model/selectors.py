@@ -31,8 +31,6 @@ _CANONICAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 class NodeMatcher:
     """Compiles selectors to masks over the rows of the table."""
 
-    __slots__ = ("_facts", "_table")
-
     def __init__(self, table: NodeTable, facts: NodeFacts) -> None:
         self._table = table
         self._facts = facts

@@ -162,8 +162,6 @@ class ShapeKey(msgspec.Struct, frozen=True):
 class ShapeTable:
     """All shapes in use."""
 
-    __slots__ = ("_axis", "_next", "_shapes", "_unknown", "_width")
-
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._shapes: dict[ShapeKey, PodShape] = {}

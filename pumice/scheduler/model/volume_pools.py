@@ -147,17 +147,6 @@ class VolumePool:
         is_narrow: Whether each is reached from one node at most.
     """
 
-    __slots__ = (
-        "_by_row",
-        "_groups",
-        "_of",
-        "_reach",
-        "_wide",
-        "counts",
-        "everywhere",
-        "is_narrow",
-    )
-
     def __init__(
         self, volumes: Sequence[VolumeRecord], reach: NodeSelection, taken: Container[str]
     ) -> None:

@@ -63,17 +63,6 @@ class AffinityFilter:
         alone: Topology keys of which no domain may hold two of the pods.
     """
 
-    __slots__ = (
-        "_alone",
-        "_apart",
-        "_blocking",
-        "_column",
-        "_near",
-        "_repelling",
-        "_seen",
-        "_starts",
-    )
-
     def __init__(
         self,
         near: list[Domains],
@@ -199,8 +188,6 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
 
 class AffinityScore:
     """How near nodes are to pods that pods prefer to be near to, and that prefer to be near to them: 0 to 100."""
-
-    __slots__ = ("_allowed", "_column", "_groups", "_open", "_seen", "_weight")
 
     def __init__(self, parts: list[tuple[Domains, int]], allowed: Bools, weight: int) -> None:
         groups: dict[Topology, list[tuple[Domains, int]]] = {}

@@ -68,8 +68,6 @@ class Constraint:
 class SpreadFilter:
     """Which nodes a class of pods may use so that its pods stay spread."""
 
-    __slots__ = ("_column", "_constraints", "_seen")
-
     def __init__(self, constraints: list[Constraint]) -> None:
         self._constraints = constraints
         self._seen = -1
@@ -152,8 +150,6 @@ def _counting(
 
 class SpreadScore:
     """How few of the pods' like there are in the domains of nodes: 0 to 100."""
-
-    __slots__ = ("_column", "_constraints", "_known", "_seen", "_weight", "_weights")
 
     def __init__(
         self, constraints: list[Constraint], weights: list[float], known: Bools, weight: int

@@ -79,8 +79,6 @@ class FixedPart:
         ranked: Values of ranked scorers, by their place among the scorers.
     """
 
-    __slots__ = ("_objections", "allowed", "ranked", "score", "verdicts")
-
     def __init__(self, pods: PodClass, rows: Rows, extensions: Extensions) -> None:
         self.allowed = pods.allowed
         self.verdicts: list[FilterResult] = []
@@ -114,32 +112,6 @@ class FixedPart:
 
 class NodeRanking:
     """Masks and scores of all nodes for one class of pods."""
-
-    __slots__ = (
-        "_domain_filters",
-        "_domain_scores",
-        "_failure",
-        "_fixed",
-        "_is_wide",
-        "_known",
-        "_later",
-        "_log",
-        "_names",
-        "_own",
-        "_ranked",
-        "_room",
-        "_row_filters",
-        "_row_scores",
-        "_rows",
-        "_seen",
-        "_shape",
-        "_task_scores",
-        "_tells_rows_apart",
-        "_total",
-        "_touched",
-        "_unscored",
-        "pods",
-    )
 
     def __init__(
         self,

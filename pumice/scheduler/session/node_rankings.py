@@ -29,19 +29,6 @@ A ranking that others have been used after so often has to be computed again any
 class NodeRankings:
     """NodeRankings, made when they are asked for."""
 
-    __slots__ = (
-        "_by_rules",
-        "_extensions",
-        "_fixed",
-        "_kinds",
-        "_last",
-        "_rankings",
-        "_room",
-        "_state",
-        "_touched",
-        "_view",
-    )
-
     def __init__(
         self, state: ClusterState, view: SessionView, extensions: Extensions, touched: TouchedRows
     ) -> None:

@@ -25,8 +25,6 @@ _NOTHING = nullcontext()
 class Nominations:
     """Resources that are held in one session."""
 
-    __slots__ = ("_had_turn", "_held", "_jobs", "_nodes", "_takers", "_tasks", "_touched")
-
     def __init__(
         self,
         nominees: Iterable[TaskInfo],

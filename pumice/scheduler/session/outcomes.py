@@ -66,8 +66,6 @@ class JobOutcome:
 class JobTurn:
     """The part of an action that concerns one job; see `Session.turn`."""
 
-    __slots__ = ("_before", "_fail", "_job", "_statements", "_time")
-
     def __init__(
         self,
         job: JobInfo,

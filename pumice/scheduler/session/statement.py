@@ -35,8 +35,6 @@ class CommittedDecisions:
         promises: Places promised for later; they end with the session.
     """
 
-    __slots__ = ("binds", "evicted", "promises")
-
     def __init__(self) -> None:
         self.binds: dict[str, str] = {}
         self.evicted: list[str] = []
@@ -45,17 +43,6 @@ class CommittedDecisions:
 
 class Statement:
     """A list of decisions on the pods of one job, or for its sake."""
-
-    __slots__ = (
-        "_committed",
-        "_jobs",
-        "_keys_taken",
-        "_nodes",
-        "_on_allocate",
-        "_on_deallocate",
-        "_steps",
-        "_touched",
-    )
 
     def __init__(
         self,

@@ -123,8 +123,6 @@ class ParkedGangs:
         version: Grows with every change that matters to scheduling.
     """
 
-    __slots__ = ("_news", "events", "gangs", "stale", "version")
-
     def __init__(self) -> None:
         self.gangs: dict[str, Parked] = {}
         self.stale: dict[str, None] = {}
@@ -236,8 +234,6 @@ def likeness(job: JobInfo) -> Hashable:
 class RoomBounds:
     """Room on nodes during one session, for the gangs that were woken."""
 
-    __slots__ = ("_counts", "_kinds", "_suiting", "_table", "_touched")
-
     def __init__(
         self,
         woken: Iterable[Parked],
@@ -297,8 +293,6 @@ class RoomBounds:
 
 class _Places:
     """How many pods of several kinds fit on some nodes, followed while a session decides."""
-
-    __slots__ = ("_free", "_kinds", "_mask", "_most", "_seen", "_table", "_totals", "_touched")
 
     def __init__(
         self,

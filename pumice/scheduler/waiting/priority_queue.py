@@ -22,18 +22,6 @@ class PriorityQueue(Generic[T]):
     back is compared with the first alone, because it is often the first again.
     """
 
-    __slots__ = (
-        "_alone",
-        "_back",
-        "_epoch",
-        "_first",
-        "_is_sorted",
-        "_key",
-        "_moves",
-        "_seen",
-        "_waiting",
-    )
-
     def __init__(
         self,
         key: Callable[[T], SortKey],

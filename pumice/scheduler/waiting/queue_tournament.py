@@ -88,21 +88,6 @@ class QueueTournament:
     The interface is that of `PriorityQueue`. Keys end with a name, so there are no ties, and a queue that waits alone needs none.
     """
 
-    __slots__ = (
-        "_decided",
-        "_epoch",
-        "_key",
-        "_leaves",
-        "_moment",
-        "_moved",
-        "_path",
-        "_read",
-        "_root",
-        "_seen",
-        "_top",
-        "_waiting",
-    )
-
     def __init__(
         self,
         key: Callable[[Queue], SortKey],
