@@ -32,7 +32,7 @@ from pumice.api.meta import version_number
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client, Object
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.start import started
 from tests.support.installation import NAMESPACE, RELEASE, Installation, installed

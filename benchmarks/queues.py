@@ -25,7 +25,7 @@ from pumice.api.podgroups import PHASES
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.controller.queues import own_status
 from pumice.embedded import EmbeddedCluster

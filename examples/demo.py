@@ -31,7 +31,7 @@ from pumice.cli.files.manifests import read_objects
 from pumice.cli.live.job_sentence import current_condition, sentence
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from pumice.webhook.rules.differences import differences
 
 EXAMPLES = Path(__file__).resolve().parent

@@ -30,7 +30,7 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 
 __all__ = ["Injector", "WebhookEntry", "bundles_of", "entries_of", "patch_for"]
 

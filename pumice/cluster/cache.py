@@ -1,27 +1,15 @@
-"""A cache of all objects of one kind: list once, then watch.
+"""A cache of all objects of one kind: what readers look up, by name or index, and subscribers follow.
 
-A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, uses bookmarks so that its version
-stays current without changes, and lists again if the resourceVersion has expired (410). `catch_up` waits until the
-cache has everything that the server had at the call. After each new list it reports only the differences. A broken
-connection is retried forever, with growing delays.
+A `reflector` keeps it current. An object that cannot be decoded, or at which a filter, an index or a subscriber raises,
+is set aside (see `set_aside`) and tried again. If a subscriber raised, the others and the cache have the object
+nevertheless; otherwise its previous state is kept.
 
-A server whose data was restored from a backup may be older than the cache. kube-apiserver then accepts a watch from the
-cached resourceVersion, and sends nothing until its own has passed that one. Two things show a restore. All API servers
-are stopped for it: when none could be reached, everything is listed again. And before each watch that continues an
-earlier one, and in `catch_up`, the server is asked for its resourceVersion: if it is older, everything is listed again
-and reported, also what seems unchanged, because a version may now stand for another content (see `store.is_from_backup`).
-
-A list may have 140,000 objects. It is decoded page by page, so at most two pages are in memory. Objects are decoded and
-reported in slices (see `slices`), and the watch begins after the last one, so that no event precedes the list. `store`
-keeps the objects.
+A late subscriber gets existing objects in slices (see `slices`) while the watch continues.
 """
 
-import asyncio
-import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
-from itertools import chain
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -29,67 +17,76 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
-from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.decoding import decode
-from pumice.cluster.errors import ApiError, Gone, NotFound
+from pumice.cluster.clock import Clock
+from pumice.cluster.collection import Collection
 from pumice.cluster.events import Reference
-from pumice.cluster.set_aside import RetryTimers
+from pumice.cluster.reading import ObjectReader, Read, Unreadable
+from pumice.cluster.reflector import WATCH_SECONDS, Reflector
+from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
-from pumice.cluster.store import Key, ObjectStore, Read
+from pumice.cluster.subscribers import Key, Subscriber, Subscribers, Subscription
 
-__all__ = ["WatchCache", "wait_settled", "wait_synced"]
+__all__ = ["Index", "WatchCache", "identity_of", "is_from_backup", "wait_settled", "wait_synced"]
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
-
-WATCH_SECONDS = 290.0
-"""How long one watch lasts; renewing it spreads the load when API servers come and go."""
-
-CATCH_UP_SECONDS = 3.0
-"""Duration of the watch that is used to catch up: API servers send a bookmark 2 s before the end."""
-
-SILENT_SECONDS = 150.0
-"""Maximum silence of a watch: API servers send a bookmark about once a minute."""
-
-LASTING_SECONDS = 10.0
-"""A watch that was shorter than this and showed no change, or failed, is followed by a delay; others are renewed immediately."""
+_PLACES = ("decoder", "filter", "index", "subscriber")
+"""Where an object may be set aside, in metrics and events."""
 
 
-_WATCH, _HEAD = "watch", "head"
-"""Where all objects of a kind may fail, in metrics."""
+class Index(Generic[T]):
+    """Secondary keys of a cache: maps keys that are computed from objects to the identities of these objects."""
 
-_BY_NAME = "metadata.name="
-"""The field selector of a single object."""
+    def __init__(self, keys: Callable[[T], Iterable[Hashable]]) -> None:
+        """Create an empty index.
+
+        Args:
+            keys: Computes the keys of an object: none, one or several.
+        """
+        self._keys = keys
+        # Dicts instead of sets: they keep the order of arrival, so that results are the same twice.
+        self._filed: dict[Hashable, dict[tuple[str, str], None]] = {}
+        self._under: dict[tuple[str, str], tuple[Hashable, ...]] = {}
+
+    def keys_of(self, obj: T) -> tuple[Hashable, ...]:
+        """The keys of an object, each once. Whatever the function raises is raised here, and nothing has changed."""
+        return tuple(dict.fromkeys(self._keys(obj)))
+
+    def put(self, identity: tuple[str, str], keys: tuple[Hashable, ...]) -> None:
+        """Add an object with its keys, or update them after a change."""
+        if self._under.get(identity) == keys:
+            return
+        self.remove(identity)
+        self._under[identity] = keys
+        for key in keys:
+            self._filed.setdefault(key, {})[identity] = None
+
+    def remove(self, identity: tuple[str, str]) -> None:
+        """Remove an object."""
+        for key in self._under.pop(identity, ()):
+            filed = self._filed[key]
+            del filed[identity]
+            if not filed:
+                del self._filed[key]
+
+    def keys(self) -> list[Any]:
+        """The keys under which something is filed, in the order in which they came up."""
+        return list(self._filed)
+
+    def find(self, key: Hashable) -> list[tuple[str, str]]:
+        """Identities of the objects with a key."""
+        return list(self._filed.get(key, ()))
 
 
-class _Meta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-
-
-class _Head(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _ListPage(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-    items: list[msgspec.Raw] | None = None
-
-
-_heads = msgspec.json.Decoder(_Head)
-_pages = msgspec.json.Decoder(_ListPage)
-
-
-class WatchCache(ObjectStore[T]):
+class WatchCache(Generic[T]):
     """All objects of one kind (in one namespace, matching selectors), as structs.
 
     Attributes:
+        kind: Kind of the objects.
+        faults: Reports objects that are set aside.
+        reflector: Lists and watches the kind.
         synced: Set once the first list is stored and the subscribers have it.
         settled: Cleared while a list is being added, when some objects are older than the list.
-        relists: How often the kind was listed, the first time included.
-        restores: How often the server turned out to be older than the cache.
     """
 
     def __init__(
@@ -126,317 +123,229 @@ class WatchCache(ObjectStore[T]):
             keep: Whether an object is kept; all are if None.
             trim: Drops the parts of a new object that nothing reads.
         """
-        super().__init__(kind, type, keep, trim)
-        self.synced = asyncio.Event()
-        self.settled = asyncio.Event()
-        self.settled.set()
-        self.relists = 0
-        self.restores = 0
-        self._client = client
-        self._namespace = namespace
-        self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
-        self._clock = clock or SystemClock()
-        self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=kind.plural)
-        self._page_size = page_size
-        self._watch_seconds = watch_seconds
-        self._optional = optional
-        self._version = ""
-        self._contact = self._clock.monotonic()
-        self._awaited: list[tuple[int, asyncio.Future[None]]] = []
-        self._limit: asyncio.Timeout | None = None
-        self._must_list = True
-        self._has_unreadable = False
-        self._outages = 0
-        self._is_newer = False
-        """Whether the server is older than the cache."""
-        self._lists: RetryTimers[None] = RetryTimers(lambda _: self._list_again())
-
-    # State
-
-    @property
-    def age(self) -> float:
-        """Seconds since the last message of the server; about a minute at most in normal operation."""
-        return self._clock.monotonic() - self._contact
-
-    @property
-    def problem(self) -> str | None:
-        """Why the cache may be out of date, or None when it is current."""
-        if not self.synced.is_set():
-            return f"{self.kind.plural}: not synced yet"
-        if self.age > SILENT_SECONDS:
-            return f"{self.kind.plural}: no event or bookmark for {self.age:.0f} s"
-        return None
-
-    @property
-    def resource_version(self) -> str:
-        """The resourceVersion of the cached state, for `/metrics` and tests."""
-        return self._version
-
-    # Keeping up
+        self.kind = kind
+        self.faults = ObjectFaults()
+        self.reflector = Reflector(
+            Collection(client, kind, namespace, label_selector, field_selector),
+            self,
+            clock=clock,
+            backoff=backoff,
+            page_size=page_size,
+            watch_seconds=watch_seconds,
+            optional=optional,
+        )
+        self.synced, self.settled = self.reflector.synced, self.reflector.settled
+        self._keep = keep
+        self._reader = ObjectReader(type, trim)
+        self._objects: dict[Key, T] = {}
+        self._versions: dict[Key, str] = {}
+        self._indexes: dict[str, Index[T]] = {}
+        self._subscribers: Subscribers[T] = Subscribers(self._subscriber_failed)
+        self._pending: dict[Key, tuple[str, Read[T]]] = {}
+        """States that could not be taken in, with their versions."""
+        self._retries: RetryTimers[Key] = RetryTimers(self._try_again)
 
     async def run(self) -> None:
         """Keep the cache current until cancelled."""
         try:
-            await self._run()
+            await self.reflector.run()
         finally:
-            self._lists.close()
             self._retries.close()
 
-    async def _run(self) -> None:
-        attempt = 0
-        while True:
-            started = self._clock.monotonic()
-            try:
-                self._must_list |= self._client.outages != self._outages
-                if not self._must_list:
-                    self._compare(version_number(self._version), await self._read_version())
-                if self._must_list:
-                    await self._list()
-                version = self._version
-                await self._follow()
-                if self._version != version and not self._must_list:
-                    # kube-apiserver ends a watch whose events are not read fast enough, which happens
-                    # while many pods are created. The changes that it did not send must not wait.
-                    attempt = 0
-                    self.faults.passed(self._all, _WATCH)
-                    continue
-            except Gone:
-                logger.info("watch of %s is too old, listing again", self._what)
-                self._must_list = True
-            except ApiError as error:
-                expected = self._optional and isinstance(error, NotFound)
-                if expected:
-                    self._contact = self._clock.monotonic()  # that was an answer
-                if attempt == 0:
-                    level = logging.DEBUG if expected else logging.WARNING
-                    logger.log(level, "watching %s: %s; trying again", self._what, error)
-                if isinstance(error, NotFound):
-                    self._version = ""  # the kind was removed; a later one is another kind
-                    self._must_list = True
-            except Exception as error:
-                # At no single object, which would be set aside. A new list does not depend on what came before.
-                self._must_list = True
-                self.faults.failed(self._all, _WATCH, error, self._backoff.delay(attempt))
-            if self._clock.monotonic() - started >= LASTING_SECONDS:
-                attempt = 0  # a watch that lasted did its work, however it ended
-            else:
-                async with self._until_awaited():
-                    await self._clock.sleep(self._backoff.delay(attempt))
-                attempt += 1
+    # Reading
 
-    async def catch_up(self) -> None:
-        """Wait until the cache has at least the state that the server had at the call.
+    def get(self, name: str, namespace: str = "") -> T | None:
+        """One object, or None."""
+        return self._objects.get((namespace, name))
 
-        A list of one object gives the version to wait for. Without changes, events would not reach that version. So a
-        small collection is listed again, and the watch of a larger one is renewed for a few seconds, because API
-        servers send a bookmark before a watch ends. A delay between two attempts ends, because the server answers again.
-        If the server is older than the cache, everything is listed again.
+    def values(self) -> Iterable[T]:
+        """All objects in the order of their arrival. Do not hold it over an await."""
+        return self._objects.values()
+
+    def identities(self) -> Iterable[Key]:
+        """The keys of all objects, in the order of `values`."""
+        return self._objects.keys()
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def reference(self, name: str, namespace: str = "") -> Reference:
+        """What events about an object refer to, whether it is known or not."""
+        return self._reference((namespace, name), self._objects.get((namespace, name)))
+
+    def index(self, name: str, keys: Callable[[T], Iterable[Hashable]]) -> None:
+        """Add an index with the keys that a function computes from objects."""
+        index = self._indexes[name] = Index(keys)
+        for key, obj in self._objects.items():
+            index.put(key, index.keys_of(obj))
+
+    def indexed(self, name: str, key: Hashable) -> list[T]:
+        """Objects with a key of an index, in the order of their arrival."""
+        return [self._objects[each] for each in self._indexes[name].find(key)]
+
+    def index_keys(self, name: str) -> list[Any]:
+        """The keys of an object in an index."""
+        return self._indexes[name].keys()
+
+    def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
+        """Report every change to a callback; existing objects are reported immediately, as ADDED.
+
+        Callbacks run inside the cache's task, one after the other: they must be quick. One that raises at an object is
+        called again for it after a pause, or when it changes, with `old` as it was before the failure: it must bear that
+        it had done a part of its work. If there may be many objects, use `replay`.
+
+        Returns:
+            A function that ends the subscription.
         """
-        known = version_number(self._version)
-        version = await self._server_version()
-        self._compare(known, version)
-        if not self._must_list and version_number(self._version) >= version:
-            return
-        reached = asyncio.get_running_loop().create_future()
-        entry = version, reached
-        self._awaited.append(entry)
-        self._interrupt()
-        try:
-            await reached
-        finally:
-            if entry in self._awaited:
-                self._awaited.remove(entry)
+        subscription = self._subscribers.add(callback, self._objects)
+        for key in list(subscription.unreported):
+            self._report(subscription, key)
+        return partial(self._subscribers.remove, subscription)
 
-    def _compare(self, known: int, version: int) -> None:
-        """Have everything listed again if the server is older than the cache was when the server was asked.
+    async def replay(self, callback: Subscriber[T]) -> Callable[[], None]:
+        """Subscribe, and wait until all existing objects have been reported, in slices.
 
-        Or if it could not be reached meanwhile: its version may since have passed that of the cache.
+        Changes are reported meanwhile. The first report of an object is always ADDED.
+
+        Returns:
+            A function that ends the subscription.
         """
-        if version < known:
-            logger.warning(
-                "%s: the API server has version %d and the cache %d: it was restored from a backup; listing again",
-                self._what,
-                version,
-                known,
-            )
-            self._is_newer = True
-            self._list_again()
-        elif self._client.outages != self._outages:
-            self._list_again()
-
-    def _list_again(self) -> None:
-        """Have everything listed as soon as possible."""
-        self._must_list = True
-        self._interrupt()
-
-    def _interrupt(self) -> None:
-        """End the watch, or the delay between two attempts."""
-        limit, self._limit = self._limit, None
-        if limit is not None:
-            limit.reschedule(0.0)
-
-    async def _server_version(self) -> int:
-        """The resourceVersion of a consistent read, however long it takes."""
-        attempt = 0
-        while True:
-            try:
-                return await self._read_version()
-            except (ApiError, msgspec.MsgspecError) as error:
-                logger.warning("version of %s: %s; trying again", self._what, error)
-            await self._clock.sleep(self._backoff.delay(attempt))
-            attempt += 1
-
-    async def _read_version(self) -> int:
-        """The resourceVersion of a consistent read."""
-        pages = self._client.pages(self.kind, self._namespace, limit=1, **self._selectors)
-        async with aclosing(pages) as bodies:
-            body = await anext(bodies)
-        return version_number(decode(_pages, body).metadata.resource_version)
-
-    def _advance(self, version: str) -> None:
-        """Record the version of the cached state."""
-        self._version = version
-        if not self._awaited or self._must_list:
-            return
-        number = version_number(version)
-        for awaited, reached in self._awaited:
-            if awaited <= number and not reached.done():
-                reached.set_result(None)
-        self._awaited = [entry for entry in self._awaited if not entry[1].done()]
-
-    @property
-    def _what(self) -> str:
-        """What is watched, for logs: the one object, or the kind."""
-        selector = self._selectors["field_selector"] or ""
-        _, named, name = selector.partition(_BY_NAME)
-        return f"{self.kind.resource} {name}" if named else self.kind.resource
-
-    @property
-    def _all(self) -> Reference:
-        """The kind as a whole, for reports."""
-        return Reference(self.kind, "")
-
-    async def _list(self) -> None:
-        is_newer, outages = self._is_newer, self._client.outages
-        if is_newer:
-            self._versions.clear()  # the restored server may use a version again for another content
-        self._has_unreadable = False
+        subscription = self._subscribers.add(callback, self._objects)
         try:
-            version, found = await self._read_list(self._page_size)
-        except Gone:
-            # It changes faster than pages are read; a request for everything cannot expire.
-            version, found = await self._read_list(0)
-        self.settled.clear()
+            async for key in in_slices(list(subscription.unreported)):
+                self._report(subscription, key)
+        except BaseException:
+            self._subscribers.remove(subscription)
+            raise
+        return partial(self._subscribers.remove, subscription)
+
+    def _report(self, subscription: Subscription[T], key: Key) -> None:
+        if key in subscription.unreported:
+            self._subscribers.report(subscription, key, self._objects[key])
+            self._settle(key)
+
+    # What the reflector does
+
+    def known(self) -> Iterable[Key]:
+        """The keys of all objects, also of those that could not be taken in."""
+        return dict.fromkeys((*self._objects, *self._pending))
+
+    def has(self, key: Key, version: str) -> bool:
+        """True if an object was taken in at a version."""
+        return self._versions.get(key) == version and key not in self._pending
+
+    def forget_versions(self) -> None:
+        """Take each object in again, although its version is the same."""
+        self._versions.clear()
+
+    def read(self, raw: msgspec.Raw) -> Read[T]:
+        """Decode an object; an error is returned, not raised."""
+        return self._reader.read(raw)
+
+    def drops(self, read: Read[T]) -> bool:
+        """True if an object is not to be kept. One that is set aside because of it counts as kept."""
         try:
-            known = dict.fromkeys((*self._objects, *self._pending))
-            # An object that cannot be told from others may be one that is known.
-            gone = [(key, None) for key in known if key not in found and not self._has_unreadable]
-            changed = [(key, read) for key, read in found.items() if read is not None]
-            async for key, read in in_slices(chain(gone, changed)):
-                if read is None:
-                    self._remove(key)
-                else:
-                    self._put(key, *read)
-        finally:
-            self.settled.set()
-        # The server may have been restored meanwhile.
-        self._must_list = self._is_newer and not is_newer
-        self._is_newer = self._must_list
-        self.restores += is_newer
-        self._outages = outages
-        if not self._has_unreadable:
-            self._lists.drop(None)
-            self.faults.passed(self._all, _HEAD)
-        self._advance(version)
-        self.relists += 1
-        self.synced.set()
+            return self._keep is not None and not (isinstance(read, Unreadable) or self._keep(read))
+        except Exception:
+            return False  # reported when it is put
 
-    async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, Read[T]] | None]]:
-        """Read the whole collection at one resourceVersion; unchanged objects are None."""
-        found: dict[Key, tuple[str, Read[T]] | None] = {}
-        version = ""
-        pages = self._client.pages(self.kind, self._namespace, limit=limit, **self._selectors)
-        async with aclosing(_one_ahead(pages)) as bodies:
-            async for body in bodies:
-                page = decode(_pages, body)
-                version = version or page.metadata.resource_version
-                async for raw in in_slices(page.items or ()):
-                    self._read_item(raw, found)
-                self._contact = self._clock.monotonic()
-        return version, found
-
-    def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, Read[T]] | None]) -> None:
-        """Add an object of a list."""
-        head = self._head(raw)
-        if head is None:
-            return
-        key = head.namespace, head.name
-        if self._versions.get(key) == head.resource_version and key not in self._pending:
-            found[key] = None
-            return
-        read = self._read(raw)
-        if not self._is_dropped(read):
-            found[key] = head.resource_version, read
-
-    def _head(self, raw: msgspec.Raw) -> _Meta | None:
-        """Name, namespace and version of an object; None if they cannot be read.
-
-        Which object that is, is not known. What it becomes is in a later list.
-        """
+    def put(self, key: Key, version: str, read: Read[T]) -> None:
+        """Take a state of an object in, or set the object aside."""
+        place = "decoder"
         try:
-            return decode(_heads, raw).metadata
-        except Exception as error:
-            self._has_unreadable = True
-            self.faults.failed(self._all, _HEAD, error, self._lists.fail(None))
-            return None
-
-    async def _follow(self) -> None:
-        """Watch until the server ends the watch, or everything must be listed again; catch up when requested."""
-        while not self._must_list:
-            if self._awaited:
-                await self._reach_awaited()
-                continue  # more may be asked for meanwhile
-            async with self._until_awaited():
-                await self._watch(self._watch_seconds)
+            new = _readable(read)
+            place = "filter"
+            if self._keep is not None and not self._keep(new):
+                self.remove(key)
                 return
+            place = "index"
+            filed = [(index, index.keys_of(new)) for index in self._indexes.values()]
+        except Exception as error:
+            self._pending[key] = version, read
+            about = self._objects.get(key) if isinstance(read, Unreadable) else read
+            self._set_aside(key, place, error, about)
+            return
+        self._pending.pop(key, None)
+        old = self._objects.get(key)
+        self._objects[key] = new
+        self._versions[key] = version
+        for index, keys in filed:
+            index.put(key, keys)
+        self._subscribers.tell(key, old, new)
+        self._settle(key)
 
-    @asynccontextmanager
-    async def _until_awaited(self) -> AsyncIterator[None]:
-        """Leave the block when `catch_up` waits for this cache."""
-        limit = self._limit = asyncio.timeout(None)
-        try:
-            async with limit:
-                yield
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        finally:
-            self._limit = None
+    def remove(self, key: Key) -> None:
+        """Remove an object, if there is one."""
+        self._pending.pop(key, None)
+        self._versions.pop(key, None)
+        old = self._objects.pop(key, None)
+        for index in self._indexes.values():
+            index.remove(key)
+        self.faults.gone(self.kind, key[1], key[0])
+        if old is not None:
+            self._subscribers.tell(key, old, None)
+        self._settle(key)
+        if self._reader.parts:
+            del old
+            self._reader.parts.sweep()
 
-    async def _reach_awaited(self) -> None:
-        if len(self._objects) > self._page_size:
-            await self._watch(CATCH_UP_SECONDS)
-        if self._awaited:
-            await self._list()
+    # Objects that are set aside
 
-    async def _watch(self, seconds: float) -> None:
-        async for event, raw in self._client.watch(
-            self.kind,
-            self._namespace,
-            resource_version=self._version,
-            timeout=seconds,
-            **self._selectors,
-        ):
-            self._contact = self._clock.monotonic()
-            head = self._head(raw)
-            if head is None:
-                continue
-            key = head.namespace, head.name
-            if event == "DELETED":
-                self._remove(key)
-            elif event != "BOOKMARK":
-                self._put(key, head.resource_version, self._read(raw))
-            self._advance(head.resource_version or self._version)
+    @property
+    def set_aside(self) -> int:
+        """How many objects are set aside."""
+        return len(self._retries)
+
+    def _set_aside(self, key: Key, place: str, error: Exception, obj: T | None) -> None:
+        delay = self._retries.fail(key)
+        self.faults.failed(self._reference(key, obj), place, error, delay)
+
+    def _subscriber_failed(self, key: Key, error: Exception, obj: T | None) -> None:
+        self._set_aside(key, "subscriber", error, obj)
+
+    def _try_again(self, key: Key) -> None:
+        if (pending := self._pending.get(key)) is not None:
+            version, read = pending
+            again = self._reader.read(read.raw) if isinstance(read, Unreadable) else read
+            self.put(key, version, again)
+        self._subscribers.try_again(key, self._objects.get(key))
+        self._settle(key)
+
+    def _settle(self, key: Key) -> None:
+        """End the retries of an object at which nothing fails any more."""
+        if key not in self._retries or key in self._pending or self._subscribers.is_behind(key):
+            return
+        self._retries.drop(key)
+        about = self._reference(key, None)
+        for place in _PLACES:
+            self.faults.passed(about, place, heals=key in self._objects)
+
+    def _reference(self, key: Key, obj: T | None) -> Reference:
+        uid, version, _ = identity_of(obj)
+        return Reference(self.kind, key[1], key[0], uid, version)
+
+
+def identity_of(obj: Any) -> tuple[str, str, bool]:
+    """Uid, resourceVersion, and whether it is being deleted, of a raw object or of a struct, as far as it has them."""
+    if isinstance(obj, dict):
+        meta = obj.get("metadata") or {}
+        return meta.get("uid", ""), meta.get("resourceVersion", ""), "deletionTimestamp" in meta
+    meta = getattr(obj, "metadata", None)
+    leaving = getattr(meta, "deletion_timestamp", None) is not None
+    return getattr(meta, "uid", ""), getattr(meta, "resource_version", ""), leaving
+
+
+def is_from_backup(old: Any, new: Any) -> bool:
+    """True if a reported change leads to a version that is not newer, although the object is the same one.
+
+    Its server was restored from a backup. Nothing holds any more that was concluded from later versions of the object.
+
+    Args:
+        old: The object, raw or as a struct.
+        new: The object after the change.
+    """
+    (uid, before, _), (same, after, _) = identity_of(old), identity_of(new)
+    return uid == same and 0 < version_number(after) <= version_number(before)
 
 
 async def wait_synced(*caches: WatchCache[Any]) -> None:
@@ -452,14 +361,7 @@ async def wait_settled(*caches: WatchCache[Any]) -> None:
             await cache.settled.wait()
 
 
-async def _one_ahead(items: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Iterate with one item of read-ahead."""
-    async with aclosing(items):
-        following = asyncio.ensure_future(anext(items, None))
-        try:
-            while (item := await following) is not None:
-                following = asyncio.ensure_future(anext(items, None))
-                yield item
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+def _readable(read: Read[T]) -> T:
+    if isinstance(read, Unreadable):
+        raise read.error
+    return read

@@ -343,7 +343,7 @@ class ElectedWorker(ABC, Generic[S, M]):
                 collect_frozen()
 
     def _stale_caches(self) -> str | None:
-        problems = [each.problem for each in self._caches]
+        problems = [each.reflector.problem for each in self._caches]
         return "; ".join(problem for problem in problems if problem) or None
 
     async def _stand(self, run_term: Callable[[_Work], Coroutine[Any, Any, bool]]) -> bool:
@@ -364,7 +364,7 @@ class ElectedWorker(ABC, Generic[S, M]):
     async def _lead(self, prepared: asyncio.Event) -> None:
         may_write.set(self.leads)
         # The writes of the last leader must be visible before the first decision.
-        caught_up = asyncio.gather(*(cache.catch_up() for cache in self._caches))
+        caught_up = asyncio.gather(*(cache.reflector.catch_up() for cache in self._caches))
         try:
             await prepared.wait()
             await caught_up

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from tests.support.controlplane.processes import Process
 
 __all__ = ["COMPONENTS", "Component", "Member", "exceptions"]

@@ -13,7 +13,7 @@ from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.api.requests import Amounts, add, pod_requests
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 
 __all__ = ["PodHistories", "PodHistory"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from tests.support.controlplane.processes import Process
 
 __all__ = ["Leases", "Vitals", "watched_vitals"]

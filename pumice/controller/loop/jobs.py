@@ -24,9 +24,9 @@ from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.cluster.cache import WatchCache
+from pumice.cluster.cache import WatchCache, is_from_backup
 from pumice.cluster.errors import ApiError, TooManyRequests
-from pumice.cluster.store import Change, is_from_backup
+from pumice.cluster.subscribers import Change
 from pumice.controller.cronjobs import awaits_note
 from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.reconcile import reconcile

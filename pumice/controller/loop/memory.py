@@ -17,8 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, version_number
-from pumice.cluster.cache import WatchCache
-from pumice.cluster.store import identity_of
+from pumice.cluster.cache import WatchCache, identity_of
 from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.loop.steps import OwnWrite, PlanOutcome
 from pumice.controller.plan import RecordEvent
@@ -144,7 +143,10 @@ class Memories(Generic[K, M]):
 def _shows(written: OwnWrite, cache_of: CacheOf) -> bool:
     cache = cache_of(written.kind)
     version = written.version
-    if cache is None or version_number(cache.resource_version) >= version_number(version) > 0:
+    if (
+        cache is None
+        or version_number(cache.reflector.resource_version) >= version_number(version) > 0
+    ):
         return True
     stored = cache.get(written.name, written.namespace)
     if stored is None:

@@ -13,7 +13,7 @@ from pumice.api.meta import Raw
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS

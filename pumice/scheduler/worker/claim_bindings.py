@@ -26,7 +26,7 @@ from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
-from pumice.cluster.store import Change, Subscriber
+from pumice.cluster.subscribers import Change, Subscriber
 from pumice.cluster.turns import Slots, first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
@@ -400,7 +400,7 @@ class ClaimBinder:
     def _restores(self) -> int:
         """How often the API server has been restored from a backup; what was written before may be gone."""
         caches = self._context.caches
-        return caches.claims.restores + caches.volumes.restores
+        return caches.claims.reflector.restores + caches.volumes.reflector.restores
 
     # -- searching -----------------------------------------------------------------------------
 

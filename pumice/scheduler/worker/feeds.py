@@ -15,10 +15,10 @@ from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.cluster.cache import WatchCache, wait_settled
+from pumice.cluster.cache import WatchCache, is_from_backup, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.store import Change, Subscriber, is_from_backup
+from pumice.cluster.subscribers import Change, Subscriber
 from pumice.scheduler import ClusterState
 
 __all__ = ["SchedulerCaches"]

@@ -84,7 +84,9 @@ class CachedView(AdmissionView):
             return True
         cache = self._by_kind.get(kind)
         # A kind whose CRD is not installed, or not any more, has no version to follow.
-        return cache is not None and cache.synced.is_set() and bool(cache.resource_version)
+        return (
+            cache is not None and cache.synced.is_set() and bool(cache.reflector.resource_version)
+        )
 
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""

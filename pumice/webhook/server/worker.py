@@ -126,7 +126,9 @@ class StateSource:
         faults = ObjectFaults(metrics.registry, recorder)
         for cache in view.caches:
             cache.faults = faults
-            metrics.cache_age.labels(cache.kind.plural).set_function(partial(getattr, cache, "age"))
+            metrics.cache_age.labels(cache.kind.plural).set_function(
+                partial(getattr, cache.reflector, "age")
+            )
         return cls(
             view,
             metrics,

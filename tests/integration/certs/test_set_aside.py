@@ -15,7 +15,7 @@ from pumice.api.kinds import EVENT, MUTATING_WEBHOOKS, SECRET, Kind
 from pumice.certs import injection, keeper
 from pumice.certs.injection import Injector, bundles_of
 from pumice.certs.keeper import CertificateManager
-from pumice.cluster import store
+from pumice.cluster import reading
 from pumice.cluster.client import Client, Object
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.set_aside import ObjectFaults
@@ -122,7 +122,7 @@ async def check_report(
 
 
 AT_A_CONFIGURATION: dict[str, tuple[Callable[[pytest.MonkeyPatch], Breakage], str]] = {
-    "decoder": (lambda patch: DecoderBreakage(patch, store, "decode"), "decoder"),
+    "decoder": (lambda patch: DecoderBreakage(patch, reading, "decode"), "decoder"),
     "subscriber": (lambda patch: Breakage(patch, Injector, "_see"), "subscriber"),
     "entries": (lambda patch: Breakage(patch, injection, "entries_of"), "trust bundle"),
     "patch": (lambda patch: Breakage(patch, injection, "patch_for"), "trust bundle"),

@@ -53,7 +53,7 @@ async def test_pods_and_nodes_are_followed(client: Client, cluster: EmbeddedClus
 async def test_bookmarks_keep_a_quiet_cache_from_falling_behind(client: Client) -> None:
     quiet = WatchCache(client, NODE, Node)
     async with running(quiet):
-        before = int(quiet.resource_version)
+        before = int(quiet.reflector.resource_version)
         for number in range(80):  # more than the server remembers
             await client.create(
                 CONFIG_MAP,
@@ -63,8 +63,8 @@ async def test_bookmarks_keep_a_quiet_cache_from_falling_behind(client: Client) 
                     "metadata": {"name": f"c{number}", "namespace": "default"},
                 },
             )
-        await until(lambda: int(quiet.resource_version) > before + 70)
-        await until(lambda: quiet.age < 1)
+        await until(lambda: int(quiet.reflector.resource_version) > before + 70)
+        await until(lambda: quiet.reflector.age < 1)
 
 
 async def test_a_cache_that_fell_behind_lists_anew(client: Client) -> None:
@@ -92,7 +92,7 @@ async def test_a_cache_that_fell_behind_lists_anew(client: Client) -> None:
         await client.create(CONFIG_MAP, config_map(f"c{number}"))
     async with running(cache):
         await until(lambda: len(cache) == 80)
-    assert cache.relists == 2
+    assert cache.reflector.relists == 2
     assert changes[:2] == [("ADDED", "old"), ("DELETED", "old")]
 
 

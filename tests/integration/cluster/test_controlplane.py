@@ -133,9 +133,9 @@ async def test_a_quiet_kind_catches_up_with_what_others_wrote(
     async with asyncio.timeout(60):
         await wait_synced(cache)
         written = await real.create(CONFIG_MAP, config_map(namespace))
-        await cache.catch_up()
-    assert int(cache.resource_version) >= int(written["metadata"]["resourceVersion"])
-    assert cache.relists == (1 if page_size == 1 else 2)
+        await cache.reflector.catch_up()
+    assert int(cache.reflector.resource_version) >= int(written["metadata"]["resourceVersion"])
+    assert cache.reflector.relists == (1 if page_size == 1 else 2)
     assert len(cache) == 2
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)

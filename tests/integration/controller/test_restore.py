@@ -44,7 +44,7 @@ async def test_new_jobs_run_and_lost_ones_are_forgotten(
         await stage.until(lambda: stage.phase("new") == "Running", "a new Job to run")
         await until(lambda: view.get(QUEUE, "lost") is None)
         caches: list[WatchCache[Any]] = [*controller.watches.required, *scheduler.caches.all]
-        assert {each.kind for each in caches if each.restores} >= {JOB, POD, POD_GROUP}
+        assert {each.kind for each in caches if each.reflector.restores} >= {JOB, POD, POD_GROUP}
         for kind in (JOB, POD, POD_GROUP):
             for cache in (each for each in caches if each.kind == kind):
                 assert {name for _, name in cache.identities()} <= {*stage.names(kind)}

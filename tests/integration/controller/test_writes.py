@@ -99,7 +99,7 @@ async def test_an_address_that_changes_starts_no_pass(scheduled: ControllerStage
             scheduled.store.update_status(pod)
         seen = scheduled.all(POD)[0]["metadata"]["resourceVersion"]
         await scheduled.until(
-            lambda: int(JobCaches(worker.watches).pods.resource_version) >= int(seen)
+            lambda: int(JobCaches(worker.watches).pods.reflector.resource_version) >= int(seen)
         )
         await scheduled.still(0.2)
         assert worker.metrics.pass_seconds._sum.get() == passes

@@ -130,7 +130,7 @@ async def test_what_says_nothing_new_about_pods_and_nodes_starts_no_cycle(
             node["status"]["conditions"][0]["lastHeartbeatTime"] = moment
             stage.store.update_status(node)
         seen = stage.find(POD, "train-0")["metadata"]["resourceVersion"]
-        await stage.until(lambda: int(worker.caches.pods.resource_version) >= int(seen))
+        await stage.until(lambda: int(worker.caches.pods.reflector.resource_version) >= int(seen))
         await stage.still(0.2)
         assert worker.metrics.cycles._value.get() == cycles
         stage.store.delete(POD, "train-0", "default", grace=0)

@@ -126,8 +126,8 @@ async def test_ten_thousand_pod_groups_take_little_room() -> None:
         tracemalloc.start()
         try:
             for number in range(10_000):
-                gangs._put(
-                    (f"namespace-{number % 50}", f"train-{number}"), str(number), gangs._read(raw)
+                gangs.put(
+                    (f"namespace-{number % 50}", f"train-{number}"), str(number), gangs.read(raw)
                 )
             used, _ = tracemalloc.get_traced_memory()
         finally:

@@ -15,7 +15,7 @@ from pumice.api import reviews as encoding
 from pumice.api.crds import all_crds
 from pumice.api.kinds import EVENT, INDEXED_JOB, QUEUE, Kind
 from pumice.api.queues import Queue
-from pumice.cluster import store
+from pumice.cluster import reading
 from pumice.cluster.client import Client
 from pumice.cluster.decoding import decode
 from pumice.embedded import EmbeddedCluster
@@ -86,7 +86,7 @@ def break_decoder(worker: WebhookWorker, monkeypatch: pytest.MonkeyPatch) -> Bre
         return decoder.type is Queue and b'"bad"' in bytes(raw)
 
     found = Breakage(decode, is_bad)
-    monkeypatch.setattr(store, "decode", found)
+    monkeypatch.setattr(reading, "decode", found)
     return found
 
 

@@ -94,7 +94,7 @@ async def test_a_broken_watch_goes_on_where_it_was(cache: WatchCache[Thing], api
             await api.cut_watches()
             await api.put(PODS, thing("a", round_))
             await until(lambda: sizes(cache) == {"a": round_})  # noqa: B023 - awaited right here
-        assert cache.relists == 1
+        assert cache.reflector.relists == 1
 
 
 async def test_a_watch_that_ends_after_a_change_is_renewed_without_a_delay(
@@ -121,7 +121,7 @@ async def test_bookmarks_move_the_place_to_go_on_from(
     async with running(cache):
         await until(lambda: api.watching == 1)
         await api.bookmark(PODS)
-        await until(lambda: cache.resource_version == "101")
+        await until(lambda: cache.reflector.resource_version == "101")
         api.requests.clear()
         await api.cut_watches()
         await until(lambda: any("watch" in each.query for each in api.requests))
@@ -146,7 +146,7 @@ async def test_after_410_subscribers_hear_the_difference_only(
         await api.remove(PODS, "gone")
         await api.put(PODS, thing("new", 9))
         api.forget_history()
-        await until(lambda: cache.relists == 2)
+        await until(lambda: cache.reflector.relists == 2)
         assert diary.entries == [
             ("DELETED", "gone", 1, None),
             ("MODIFIED", "changed", 1, 7),
@@ -240,7 +240,7 @@ async def test_it_waits_out_a_server_that_refuses(
 async def test_a_server_without_an_optional_kind_is_not_complained_about(
     client: Client, api: TinyApi, fast: FastClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, logger="pumice.cluster.cache")
+    caplog.set_level(logging.DEBUG, logger="pumice.cluster.reflector")
     cache = WatchCache(client, POD, Thing, clock=fast, optional=True)
     for _ in range(4):
         api.answer_next(404, status(404, "NotFound", "no such kind"))
@@ -261,7 +261,7 @@ async def test_a_refusal_for_want_of_an_optional_kind_is_an_answer(
         api.answer_next(404, status(404, "NotFound", "no such kind"))
     following = asyncio.create_task(cache.run())
     await until(lambda: len(fast.slept) > 3)
-    assert cache.age < 60
+    assert cache.reflector.age < 60
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 
@@ -271,11 +271,11 @@ async def test_age_grows_while_nothing_is_heard(
 ) -> None:
     async with running(cache):
         await until(lambda: api.watching == 1)
-        before = cache.age
+        before = cache.reflector.age
         fast.now += 50
-        assert cache.age == before + 50
+        assert cache.reflector.age == before + 50
         await api.bookmark(PODS)
-        await until(lambda: cache.age < 1)
+        await until(lambda: cache.reflector.age < 1)
 
 
 async def test_indexes_follow_the_objects(cache: WatchCache[Thing], api: TinyApi) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import POD
-from pumice.cluster.cache import WatchCache
+from pumice.cluster.cache import WatchCache, is_from_backup
 from pumice.cluster.client import Client
-from pumice.cluster.store import is_from_backup
+from pumice.cluster.collection import Collection
 from tests.kit.clocks import FastClock, ManualClock
 from tests.kit.waiting import until
 from tests.unit.cluster.things import PODS, Thing, running, sizes, thing
@@ -19,7 +19,7 @@ from tests.unit.cluster.tiny import TinyApi, status
 
 async def caught_up(cache: WatchCache[Any]) -> None:
     async with asyncio.timeout(60):
-        await cache.catch_up()
+        await cache.reflector.catch_up()
 
 
 async def test_catching_up_needs_nothing_where_the_picture_is_current(
@@ -27,7 +27,7 @@ async def test_catching_up_needs_nothing_where_the_picture_is_current(
 ) -> None:
     async with running(cache):
         await caught_up(cache)
-    assert cache.relists == 1
+    assert cache.reflector.relists == 1
 
 
 async def test_a_small_quiet_kind_catches_up_by_a_list(
@@ -37,8 +37,8 @@ async def test_a_small_quiet_kind_catches_up_by_a_list(
     async with running(cache):
         await api.put("/api/v1/nodes", thing("other"))
         await caught_up(cache)
-        assert cache.relists == 2
-        assert int(cache.resource_version) == api.version
+        assert cache.reflector.relists == 2
+        assert int(cache.reflector.resource_version) == api.version
         await api.put(PODS, thing("b"))
         await until(lambda: set(sizes(cache)) == {"a", "b"})
 
@@ -63,7 +63,8 @@ async def test_catching_up_while_another_does_takes_no_longer(
     cache: WatchCache[Thing], api: TinyApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a leader does that has lost its lease and gets it back at once."""
-    read_list, read, go_on = cache._read_list, asyncio.Event(), asyncio.Event()
+    reflector, read, go_on = cache.reflector, asyncio.Event(), asyncio.Event()
+    read_list = reflector._read_list
 
     async def slowly(limit: int) -> Any:
         found = await read_list(limit)
@@ -72,17 +73,17 @@ async def test_catching_up_while_another_does_takes_no_longer(
         return found
 
     async with running(cache):
-        monkeypatch.setattr(cache, "_read_list", slowly)
+        monkeypatch.setattr(reflector, "_read_list", slowly)
         await api.put("/api/v1/nodes", thing("other"))
-        first = asyncio.create_task(cache.catch_up())
+        first = asyncio.create_task(reflector.catch_up())
         await read.wait()
         await api.put("/api/v1/nodes", thing("another"))
-        second = asyncio.create_task(cache.catch_up())
-        await until(lambda: len(cache._awaited) == 2)
+        second = asyncio.create_task(reflector.catch_up())
+        await until(lambda: len(reflector._awaited) == 2)
         go_on.set()
         async with asyncio.timeout(5):
             await asyncio.gather(first, second)
-    assert int(cache.resource_version) == api.version
+    assert int(cache.reflector.resource_version) == api.version
 
 
 async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
@@ -91,7 +92,7 @@ async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
     async with behind(client, fast, api) as (cache, waiting):
         await api.bookmark(PODS)
         await waiting
-        assert cache.relists == 1
+        assert cache.reflector.relists == 1
 
 
 async def test_without_a_bookmark_a_large_kind_is_listed(
@@ -101,7 +102,7 @@ async def test_without_a_bookmark_a_large_kind_is_listed(
         await until(lambda: api.watching)
         await api.cut_watches(hard=False)
         await waiting
-        assert cache.relists == 2
+        assert cache.reflector.relists == 2
 
 
 async def test_catching_up_replaces_a_silent_watch(cache: WatchCache[Thing], api: TinyApi) -> None:
@@ -125,7 +126,7 @@ async def test_catching_up_ends_the_delay_before_the_next_attempt(
     watching = asyncio.create_task(cache.run())
     await until(lambda: clock.sleeping)
     await caught_up(cache)
-    assert int(cache.resource_version) == api.version
+    assert int(cache.reflector.resource_version) == api.version
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
 
@@ -137,17 +138,17 @@ async def test_several_may_wait_for_the_same_cache(cache: WatchCache[Thing], api
         await asyncio.gather(*waiting)
         await api.put("/api/v1/nodes", thing("other"))
         await asyncio.gather(*(caught_up(cache) for _ in range(3)))
-        assert int(cache.resource_version) == api.version
+        assert int(cache.reflector.resource_version) == api.version
 
 
 async def test_a_watch_that_is_silent_for_long_is_a_problem(client: Client) -> None:
     clock = ManualClock()
     cache = WatchCache(client, POD, Thing, clock=clock)
-    found = [cache.problem]
+    found = [cache.reflector.problem]
     async with running(cache):
         for seconds in (140, 20):
             await clock.advance(seconds)
-            found.append(cache.problem)
+            found.append(cache.reflector.problem)
     assert found == [
         "pods: not synced yet",
         None,
@@ -190,7 +191,7 @@ async def test_a_server_that_is_older_than_the_cache_is_listed_again(
         else:
             await restored(api, then, "kept")
         await until(lambda: sizes(cache) == {"kept": 1})
-        assert (cache.restores, cache.resource_version) == (1, str(then))
+        assert (cache.reflector.restores, cache.reflector.resource_version) == (1, str(then))
         assert changes == [("DELETED", False), ("MODIFIED", True)]
         await api.put(PODS, thing("new"))  # with the version that the lost one had
         await until(lambda: sizes(cache) == {"kept": 1, "new": 1})
@@ -238,14 +239,14 @@ async def test_events_that_arrive_while_the_server_is_asked_are_no_restore(
     cache: WatchCache[Thing], api: TinyApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(cache):
-        read = cache._read_version
+        read = Collection.version
 
-        async def slowly() -> int:
-            version = await read()
+        async def slowly(collection: Collection) -> int:
+            version = await read(collection)
             await api.put(PODS, thing("a"))
             await until(lambda: sizes(cache) == {"a": 1})
             return version
 
-        monkeypatch.setattr(cache, "_read_version", slowly)
+        monkeypatch.setattr(Collection, "version", slowly)
         await caught_up(cache)
-        assert (cache.restores, cache.relists) == (0, 1)
+        assert (cache.reflector.restores, cache.reflector.relists) == (0, 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.cluster.index import Index
+from pumice.cluster.cache import Index
 
 
 def test_objects_are_filed_under_all_their_keys() -> None:

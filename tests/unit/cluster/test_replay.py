@@ -17,10 +17,11 @@ from pumice.api.kinds import POD
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.pods import Pod
 from pumice.cluster import slices
-from pumice.cluster.cache import WatchCache, _one_ahead, wait_settled
+from pumice.cluster.cache import WatchCache, wait_settled
 from pumice.cluster.client import Client
+from pumice.cluster.collection import _one_ahead
 from pumice.cluster.slices import in_slices
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
 from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
@@ -152,7 +153,7 @@ async def test_events_during_a_replay_come_once_and_in_order(client: Client, api
 
     def change(name: str, size: int) -> None:
         meta = ObjectMeta(name=name, namespace="ns")
-        cache._put(("ns", name), "1000", Thing(metadata=meta, size=size))
+        cache.put(("ns", name), "1000", Thing(metadata=meta, size=size))
 
     async with running(cache):
         await until(lambda: api.watching)
@@ -162,9 +163,9 @@ async def test_events_during_a_replay_come_once_and_in_order(client: Client, api
         for name in ("p00", "p20"):
             change(name, 77)
         for name in ("p01", "p21"):
-            cache._remove(("ns", name))
+            cache.remove(("ns", name))
         change("p22", 78)
-        cache._remove(("ns", "p22"))
+        cache.remove(("ns", "p22"))
         await replay
     by_name: dict[str, list[tuple[Any, ...]]] = {}
     for what, name, old, new in diary.entries:

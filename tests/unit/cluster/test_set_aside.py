@@ -12,13 +12,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from pumice.api.kinds import POD
-from pumice.cluster import cache as cache_module
-from pumice.cluster import decoding
+from pumice.cluster import collection, decoding
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.set_aside import ObjectFaults, QueueFaults, RetryTimers
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from pumice.cluster.turns import no_namespace
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until
@@ -71,7 +70,7 @@ class Faulty:
         if place == "decoder":
             check = self._checking(True, lambda each: each)
             monkeypatch.setattr(
-                "pumice.cluster.store.decode", lambda *args: check(decoding.decode(*args))
+                "pumice.cluster.reading.decode", lambda *args: check(decoding.decode(*args))
             )
 
     def _checking(self, faulty: bool, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -178,7 +177,7 @@ async def test_nothing_is_left_of_one_that_a_new_list_lacks(faulty: Faulty, api:
         await api.cut_watches()
         await api.remove(PODS, "bad")
         api.forget_history()
-        await until(lambda: faulty.cache.relists == 2)
+        await until(lambda: faulty.cache.reflector.relists == 2)
         assert faulty.cache.set_aside == faulty.standing == 0
         assert sizes(faulty.cache) == {}
 
@@ -265,11 +264,11 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     def decoded(decoder: msgspec.json.Decoder[Any], body: Any) -> Any:
         found = decoding.decode(decoder, body)
         meta = getattr(found, "metadata", None)
-        if isinstance(found, cache_module._Head) and getattr(meta, "name", "") in names:
+        if isinstance(found, collection._Object) and getattr(meta, "name", "") in names:
             raise ZeroDivisionError("oh")
         return found
 
-    monkeypatch.setattr("pumice.cluster.cache.decode", decoded)
+    monkeypatch.setattr("pumice.cluster.collection.decode", decoded)
     return iter([names])
 
 
@@ -293,15 +292,15 @@ async def test_an_object_without_a_readable_head_is_found_by_a_later_list(
             await api.put(PODS, thing("bad"))
         await api.put(PODS, thing("next"))
         await until(lambda: sizes(cache) == {"good": 1, "next": 1})
-        await until(lambda: cache.relists >= 3)
+        await until(lambda: cache.reflector.relists >= 3)
         assert caplog.text.count("is set aside") == 1
         labels = {"kind": "Pod", "place": "head"}
         assert (registry.get_sample_value("pumice_object_errors_total", labels) or 0) >= 3
         names.clear()
         await until(lambda: sizes(cache) == {"good": 1, "next": 1, "bad": 1})
-        lists = cache.relists
+        lists = cache.reflector.relists
         await asyncio.sleep(20)
-        assert cache.relists == lists
+        assert cache.reflector.relists == lists
 
 
 async def test_what_fails_at_no_single_object_is_repaired_by_a_list(
@@ -310,16 +309,16 @@ async def test_what_fails_at_no_single_object_is_repaired_by_a_list(
     cache = WatchCache(client, POD, Thing)
     await api.put(PODS, thing("good"))
     async with running(cache):
-        remove = cache._remove
+        remove = cache.remove
 
         def fail(*_: object) -> None:
-            monkeypatch.setattr(cache, "_remove", remove)
+            monkeypatch.setattr(cache, "remove", remove)
             raise ZeroDivisionError("oh")
 
-        monkeypatch.setattr(cache, "_remove", fail)
+        monkeypatch.setattr(cache, "remove", fail)
         await api.remove(PODS, "good")
         await until(lambda: sizes(cache) == {})
-        assert cache.relists == 2
+        assert cache.reflector.relists == 2
         assert "unexpected error (watch): ZeroDivisionError: oh" in caplog.text
 
 

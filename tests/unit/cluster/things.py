@@ -9,7 +9,7 @@ import msgspec
 
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.cache import WatchCache, wait_synced
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 
 PODS = "/api/v1/pods"
 

@@ -35,6 +35,6 @@ async def test_who_is_waited_for(which: str, uid: str | None, kind: Kind, stays:
     assert owners.await_note(job) is (kind in (CRON_JOB, JOB_FLOW)), "until it is known what exists"
     for cache in watches.optional:
         if uid is not None:
-            cache._put(("d", "c"), "1", owner | {"metadata": owner["metadata"] | {"uid": uid}})
+            cache.put(("d", "c"), "1", owner | {"metadata": owner["metadata"] | {"uid": uid}})
         cache.synced.set()
     assert owners.await_note(job) is stays

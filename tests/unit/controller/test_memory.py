@@ -1,5 +1,6 @@
 """When an own write shows, and what is forgotten."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -33,7 +34,7 @@ class Picture:
 
     def __init__(self, kind: Kind, version: str, stored: Any = None) -> None:
         self.kind = kind
-        self.resource_version = version
+        self.reflector = SimpleNamespace(resource_version=version)
         self._stored = stored
 
     def of(self, kind: Kind) -> "Picture | None":

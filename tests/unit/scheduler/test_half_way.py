@@ -10,7 +10,7 @@ import pytest
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cluster.store import Change
+from pumice.cluster.subscribers import Change
 from pumice.scheduler import ClusterState
 from pumice.scheduler.worker.feeds import _told
 from tests.kit.builders import node, pod, pod_group

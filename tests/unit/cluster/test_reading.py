@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
 from pumice.api.kinds import JOB, POD
 from pumice.api.pods import Pod
-from pumice.cluster.sharing import LARGE
-from pumice.cluster.store import ObjectStore
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.reading import LARGE
 
 Raw = dict[str, Any]
 MANY = 2000
@@ -38,23 +38,23 @@ def job(number: int) -> Raw:
 
 
 class Store:
-    """A store of one kind, fed with the JSON of objects as a watch does."""
+    """A cache of one kind, fed with the JSON of objects as a watch does."""
 
     def __init__(self, kind: Any, type_: Any, trim: Any = None) -> None:
-        self.objects: ObjectStore[Any] = ObjectStore(kind, type_, trim=trim)
+        self.objects: WatchCache[Any] = WatchCache(cast("Any", None), kind, type_, trim=trim)
 
     def put(self, obj: Raw) -> Any:
         name = obj["metadata"]["name"]
-        read = self.objects._read(msgspec.Raw(msgspec.json.encode(obj)))
-        self.objects._put(("", name), "1", read)
+        read = self.objects.read(msgspec.Raw(msgspec.json.encode(obj)))
+        self.objects.put(("", name), "1", read)
         return self.objects.get(name)
 
     def remove(self, obj: Raw) -> None:
-        self.objects._remove(("", obj["metadata"]["name"]))
+        self.objects.remove(("", obj["metadata"]["name"]))
 
     @property
     def parts(self) -> int:
-        return len(self.objects._shared)
+        return len(self.objects._reader.parts)
 
 
 def test_labels_and_annotations_of_pods_of_a_template_are_kept_as_differences() -> None:
@@ -145,7 +145,7 @@ def test_parts_of_removed_and_changed_objects_are_forgotten() -> None:
 def test_what_cannot_be_encoded_is_kept_as_it_is() -> None:
     store = Store(JOB, dict)
     text = msgspec.json.encode(job(0)).replace(b'"queue":"q0"', b'"queue":[' + b"9" * 30 + b"]")
-    read = store.objects._read(msgspec.Raw(text))
+    read = store.objects.read(msgspec.Raw(text))
     assert isinstance(read, dict)
     assert read["spec"]["queue"] == [float("9" * 30)] or read["spec"]["queue"] == [int("9" * 30)]
 

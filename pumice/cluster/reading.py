@@ -1,4 +1,4 @@
-"""Equal parts of large objects, kept once.
+"""Reading of objects for a watch cache: decoded once, straight from the bytes, with equal parts of large objects kept once.
 
 Pods of one template have the same containers, affinity and tolerations, and almost the same labels and annotations. A template
 may take a megabyte of JSON and twenty times as much as Python objects, and a Job may have any number of pods. So of objects
@@ -8,16 +8,18 @@ are most of all objects, and comparing takes longer than decoding.
 
 import sys
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta, controller_of
+from pumice.cluster.decoding import decode
 
-__all__ = ["LARGE", "SharedParts"]
+__all__ = ["LARGE", "ObjectReader", "Read", "SharedParts", "Unreadable"]
 
 T = TypeVar("T")
 
@@ -35,6 +37,55 @@ _ENTRY = 64
 
 _SECTIONS = frozenset({"metadata", "spec", "status"})
 """Fields of an object whose own fields are its parts; each other field is a part itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that cannot be decoded.
+
+    Attributes:
+        raw: Its JSON, for further tries.
+        error: Why.
+    """
+
+    raw: bytes
+    error: Exception
+
+
+Read: TypeAlias = T | Unreadable
+"""An object, or the error of reading it."""
+
+
+class ObjectReader(Generic[T]):
+    """Reads the objects of one kind.
+
+    Attributes:
+        parts: Their equal parts.
+    """
+
+    def __init__(self, into: type[T], trim: Callable[[T], None] | None = None) -> None:
+        """Create a reader.
+
+        Args:
+            into: msgspec struct (or `dict`) into which objects are decoded.
+            trim: Drops the parts of an object that nothing reads.
+        """
+        self.parts = SharedParts()
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(into)
+        self._trim = trim
+
+    def read(self, raw: msgspec.Raw | bytes) -> Read[T]:
+        """Decode an object; an error is returned, not raised."""
+        try:
+            read = decode(self._decoder, raw)
+            if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
+                meta.pop("managedFields", None)  # never read, and often larger than the rest
+            if self._trim is not None:
+                self._trim(read)
+            return read if len(raw) < LARGE else self.parts.share(read)
+        except Exception as error:
+            # Its own bytes, not those of the whole page; without the traceback, which would keep them.
+            return Unreadable(bytes(raw), error.with_traceback(None))
 
 
 class SharedParts:
