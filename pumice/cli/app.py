@@ -151,16 +151,26 @@ def _module(name: str) -> ModuleType:
 
 @functools.cache
 def _command(name: str) -> TyperCommand | TyperGroup:
-    """A command: the function with the name of its module, or a group of commands, with the module's examples."""
+    """A command: the function with the name of its module, or a group of commands, with the module's examples.
+
+    A module that has both is a command which can have another behind it.
+    """
     module = _module(name)
     settings = _ANY_FLAGS if name in _COMPONENTS else {}
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if hasattr(module, "VERBS"):
-        group = typer.Typer(help=module.HELP, rich_markup_mode=None, no_args_is_help=False)
+        group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
         for verb, (function, examples) in module.VERBS.items():
             _add(group, verb, function, examples, settings)
         first = [examples[0] for _, examples in module.VERBS.values()]
-        alone.add_typer(group, name=name, cls=_Group, epilog=_examples(first))
+        given: dict[str, Any] = {"name": name, "cls": _Group}
+        if hasattr(module, name):
+            group.callback(invoke_without_command=True)(getattr(module, name))
+            first = [*module.EXAMPLES, *first]
+            given["subcommand_metavar"] = "[COMMAND]"
+        else:
+            given["help"] = module.HELP
+        alone.add_typer(group, **given, epilog=_examples(first))
     else:
         _add(alone, name, getattr(module, name), module.EXAMPLES, settings)
     found = get_group(alone).commands[name]

@@ -1,4 +1,4 @@
-"""`pumice dev`: a cluster in one process, for kubectl."""
+"""`pumice dev`: a cluster in one process, for kubectl, in the foreground or in the background."""
 
 import sys
 import tempfile
@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.api import kinds
-from pumice.cli.exits import UserError
+from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
 from pumice.cli.options import Level, config_option, state_option
-from pumice.cli.output import note, paint, write
+from pumice.cli.output import note, paint, table, write
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pumice.cli.development.detached import Detached
     from pumice.embedded import EmbeddedCluster
 
-__all__ = ["EXAMPLES", "dev"]
+__all__ = ["EXAMPLES", "VERBS", "dev"]
 
 EXAMPLES = (
     "pumice dev",
+    "pumice dev --detach --kubeconfig dev.kubeconfig",
     "pumice dev --nodes 2,1,4 --run-delay 500ms",
     "pumice dev --state cluster.yaml -v",
     "pumice dev --nodes 4x64/256Gi/nvidia.com/gpu=8 --port 8001 --kubeconfig /tmp/dev.kubeconfig",
@@ -67,9 +69,17 @@ _StateOption = Annotated[
 _VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Log phase changes of Jobs and pods.")
 ]
+_DetachOption = Annotated[
+    bool,
+    typer.Option(
+        "--detach",
+        help="Return when the API server answers; the cluster goes on in the background until `pumice dev stop`.",
+    ),
+]
 
 
 def dev(
+    context: typer.Context,
     port: _PortOption = 0,
     nodes: _NodesOption = None,
     run_delay: _RunDelayOption = "100ms",
@@ -77,6 +87,7 @@ def dev(
     kubeconfig: _KubeconfigOption = None,
     state: _StateOption = None,
     verbose: _VerboseOption = False,
+    detach: _DetachOption = False,
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
 
@@ -84,6 +95,12 @@ def dev(
     The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs until it is deleted, or ends after
     its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code.
     """
+    if context.invoked_subcommand is not None:
+        _require_no_options(context)
+        return
+    if detach:
+        _detach(context, with_stdin=Path("-") in (state or []))
+        return
     from pumice.cli.development import dev_kubeconfig
     from pumice.cli.development.dev_cluster import read_nodes
     from pumice.cli.files.manifests import read
@@ -148,3 +165,80 @@ def _announce(cluster: "EmbeddedCluster", file: Path) -> None:
     write(f"export KUBECONFIG={file.absolute()}")
     sys.stdout.flush()
     note(paint("kubectl get nodes,queues,vcjob,podgroups,pods -A", "dim", sys.stderr))
+
+
+def _require_no_options(context: typer.Context) -> None:
+    from pumice.cli.development import detached
+
+    if found := detached.given(context, ""):
+        verb = context.invoked_subcommand
+        raise UserError(
+            f"{found[0]} stands before {verb!r}, expected behind it, if {verb!r} has it"
+        )
+
+
+def _detach(context: typer.Context, *, with_stdin: bool) -> None:
+    from pumice.cli.development import detached
+
+    started = detached.start(detached.given(context, "detach"), with_stdin=with_stdin)
+    note(f"API server on {started.server}; `pumice dev stop` ends it")
+    write(f"export KUBECONFIG={started.kubeconfig}")
+
+
+def status() -> None:
+    """List the clusters that run in the background.
+
+    The exit code is 1 if there is none.
+    """
+    from pumice.api.meta import format_time
+    from pumice.cli.development import detached
+
+    found = detached.running()
+    if not found:
+        note("no cluster of `pumice dev --detach` runs")
+        finish(REFUSED)
+    rows = [
+        (each.server, str(each.pid), format_time(each.started), each.kubeconfig, each.log)
+        for each in found
+    ]
+    write(table(("server", "process", "started", "kubeconfig", "log"), rows))
+
+
+_StopKubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="The cluster of this file; needed where several run."
+    ),
+]
+_AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
+
+
+def stop(kubeconfig: _StopKubeconfigOption = None, every: _AllOption = False) -> None:
+    """End a cluster that runs in the background.
+
+    The exit code is 0 also where none runs any more.
+    """
+    from pumice.cli.development import detached
+
+    chosen = _chosen(detached.running(), kubeconfig, every=every)
+    for each in chosen:
+        detached.stop(each)
+        note(f"stopped the cluster of {each.kubeconfig}")
+    if not chosen:
+        note("no such cluster runs")
+
+
+def _chosen(found: "list[Detached]", kubeconfig: Path | None, *, every: bool) -> "list[Detached]":
+    if kubeconfig is not None:
+        file = str(kubeconfig.absolute())
+        return [each for each in found if each.kubeconfig == file]
+    if len(found) > 1 and not every:
+        files = ", ".join(each.kubeconfig for each in found)
+        raise UserError(f"{len(found)} clusters run; name one by --kubeconfig, or --all: {files}")
+    return found
+
+
+VERBS = {
+    "status": (status, ("pumice dev status",)),
+    "stop": (stop, ("pumice dev stop", "pumice dev stop --kubeconfig dev.kubeconfig")),
+}

@@ -38,7 +38,7 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 
 _INLINE = re.compile(r"`((?:kubectl|helm|docker|make|openssl|pumice) [^`]+)`")
-_DEV = re.compile(r"pumice dev\b.* &$")
+_DEV = re.compile(r"pumice dev\b.* --detach$")
 _FENCE = re.compile(r"^( *)```(\S*)[ \t]*(.*)$")
 
 
@@ -93,11 +93,6 @@ class Command:
 
     text: str
     output: tuple[str, ...]
-
-    @property
-    def stays(self) -> bool:
-        """Whether it goes on in the background."""
-        return self.text.endswith(" &")
 
 
 def pages() -> list[Path]:

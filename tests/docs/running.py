@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch
@@ -43,26 +41,26 @@ def run_page(
     for name in ("charts", "deploy", "examples"):
         shutil.copytree(ROOT / name, folder / name)
     environment = {**os.environ, **(cluster or {}), "PATH": search_path(cluster or {})}
-    with ExitStack() as stack:
+    environment["XDG_STATE_HOME"] = str(folder / ".state")  # clusters of this page alone
+    try:
         for block in blocks(page):
             if block.file:
                 (folder / block.file).write_text(f"{block.text}\n")
             elif block.is_run:
-                run_block(block, folder, environment, stack, between)
+                run_block(block, folder, environment, between)
+    finally:
+        if "pumice dev " in page.read_text():
+            run_command(Command("pumice dev stop --all", ()), folder, environment, 0)
 
 
 def run_block(
     block: Block,
     folder: Path,
     environment: dict[str, str],
-    stack: ExitStack,
     between: Callable[[], None],
 ) -> None:
     shown = list(commands(block))
     for command in shown:
-        if command.stays:
-            stack.enter_context(in_background(command, folder, environment))
-            continue
         wanted = block.exit_code if command is shown[-1] else 0
         difference = run_command(command, folder, environment, wanted)
         # What waits for something waits for a machine that has nothing else to do.
@@ -90,24 +88,6 @@ def run_command(command: Command, folder: Path, environment: dict[str, str], wan
     if answer.returncode != wanted:
         return f"ended with exit code {answer.returncode}, expected {wanted}\n{answer.stdout}"
     return mismatch(command.output, answer.stdout) if command.output else ""
-
-
-@contextmanager
-def in_background(command: Command, folder: Path, environment: dict[str, str]) -> Iterator[None]:
-    """A command that runs on; ended as Ctrl-C would end it."""
-    with subprocess.Popen(
-        ["bash", "-c", f"exec {command.text.removesuffix(' &')}"],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline(), f"$ {command.text}\nended without output"
-            yield
-        finally:
-            process.send_signal(signal.SIGINT)
 
 
 def search_path(environment: dict[str, str]) -> str:

@@ -60,11 +60,6 @@ def test_commands_come_with_what_they_print() -> None:
     ]
 
 
-def test_a_command_may_go_on_in_the_background() -> None:
-    assert Command("pumice dev &", ()).stays
-    assert not Command("true && true", ()).stays
-
-
 def test_commands_within_sentences_are_found_where_they_stand(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

@@ -6,6 +6,7 @@ Only a file that `pumice dev` wrote is ever replaced or removed. It is known by 
 
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,7 @@ def check(file: Path) -> None:
     server = _server(_read(file.resolve()))
     if server and _answers(server):
         what = f"belongs to another `pumice dev`, which answers at {server}"
-        raise _problem(file, f"{what}; stop that one, or name another file")
+        raise _problem(file, f"{what}; stop that one (`pumice dev stop`), or name another file")
 
 
 def _check_writable(file: Path) -> None:
@@ -59,7 +60,7 @@ def _check_writable(file: Path) -> None:
 def written(file: Path, text: str) -> Iterator[None]:
     """Write a kubeconfig to a file, which only its owner can read, and remove it at the end of the block.
 
-    The file is not removed if it was replaced, for example by another `pumice dev`.
+    It appears complete: who waits for the file may use it as soon as it is there. The file is not removed if it was replaced, for example by another `pumice dev`.
 
     Args:
         file: Path; a file of an earlier `pumice dev` is replaced.
@@ -73,10 +74,7 @@ def written(file: Path, text: str) -> Iterator[None]:
     config["extensions"] = [{"name": MARK, "extension": {}}]
     try:
         target = file.resolve()
-        target.unlink(missing_ok=True)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            yaml.safe_dump(config, stream, sort_keys=False)
+        _replace(target, yaml.safe_dump(config, sort_keys=False))
     except OSError as error:
         raise _problem(file, f"cannot be written: {error.strerror}") from None
     try:
@@ -88,6 +86,18 @@ def written(file: Path, text: str) -> Iterator[None]:
                 target.unlink()
         except OSError:
             pass  # it was removed already
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write a file beside its place, and rename it."""
+    descriptor, name = tempfile.mkstemp(prefix=".pumice-dev-", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).replace(target)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _problem(file: Path, what: str) -> UserError:

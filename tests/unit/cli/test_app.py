@@ -206,6 +206,7 @@ def test_version(pumice: Pumice) -> None:
             "--quiet: invalid boolean value 'no', expected true or false",
         ),
         (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
+        (["dev", "--nodes", "2", "stop"], "--nodes=2 stands before 'stop', expected behind it"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "--port"),
         (["scheduler", "--schedule-period", "never"], "--schedule-period 'never'"),

@@ -44,6 +44,23 @@ def test_a_file_is_written_for_its_owner_only_and_removed(tmp_path: Path, config
     assert not file.exists()
 
 
+def test_a_file_appears_complete(
+    tmp_path: Path, config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for the file may read it at once, and who reads an earlier one is not cut off."""
+    file = tmp_path / "config"
+    rename, met = Path.replace, list[str]()
+
+    def watched(self: Path, target: Path) -> Path:
+        met.append(self.read_text())
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    with written(file, config):
+        assert met == [file.read_text()]
+        assert [each.name for each in tmp_path.iterdir()] == ["config"]
+
+
 def test_a_file_that_was_left_behind_is_replaced(tmp_path: Path, config: str) -> None:
     file = tmp_path / "config"
     with written(file, config):
@@ -69,7 +86,7 @@ def test_a_file_of_a_cluster_that_still_runs_is_not_replaced(tmp_path: Path) -> 
                 check(file)
             assert str(refused.value) == (
                 f"--kubeconfig {file}: belongs to another `pumice dev`, which answers at "
-                f"http://127.0.0.1:{port}; stop that one, or name another file"
+                f"http://127.0.0.1:{port}; stop that one (`pumice dev stop`), or name another file"
             )
 
 
