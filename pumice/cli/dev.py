@@ -10,7 +10,7 @@ import typer
 from pumice.api import kinds
 from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Level, config_option, state_option
+from pumice.cli.options import Level, MetricsPort, config_option, state_option
 from pumice.cli.output import note, paint, table, write
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def dev(
     kubeconfig: _KubeconfigOption = None,
     state: _StateOption = None,
     verbose: _VerboseOption = False,
+    metrics_port: MetricsPort = None,
     detach: _DetachOption = False,
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
@@ -105,7 +106,7 @@ def dev(
     from pumice.cli.development.dev_cluster import read_nodes
     from pumice.cli.files.manifests import read
     from pumice.cli.processes import logs
-    from pumice.cli.processes.components import read_seconds, run
+    from pumice.cli.processes.components import read_seconds, run, serving_health
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
@@ -139,10 +140,19 @@ def dev(
                     state=objects,
                     on_write=log_life if verbose else None,
                 ) as cluster:
-                    with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
-                        _announce(cluster.api, file)
-                        await _first_of(stop, cluster.components)
-                        note("stopping")
+                    health = serving_health(
+                        metrics_port,
+                        cluster.metrics,
+                        {},
+                        alive=lambda: None,
+                        host="127.0.0.1",
+                        told=lambda port: note(f"metrics on http://127.0.0.1:{port}/metrics"),
+                    )
+                    async with health:
+                        with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
+                            _announce(cluster.api, file)
+                            await _first_of(stop, cluster.components)
+                            note("stopping")
             except OSError as error:
                 raise UserError(f"--port {port}: {error.strerror or error}") from None
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from prometheus_client import CollectorRegistry
 
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import Kind
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.certs.authority import Authority, generate_key
+from pumice.cli.development.dev_metrics import CountedAdmission, together
 from pumice.cli.development.dev_state import load
 from pumice.cli.exits import UserError
 from pumice.cli.files.checking import registry
@@ -29,7 +31,6 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
 from pumice.embedded.storage import StoredWrite
-from pumice.plugins import Registry
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
 from pumice.webhook.admission import Admission
@@ -153,11 +154,13 @@ class DevCluster:
         api: The API server; requests need the token of its kubeconfig.
         client: A session with it.
         components: Controller and scheduler; done only when one of them failed.
+        metrics: Metrics of admission, controller and scheduler.
     """
 
     api: EmbeddedCluster
     client: Client
     components: asyncio.Task[None]
+    metrics: CollectorRegistry
 
 
 def _security() -> Security:
@@ -217,7 +220,8 @@ async def dev_cluster(
     """
     plugins, security = registry(), _security()
     view = StoreView()
-    admission = Admission(RuleSettings(scheduler_names=_SCHEDULER_NAMES), view, plugins)
+    rules = RuleSettings(scheduler_names=_SCHEDULER_NAMES)
+    admission = CountedAdmission(Admission(rules, view, plugins))
     cluster = EmbeddedCluster(
         all_crds(),
         admission=admission,
@@ -237,19 +241,25 @@ async def dev_cluster(
         # Jobs name a queue, those of `state` too.
         await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
         load(cluster, state)
-        async with _components(client, plugins, config or load_config(None)) as components:
-            yield DevCluster(cluster, client, components)
+        controller = ControllerWorker(
+            client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
+        )
+        settings = WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
+        scheduler = SchedulerWorker(client, config or load_config(None), settings)
+        registries = {
+            "webhook": admission.metrics.registry,
+            "controller": controller.metrics.registry,
+            "scheduler": scheduler.metrics.registry,
+        }
+        async with _running(controller, scheduler) as components:
+            yield DevCluster(cluster, client, components, together(registries))
 
 
 @asynccontextmanager
-async def _components(
-    client: Client, plugins: Registry, config: Config
+async def _running(
+    controller: ControllerWorker, scheduler: SchedulerWorker
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Run controller and scheduler inside the block, and raise the exception of one that failed."""
-    controller = ControllerWorker(
-        client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
-    )
-    scheduler = SchedulerWorker(client, config, WorkerSettings(scheduler_names=_SCHEDULER_NAMES))
     stop = asyncio.Event()
     components = asyncio.create_task(
         run_until_stopped([*controller.tasks(), *scheduler.tasks()], stop=stop, signals=()),

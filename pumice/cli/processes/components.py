@@ -115,6 +115,10 @@ async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterat
         yield client
 
 
+def _log_port(port: int) -> None:
+    logger.info("health and metrics on port %d", port)
+
+
 @asynccontextmanager
 async def serving_health(
     port: int | None,
@@ -123,8 +127,10 @@ async def serving_health(
     notes: "Mapping[str, Check] | None" = None,
     *,
     alive: "Check",
+    host: str = "0.0.0.0",
+    told: Callable[[int], object] = _log_port,
 ) -> AsyncIterator[None]:
-    """Serve health and metrics on a port, if one is given.
+    """Serve health and metrics on a port, if one is given; `told` gets the port.
 
     Raises:
         UserError: The port cannot be listened on.
@@ -134,12 +140,12 @@ async def serving_health(
         return
     from pumice.cli.processes.health import HealthServer
 
-    server = HealthServer(port, registry, checks, notes, alive=alive)
+    server = HealthServer(port, registry, checks, notes, alive=alive, host=host)
     try:
         await server.__aenter__()
     except OSError as error:
         raise UserError(f"--metrics-port {port}: {error.strerror or error}") from None
-    logger.info("health and metrics on port %d", server.port)
+    told(server.port)
     try:
         yield
     finally:

@@ -4,10 +4,12 @@ import asyncio
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import ssl
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from pumice.api.kinds import (
     EVENT,
@@ -35,6 +38,7 @@ from tests.kit.waiting import until, wait_until
 from tests.support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+DASHBOARD = EXAMPLES.parent / "charts/pumice/files/dashboard.json"
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +157,28 @@ async def test_a_pod_that_names_no_scheduler_is_placed(dev: tuple[Running, str])
 
         await until(runs, "the pod", 20)
         await client.delete(POD, "single", "default")
+
+
+def test_the_metrics_of_the_dashboard_are_at_one_address() -> None:
+    queries = re.findall(r'"expr": "(.*)"', DASHBOARD.read_text())
+    shown = {name for each in queries for name in re.findall(r"(?:pumice|volcano)_[a-z0-9_]+", each)}
+    wanted = {re.sub("_(total|bucket)$", "", name) for name in shown}
+    with running("dev", "--nodes", "2,1,4", "--metrics-port", "0") as process:
+        config = process.line("export KUBECONFIG=").partition("=")[2]
+        through_client(config)
+        said = process.process.stderr
+        assert said is not None
+        address = said.readline().rpartition(" ")[2].strip()
+        assert address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(address, timeout=20) as answer:
+            found = {
+                each.name: each for each in text_string_to_metric_families(answer.read().decode())
+            }
+    assert wanted - found.keys() == set()
+    components = {each.labels["component"] for one in found.values() for each in one.samples}
+    assert components == {"webhook", "controller", "scheduler"}
+    reviews = found["pumice_admission_reviews"].samples
+    assert any(each.labels["path"] == "/jobs/mutate" and each.value for each in reviews)
 
 
 def end(process: Running, number: signal.Signals, config: str) -> str:
