@@ -92,7 +92,7 @@ def dev(
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
 
-    It runs API server, admission, controller, scheduler and simulated nodes. ReplicaSets and batch Jobs get pods, too.
+    It runs API server, admission, controller, scheduler and simulated nodes. Deployments, ReplicaSets and batch Jobs get pods, too.
     The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs until it is deleted, or ends after
     its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code.
     """

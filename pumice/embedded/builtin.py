@@ -67,7 +67,7 @@ _SCALE = Subresource("scale", kind=SCALE.kind, group=SCALE.group, version=SCALE.
 _SCALED = ("ReplicationController", "Deployment", "ReplicaSet", "StatefulSet")
 _NO_PODS = (
     "this cluster makes no pods of a {}: no controller acts on it; "
-    "it makes pods of ReplicaSets, batch Jobs and Volcano's Jobs"
+    "it makes pods of Deployments, ReplicaSets, batch Jobs and Volcano's Jobs"
 )
 
 
@@ -186,7 +186,7 @@ def _kept() -> list[Resource]:
                 *short,
                 status=True,
                 categories=("all",),
-                makes_pods=kind in ("Job", "ReplicaSet"),
+                makes_pods=kind in ("Deployment", "Job", "ReplicaSet"),
             )
             for group, kind, plural, *short in (
                 ("apps", "Deployment", "deployments", "deploy"),

@@ -84,7 +84,7 @@ class EmbeddedCluster:
         history: Changes of a resource that a watch can go back.
         bookmark_interval: Seconds between bookmarks.
         timings: How long simulated nodes take.
-        workloads: Whether pods are made of ReplicaSets and batch Jobs, as a controller manager does.
+        workloads: Whether pods are made of Deployments, ReplicaSets and batch Jobs, as a controller manager does.
         seed: Makes uids and generated names the same in every run.
         security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
         records: Whether every write is recorded in `metadata.managedFields`; otherwise those after the first server-side apply.

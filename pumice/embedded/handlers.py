@@ -103,7 +103,7 @@ class Handlers:
         target, method = ask.target, ask.method
         subresource = target.resource.subresource(target.subresource)
         if target.subresource and subresource is None:
-            raise statuses.not_found(target.resource.kind, target.name)
+            raise _no_subresource(target)
         verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method)
         if verb is None or (subresource is not None and verb not in subresource.verbs):
             raise statuses.method_not_allowed()
@@ -137,7 +137,7 @@ class Handlers:
         if target.subresource:
             subresource = target.resource.subresource(target.subresource)
             if subresource is None:
-                raise statuses.not_found(target.resource.kind, target.name)
+                raise _no_subresource(target)
             if "get" not in subresource.verbs:
                 raise statuses.method_not_allowed()
         call = Call(target.resource, target.namespace, target.name)
@@ -305,6 +305,11 @@ class Handlers:
                 include=ask.query.get("includeObject", ""),
             )
         )
+
+
+def _no_subresource(target: Target) -> statuses.ApiStatusError:
+    refuse = statuses.not_scalable if target.subresource == "scale" else statuses.not_found
+    return refuse(target.resource.kind, target.name)
 
 
 def _call(ask: HttpRequest) -> Call:

@@ -119,11 +119,75 @@ MESSAGES: dict[str, dict[int, tuple[str, str]]] = {
         5: ("dryRun", "[]s"),
     },
     "Preconditions": {1: ("uid", "s"), 2: ("resourceVersion", "s")},
+    "Deployment": {1: ("metadata", "ObjectMeta"), 2: ("spec", "DeploymentSpec")},
+    "DeploymentSpec": {
+        1: ("replicas", "i"),
+        2: ("selector", "LabelSelector"),
+        3: ("template", "PodTemplateSpec"),
+        4: ("strategy", "DeploymentStrategy"),
+    },
+    "DeploymentStrategy": {1: ("type", "s")},
+    "Job": {1: ("metadata", "ObjectMeta"), 2: ("spec", "JobSpec")},
+    "JobSpec": {
+        1: ("parallelism", "i"),
+        2: ("completions", "i"),
+        3: ("activeDeadlineSeconds", "i"),
+        6: ("template", "PodTemplateSpec"),
+        7: ("backoffLimit", "i"),
+        8: ("ttlSecondsAfterFinished", "i"),
+        9: ("completionMode", "s"),
+        10: ("suspend", "t"),
+    },
+    "LabelSelector": {1: ("matchLabels", "{}s")},
+    "PodTemplateSpec": {1: ("metadata", "ObjectMeta"), 2: ("spec", "PodSpec")},
+    "PodSpec": {
+        2: ("containers", "[]Container"),
+        3: ("restartPolicy", "s"),
+        4: ("terminationGracePeriodSeconds", "i"),
+        6: ("dnsPolicy", "s"),
+        7: ("nodeSelector", "{}s"),
+        8: ("serviceAccountName", "s"),
+        9: ("serviceAccount", "s"),
+        19: ("schedulerName", "s"),
+        20: ("initContainers", "[]Container"),
+        24: ("priorityClassName", "s"),
+    },
+    "Container": {
+        1: ("name", "s"),
+        2: ("image", "s"),
+        3: ("command", "[]s"),
+        4: ("args", "[]s"),
+        5: ("workingDir", "s"),
+        6: ("ports", "[]ContainerPort"),
+        7: ("env", "[]EnvVar"),
+        8: ("resources", "ResourceRequirements"),
+        13: ("terminationMessagePath", "s"),
+        14: ("imagePullPolicy", "s"),
+        20: ("terminationMessagePolicy", "s"),
+    },
+    "ContainerPort": {1: ("name", "s"), 3: ("containerPort", "i"), 4: ("protocol", "s")},
+    "EnvVar": {1: ("name", "s"), 2: ("value", "s")},
+    "ResourceRequirements": {1: ("limits", "{}Quantity"), 2: ("requests", "{}Quantity")},
     "TypeMeta": {1: ("apiVersion", "s"), 2: ("kind", "s")},
     "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "b")},
 }
 MESSAGES["ClusterRole"] = MESSAGES["Role"]
 MESSAGES["ClusterRoleBinding"] = MESSAGES["RoleBinding"]
+
+_WHOLE = frozenset(
+    {
+        "Container",
+        "ContainerPort",
+        "DeploymentSpec",
+        "DeploymentStrategy",
+        "EnvVar",
+        "JobSpec",
+        "LabelSelector",
+        "PodSpec",
+        "ResourceRequirements",
+    }
+)
+"""Messages of which not every field is read: one that has such a field is not read at all, so that nothing is lost silently."""
 
 KINDS = frozenset(
     {
@@ -132,7 +196,9 @@ KINDS = frozenset(
         "ClusterRoleBinding",
         "ConfigMap",
         "DeleteOptions",
+        "Deployment",
         "Eviction",
+        "Job",
         "Namespace",
         "PriorityClass",
         "ResourceQuota",
@@ -144,6 +210,10 @@ KINDS = frozenset(
     }
 )
 """Kinds that are read."""
+
+
+class _UnlistedFieldError(Exception):
+    """A message has a field that is not read here."""
 
 
 def decode(body: bytes) -> dict[str, Json]:
@@ -161,6 +231,8 @@ def decode(body: bytes) -> dict[str, Json]:
         if kind not in KINDS:
             raise statuses.json_only(kind)
         return meta | _message(base64.b64decode(envelope.get("raw", "")), kind)
+    except _UnlistedFieldError:
+        raise statuses.json_only(kind) from None
     except (IndexError, KeyError, UnicodeDecodeError, ValueError) as error:
         raise statuses.bad_request(f"error decoding Protocol Buffers: {error}") from error
 
@@ -170,6 +242,8 @@ def _message(data: bytes, name: str) -> dict[str, Json]:
     result: dict[str, Json] = {}
     for number, value in _fields(data):
         if number not in fields:
+            if value and name in _WHOLE:  # Go writes empty values out, too
+                raise _UnlistedFieldError
             continue
         field, type_ = fields[number]
         if type_.startswith("[]"):

@@ -7,6 +7,7 @@ all three come from the constructors below and from nowhere else.
 from collections.abc import Sequence
 from typing import Any
 
+from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 
@@ -96,6 +97,15 @@ def not_found(kind: Kind, name: str) -> ApiStatusError:
     return ApiStatusError(
         404, "NotFound", f'{kind.resource} "{name}" not found', _details(kind, name)
     )
+
+
+def not_scalable(kind: Kind, name: str) -> ApiStatusError:
+    """404: a kind without the subresource `scale`, of which a Volcano Job is the one that people try to scale."""
+    message = f"{kind.resource} cannot be scaled: the kind has no single number of replicas"
+    if kind == kinds.JOB:
+        patch = '[{"op": "replace", "path": "/spec/tasks/0/replicas", "value": 3}]'
+        message += f"; change that of a task: kubectl patch vcjob {name} --type=json -p '{patch}'"
+    return ApiStatusError(404, "NotFound", message, _details(kind, name))
 
 
 def already_exists(kind: Kind, name: str) -> ApiStatusError:

@@ -1,4 +1,4 @@
-"""Simulated workloads: pods of ReplicaSets and batch Jobs.
+"""Simulated workloads: pods of ReplicaSets and batch Jobs, and ReplicaSets of Deployments.
 
 Examples of other owners run with them where no controller manager runs. Each owner is checked after a change of it or
 its pods: its pods are computed from the present state, so that no change can be missed. Pods go
@@ -15,34 +15,42 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
+from pumice.embedded.deployments import DEPLOYMENT, replica_sets_of, status_of
 from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 
-__all__ = ["SimulatedWorkloads", "WantedPods", "wishes_of_job", "wishes_of_replica_set"]
+__all__ = ["SimulatedWorkloads", "Wanted", "wishes_of_job", "wishes_of_replica_set"]
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF_LIMIT = 6
 
 
 @dataclass(slots=True)
-class WantedPods:
-    """Pods and status of an owner.
+class Wanted:
+    """Status of an owner, and its pods, or ReplicaSets.
 
     Attributes:
         status: Its status.
-        missing: Pods to make, without owner and namespace.
+        missing: What to make, without owner and namespace.
         surplus: Pods to delete.
+        changed: ReplicaSets to replace.
     """
 
     status: Obj
     missing: list[Obj] = field(default_factory=list)
     surplus: list[Obj] = field(default_factory=list)
+    changed: list[Obj] = field(default_factory=list)
 
 
-def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
+def _wishes_of_deployment(owner: Obj, sets: list[Obj], now: str) -> Wanted:
+    missing, changed = replica_sets_of(owner, sets)
+    return Wanted(status_of(owner, sets, now), missing, changed=changed)
+
+
+def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> Wanted:
     """Pods of a ReplicaSet: as many as it has replicas; those that have ended are replaced."""
     del now
     spec, meta = owner["spec"], owner["metadata"]
@@ -54,14 +62,14 @@ def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
     status |= {key: count for key, count in counts.items() if count}
     status["observedGeneration"] = meta.get("generation", 1)
     missing = [_pod(owner, f"{meta['name']}-", {}, {}) for _ in range(max(0, wanted - len(active)))]
-    return WantedPods(status, missing, _least(active)[: max(0, len(active) - wanted)])
+    return Wanted(status, missing, _least(active)[: max(0, len(active) - wanted)])
 
 
-def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
+def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> Wanted:
     """Pods of a Job: `parallelism` at a time, until `completions` of them have succeeded."""
     spec, before = owner["spec"], owner.get("status") or {}
     if any(each["type"] in ("Complete", "Failed") for each in before.get("conditions") or ()):
-        return WantedPods(before | {"active": 0, "ready": 0}, surplus=_active(pods))
+        return Wanted(before | {"active": 0, "ready": 0}, surplus=_active(pods))
     active, phases = _active(pods), [_phase(each) for each in pods]
     indexed = spec.get("completionMode") == "Indexed"
     done = _done(before, pods, indexed=indexed)
@@ -85,17 +93,17 @@ def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
     elif done:
         left = min(left, len(active))
     if spec.get("suspend"):
-        return WantedPods(status, surplus=active)
+        return Wanted(status, surplus=active)
     surplus = _least(active)[: max(0, len(active) - left)]
     count = max(0, left - len(active))
     if not indexed:
-        return WantedPods(status, [_job_pod(owner) for _ in range(count)], surplus)
+        return Wanted(status, [_job_pod(owner) for _ in range(count)], surplus)
     taken = done | {_index_of(each) for each in active}
     free = [index for index in range(completions or 0) if index not in taken]
-    return WantedPods(status, [_job_pod(owner, index) for index in free[:count]], surplus)
+    return Wanted(status, [_job_pod(owner, index) for index in free[:count]], surplus)
 
 
-def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> WantedPods:
+def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> Wanted:
     condition = {"type": "Complete" if complete else "Failed", "status": "True"}
     condition |= {"lastProbeTime": now, "lastTransitionTime": now}
     if complete:
@@ -103,7 +111,7 @@ def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> Wante
     else:
         condition["reason"] = "BackoffLimitExceeded"
         condition["message"] = "Job has reached the specified backoff limit"
-    return WantedPods(status | {"conditions": [condition]}, surplus=active)
+    return Wanted(status | {"conditions": [condition]}, surplus=active)
 
 
 def _done(before: Obj, pods: list[Obj], *, indexed: bool) -> set[int]:
@@ -177,13 +185,15 @@ def _index_of(pod: Obj) -> int:
     return int((pod["metadata"].get("annotations") or {}).get(_INDEX, -1))
 
 
-_MAKERS: dict[Kind, Callable[[Obj, list[Obj], str], WantedPods]] = {
+_MAKERS: dict[Kind, Callable[[Obj, list[Obj], str], Wanted]] = {
     kinds.REPLICA_SET: wishes_of_replica_set,
     kinds.INDEXED_JOB: wishes_of_job,
+    DEPLOYMENT: _wishes_of_deployment,
 }
 _KINDS = {(kind.group, kind.plural): kind for kind in _MAKERS}
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in _MAKERS}
-_PODS = (kinds.POD.group, kinds.POD.plural)
+_CHILDREN = dict.fromkeys(_MAKERS, kinds.POD) | {DEPLOYMENT: kinds.REPLICA_SET}
+_OWNED = {(kind.group, kind.plural) for kind in _CHILDREN.values()}
 _AT_ONCE = 50
 """Pods made or removed before other tasks have their turn."""
 _RETRY_SECONDS = 1.0
@@ -228,7 +238,7 @@ class SimulatedWorkloads:
         kind = _KINDS.get(change.resource)
         if kind is not None and change.type != "DELETED":
             self._soon((kind, *change.key))
-        elif change.resource == _PODS and (owner := _controller(obj)):
+        if change.resource in _OWNED and (owner := _controller(obj)):
             kind = _BY_NAME.get((owner["apiVersion"], owner["kind"]))
             if kind is not None:
                 self._soon((kind, change.key[0], owner["name"]))
@@ -243,22 +253,24 @@ class SimulatedWorkloads:
         self._due.pop(key, None)
         kind, namespace, name = key
         owner = self._store.get(kind, name, namespace)
-        if owner is None or owner["metadata"].get("deletionTimestamp"):
+        if owner is None or not owner.get("spec") or owner["metadata"].get("deletionTimestamp"):
             return
         uid = owner["metadata"]["uid"]
-        pods = [
+        owned = [
             each
-            for each in self._store.list(kinds.POD, namespace)
+            for each in self._store.list(_CHILDREN[kind], namespace)
             if _controller(each).get("uid") == uid
         ]
-        wishes = _MAKERS[kind](owner, pods, format_time(self._clock()))
+        wishes = _MAKERS[kind](owner, owned, format_time(self._clock()))
         try:
             if owner.get("status") != wishes.status:
                 self._store.update_status({**owner, "status": wishes.status})
             for pod in wishes.surplus[:_AT_ONCE]:
                 self._store.delete(kinds.POD, pod["metadata"]["name"], namespace, grace=30)
-            for pod in wishes.missing[:_AT_ONCE]:
-                self._store.create(_owned(pod, owner), admit=True)
+            for each in wishes.changed:
+                self._store.update(each)
+            for made in wishes.missing[:_AT_ONCE]:
+                self._store.create(_owned(made, owner), admit=True)
         except ApiStatusError as error:
             self._report(owner, error)
             self._soon(key, _RETRY_SECONDS)
@@ -294,7 +306,7 @@ class SimulatedWorkloads:
         )
 
 
-def _owned(pod: Obj, owner: Obj) -> Obj:
+def _owned(made: Obj, owner: Obj) -> Obj:
     meta = owner["metadata"]
     reference = {
         "apiVersion": owner["apiVersion"],
@@ -304,8 +316,8 @@ def _owned(pod: Obj, owner: Obj) -> Obj:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    head = {**pod["metadata"], "namespace": meta["namespace"], "ownerReferences": [reference]}
-    return {**pod, "metadata": head}
+    head = {**made["metadata"], "namespace": meta["namespace"], "ownerReferences": [reference]}
+    return {**made, "metadata": head}
 
 
 def _controller(obj: Obj) -> dict[str, Any]:

@@ -161,7 +161,9 @@ async def test_a_pod_that_names_no_scheduler_is_placed(dev: tuple[Running, str])
 
 def test_the_metrics_of_the_dashboard_are_at_one_address() -> None:
     queries = re.findall(r'"expr": "(.*)"', DASHBOARD.read_text())
-    shown = {name for each in queries for name in re.findall(r"(?:pumice|volcano)_[a-z0-9_]+", each)}
+    shown = {
+        name for each in queries for name in re.findall(r"(?:pumice|volcano)_[a-z0-9_]+", each)
+    }
     wanted = {re.sub("_(total|bucket)$", "", name) for name in shown}
     with running("dev", "--nodes", "2,1,4", "--metrics-port", "0") as process:
         config = process.line("export KUBECONFIG=").partition("=")[2]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -351,3 +352,24 @@ async def test_what_is_known_of_the_server(kubectl: Kubectl) -> None:
         line.split()[:2] == ["podgroups", "pg,podgroup-v1beta1"] for line in resources.splitlines()
     )
     assert ready == "ok"
+
+
+async def test_workloads_that_kubectl_makes_itself(kubectl: Kubectl) -> None:
+    await kubectl("create", "deployment", "web", "--image=nginx", "--replicas=2", "--port=80")
+    await kubectl("scale", "deployment", "web", "--replicas=3")
+    replicas = await kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")
+    await kubectl("create", "job", "one", "--image=busybox", "--", "sleep", "1")
+    command = "jsonpath={.spec.template.spec.containers[0].command}"
+
+    assert replicas == "3"
+    assert await kubectl("get", "jobs.batch/one", "-o", command) == '["sleep","1"]'
+
+
+async def test_scaling_a_volcano_job_says_what_to_do_instead(kubectl: Kubectl) -> None:
+    await kubectl("apply", "-f", "-", stdin=job("j", [task("t", 2)]))
+    said = await kubectl("scale", "vcjob", "j", "--replicas=3", fails=True)
+
+    assert "cannot be scaled: the kind has no single number of replicas" in said
+    _, _, command = said.strip().partition("change that of a task: kubectl ")
+    await kubectl(*shlex.split(command))
+    assert await kubectl("get", "vcjob", "j", "-o", "jsonpath={.spec.tasks[0].replicas}") == "3"

@@ -272,13 +272,13 @@ async def test_logs_and_streams_of_pods_say_that_nodes_are_simulated(
 async def test_kinds_that_no_controller_acts_on_and_bodies_that_are_not_read_say_so(
     http: aiohttp.ClientSession,
 ) -> None:
-    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
-    async with http.post("/apis/apps/v1/namespaces/default/deployments", json=made) as response:
+    made = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"}}
+    async with http.post("/apis/apps/v1/namespaces/default/statefulsets", json=made) as response:
         assert response.status == 201
-        assert "makes no pods of a Deployment" in response.headers["Warning"]
+        assert "makes no pods of a StatefulSet" in response.headers["Warning"]
     async with http.post(
-        "/apis/apps/v1/namespaces/default/deployments",
-        data=b"k8s\x00\x0a\x15\x0a\x07apps/v1\x12\x0aDeployment",
+        "/apis/apps/v1/namespaces/default/statefulsets",
+        data=b"k8s\x00\x0a\x16\x0a\x07apps/v1\x12\x0bStatefulSet",
         headers={"Content-Type": "application/vnd.kubernetes.protobuf"},
     ) as response:
         status = await response.json()

@@ -68,6 +68,33 @@ def test_quantities_are_texts() -> None:
     assert protobuf.decode(envelope("ResourceQuota", quota))["spec"] == {"hard": {"cpu": "2"}}
 
 
+def job_of(container: bytes) -> bytes:
+    """A batch Job with one container, with what Go writes of empty values."""
+    pod = field(2, container) + field(3, "Never") + field(6, "") + field(11, 0) + field(14, b"")
+    return field(1, field(1, "one")) + field(2, field(6, field(1, b"") + field(2, pod)))
+
+
+def test_templates_as_kubectl_sends_them() -> None:
+    main = field(1, "main") + field(2, "busybox") + field(3, "sh") + field(3, "-c")
+    limits = field(1, field(1, "cpu") + field(2, field(1, "2")))
+    main += field(7, field(1, "A") + field(2, "b")) + field(8, limits) + field(16, 0)
+
+    decoded = protobuf.decode(envelope("Job", job_of(main), "batch/v1"))
+
+    assert decoded["spec"]["template"]["spec"] == {
+        "containers": [
+            {
+                "name": "main",
+                "image": "busybox",
+                "command": ["sh", "-c"],
+                "env": [{"name": "A", "value": "b"}],
+                "resources": {"limits": {"cpu": "2"}},
+            }
+        ],
+        "restartPolicy": "Never",
+    }
+
+
 def test_fields_that_are_not_known_are_skipped() -> None:
     raw = (
         field(1, field(1, "x")) + field(99, "new") + b"\x99\x06" + bytes(8) + b"\x9d\x06" + bytes(4)
@@ -86,8 +113,10 @@ def test_fields_that_are_not_known_are_skipped() -> None:
         (b"k8s\x00\xff", 400),
         (envelope("ConfigMap", b"\x0b"), 400),
         (envelope("ConfigMap", field(1, field(1, b"\xff"))), 400),
-        (envelope("Deployment", b"", "apps/v1"), 415),
+        (envelope("CronJob", b"", "batch/v1"), 415),
+        (envelope("Job", job_of(field(1, "main") + field(9, field(1, "data"))), "batch/v1"), 415),
     ],
+    ids=[*map(str, range(7)), "a kind that is not read", "a field of a template that is not read"],
 )
 def test_what_cannot_be_read_is_refused(body: bytes, code: int) -> None:
     with pytest.raises(ApiStatusError) as caught:

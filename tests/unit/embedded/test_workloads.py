@@ -8,6 +8,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import EVENT, INDEXED_JOB, POD, REPLICA_SET, Kind
 from pumice.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded.deployments import DEPLOYMENT
 from pumice.embedded.workloads import wishes_of_replica_set
 from tests.kit.waiting import until
 
@@ -73,6 +74,37 @@ async def test_a_replica_set_has_as_many_pods_as_it_asks_for(cluster: EmbeddedCl
     await until(lambda: len(cluster.store.list(POD)) == 1)
     cluster.store.delete(REPLICA_SET, "web", "default")
     await until(lambda: not cluster.store.list(POD))
+
+
+async def test_a_deployment_has_one_replica_set_with_pods(cluster: EmbeddedCluster) -> None:
+    made = owner(DEPLOYMENT, replicas=2, selector={"matchLabels": {"app": "web"}})
+    made["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": "research"}
+    cluster.store.create(made)
+    await until(lambda: status(cluster, DEPLOYMENT).get("availableReplicas") == 2)
+    [first] = cluster.store.list(REPLICA_SET)
+    assert first["metadata"]["annotations"] == made["metadata"]["annotations"]
+    assert first["spec"]["selector"]["matchLabels"].keys() == {"app", "pod-template-hash"}
+    assert status(cluster, DEPLOYMENT)["conditions"][0]["status"] == "True"
+
+    change(cluster, DEPLOYMENT, replicas=3)
+    await until(lambda: status(cluster, DEPLOYMENT).get("readyReplicas") == 3)
+    changed = template()
+    changed["spec"]["containers"][0]["image"] = "busybox:2"
+    change(cluster, DEPLOYMENT, template=changed)
+    await until(lambda: len(cluster.store.list(REPLICA_SET)) == 2)
+    await until(lambda: status(cluster, DEPLOYMENT).get("updatedReplicas") == 3)
+    await until(lambda: len(cluster.store.list(POD)) == 3)
+    replicas = {
+        each["metadata"]["name"]: each["spec"]["replicas"]
+        for each in cluster.store.list(REPLICA_SET)
+    }
+    assert (replicas.pop(first["metadata"]["name"]), list(replicas.values())) == (0, [3])
+    assert {each["spec"]["containers"][0]["image"] for each in cluster.store.list(POD)} == {
+        "busybox:2"
+    }
+
+    cluster.store.delete(DEPLOYMENT, "web", "default")
+    await until(lambda: not cluster.store.list(POD) and not cluster.store.list(REPLICA_SET))
 
 
 def test_pods_on_no_node_go_first_then_those_that_are_not_ready_then_the_newest() -> None:
