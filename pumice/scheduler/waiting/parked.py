@@ -35,7 +35,7 @@ may take, its budget bounds (`budget`).
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -284,9 +284,12 @@ class RoomBounds:
         key = id(mask) if mask is not None else 0
         found = self._counts.get(key)
         if found is None:
-            if len(self._counts) > _FEW:
-                return self._counts[0]
-            found = self._counts[key] = _Places(self._kinds, self._table, self._touched, mask)
+            if len(self._counts) > _FEW or (mask is not None and mask.all()):
+                found = self._counts[0]
+            else:
+                found = _Places(self._kinds, self._table, self._touched, mask)
+            if len(self._counts) <= _FEW:
+                self._counts[key] = found
         found.follow()
         return found
 
@@ -324,10 +327,13 @@ class _Places:
 
     def _count(self, kinds: Sequence[Needs]) -> Ints:
         """Places on all nodes; those that have too little for each kind are left out first."""
-        amounts = [dict(needs) for needs in kinds]
+        amounts: dict[int, list[int]] = {}
+        for column, amount in chain.from_iterable(kinds):
+            amounts.setdefault(column, []).append(amount)
         fits = np.ones(len(self._free), dtype=np.bool_)
-        for column in set.intersection(*map(set, amounts)) if amounts else ():
-            fits &= self._free[:, column] >= min([each[column] for each in amounts])
+        for column, needed in amounts.items():
+            if len(needed) == len(kinds):
+                fits &= self._free[:, column] >= min(needed)
         found: Ints = places(kinds, self._free[fits]).sum(axis=1)
         return found
 
@@ -343,7 +349,8 @@ class _Places:
             return
         rows, now = rows[changed], now[changed]
         kinds = list(self._kinds)
-        more = places(kinds, now).sum(axis=1) - places(kinds, self._free[rows]).sum(axis=1)
+        found = places(kinds, np.concatenate((self._free[rows], now)))
+        more = found[:, len(rows) :].sum(axis=1) - found[:, : len(rows)].sum(axis=1)
         self._totals = (np.array(self._totals, dtype=np.int64) + more).tolist()
         self._free[rows] = now
         self._most = None
