@@ -1,6 +1,6 @@
 """What a Deployment wants: a ReplicaSet for its template, and those of earlier templates empty.
 
-A new template takes effect at once, as with strategy `Recreate`: pods of simulated nodes serve nobody who would miss them.
+A new template takes effect at once, as with strategy `Recreate`: pods of simulated nodes serve no requests.
 """
 
 import hashlib

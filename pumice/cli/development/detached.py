@@ -1,7 +1,7 @@
 """Clusters of `pumice dev --detach`: their start, and finding them again.
 
 Each has a record in a folder of the user, and keeps a lock on it for as long as its process lives: the process inherits the open
-file and need not know of it. So a record that nobody has locked is of a cluster that is gone, whatever its process id means now.
+file and need not know of it. So a record without a lock is of a cluster that is gone, whatever its process id means now.
 """
 
 import fcntl

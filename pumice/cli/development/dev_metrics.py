@@ -32,7 +32,7 @@ class CountedAdmission:
         return answer.body
 
 
-class _Together(Collector):
+class _AllMetrics(Collector):
     def __init__(self, registries: Mapping[str, CollectorRegistry]) -> None:
         self._registries = registries
 
@@ -58,5 +58,5 @@ def together(registries: Mapping[str, CollectorRegistry]) -> CollectorRegistry:
         registries: The registry of each component, by its name.
     """
     registry = CollectorRegistry()
-    registry.register(_Together(registries))
+    registry.register(_AllMetrics(registries))
     return registry

@@ -262,13 +262,13 @@ def test_what_is_said_of_a_gang_holds_when_it_loses_a_pod_to_another_in_a_cycle_
             "queues": [["team", {"capability": {"cpu": 4}}]],
             "classes": {"high": 100},
             "podgroups": [
-                *(["ns", f"before-{n}", "team", 1, "Inqueue"] for n in range(RENEWED)),
+                *(["ns", f"before-{n}", "team", 1, "Inqueue"] for n in range(RENEWALS_PER_CYCLE)),
                 ["ns", "g", "team", 1, "Running"],
             ],
             "pods": [
                 *(
                     ["ns", f"before-{n}-0", "", "Pending", 1, 0, f"before-{n}"]
-                    for n in range(RENEWED)
+                    for n in range(RENEWALS_PER_CYCLE)
                 ),
                 *(["ns", f"g-{n}", "n", "Running", 1, 0, "g"] for n in range(4)),
                 ["ns", "g-4", "", "Pending", 1, 0, "g"],
