@@ -20,7 +20,7 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("tools.rules_page", "docs/rules.md"),
     ("tools.phrases_page", "docs/phrases.md"),
     ("tools.metrics_page", "docs/metrics.md"),
-    ("tools.scheduler_pages", "docs/scheduler"),
+    ("tools.scheduler_pages", "docs/scheduler", "docs/compatibility.md"),
     ("pumice.plugins.reference", "--write", "docs/plugins"),
 )
 """Module and arguments of each generator; every one understands `--check`, in place of `--write`

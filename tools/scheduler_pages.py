@@ -1,6 +1,6 @@
-"""Fill the generated parts of the pages on the scheduler's plugins, `docs/scheduler/plugins/NAME.md` and their index.
+"""Fill the generated parts of pages: on the scheduler's plugins, `docs/scheduler/plugins/NAME.md`, their index, and others.
 
-Run as `python -m tools.scheduler_pages [--check] docs/scheduler`. What stands between
+Run as `python -m tools.scheduler_pages [--check] docs/scheduler PAGE…`. What stands between
 
     <!-- generated: WHAT -->
     <!-- end generated -->
@@ -11,7 +11,8 @@ follows from the code. WHAT is
 - `points`: the extension points: what plugins may register, and how several answers become one;
 - `combinations`: what the words for that mean;
 - `functions NAME`: the functions that a plugin registers, what each decides, and which actions ask;
-- `arguments NAME`: the arguments of a plugin.
+- `arguments NAME`: the arguments of a plugin;
+- `missing`: what is not here yet.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
+from pumice.api.not_here_yet import TABLE, NotHereYet
 from pumice.plugins.arguments import shown
 from pumice.scheduler.arguments import SchedulerArgument
 from pumice.scheduler.points import Combined, Extensions
@@ -64,8 +66,18 @@ def _content(what: list[str]) -> str:
             return table(named, ((*row[:2], *row[3:]) for row in points))
         case ["arguments", name] if name in plugins:
             return _arguments(plugins[name].arguments)
+        case ["missing"]:
+            return table(
+                ("what", "with Pumice today", "what to do", "workload that relies on it"),
+                map(_missing, TABLE),
+            )
         case _:
             raise ValueError(f"nothing is generated for {' '.join(what)!r}")
+
+
+def _missing(row: NotHereYet) -> tuple[str, ...]:
+    name = row.name if row.where == "field" else f"{row.where} `{row.name}`"
+    return name, row.outcome, row.remedy, row.harm
 
 
 def _arguments(arguments: tuple[SchedulerArgument, ...]) -> str:
@@ -140,9 +152,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Write or check; exit code 1 when a page is stale."""
     parser = argparse.ArgumentParser(prog="python -m tools.scheduler_pages", description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("others", type=Path, nargs="*", metavar="PAGE")
     parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
     options = parser.parse_args(arguments)
     pages = [options.folder / "index.md", *sorted((options.folder / "plugins").glob("*.md"))]
+    pages += options.others
     settled = [settle(page, filled(page.read_text()), check=options.check) for page in pages]
     return 0 if all(settled) else 1
 

@@ -236,6 +236,8 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     if explanation.get("enough"):
         yield "Each of these would be enough:"
         yield from (f"  {plain(each['text'])}" for each in explanation["enough"])
+    for use in explanation.get("notHereYet") or ():
+        yield f"\n{plain(use)}"
     if explanation.get("notComputed"):
         yield f"\nNumbers cannot be computed: {plain(explanation['notComputed'])}"
     yield from _group(explanation.get("podGroup"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
+from pumice.api import not_here_yet
 from pumice.scheduler.actions import (
     allocate,
     backfill,
@@ -48,26 +49,10 @@ __all__ = [
     "default_registry",
 ]
 
-PLANNED_PLUGINS = frozenset(
-    {
-        "cdp",
-        "deviceshare",
-        "extender",
-        "network-topology-aware",
-        "numa-aware",
-        "rescheduling",
-        "resource-strategy-fit",
-        "usage",
-    }
-)
+PLANNED_PLUGINS = frozenset(each.name for each in not_here_yet.TABLE if each.where == "plugin")
 """Volcano's plugins that Pumice does not have yet: a configuration may name them, they do nothing."""
 
-PLANNED_ACTIONS = frozenset(
-    {
-        "gangpreempt",
-        "gangreclaim",
-    }
-)
+PLANNED_ACTIONS = frozenset(each.name for each in not_here_yet.TABLE if each.where == "action")
 """The same for actions."""
 
 

@@ -13,6 +13,7 @@ from pumice.api.jobs import Job
 from pumice.api.messages import listed
 from pumice.api.meta import number_in
 from pumice.api.names import pod_group_name
+from pumice.api.not_here_yet import sentences, uses_in_job, uses_in_pod
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
@@ -51,6 +52,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         "phase": job.status.state.phase,
         "waiting": is_waiting(job),
         "message": sentence(job, group, pods),
+        "notHereYet": sentences(uses_in_job(job)),
         "podGroup": _podgroup(group),
         **_gang(group, pods, seen, config, now),
         "pods": [_pod(pod) for pod in pods],
@@ -89,6 +91,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "message": message,
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
+        "notHereYet": sentences(uses_in_pod(pod)),
         "podGroup": _podgroup(group),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
         "events": events_about(seen.events, {pod.metadata.uid}),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from pumice.api.meta import LabelSelector, labels_match
+from pumice.api.not_here_yet import LONGEST_ABOUT_PODS as LONGEST
 from pumice.api.pods import (
     Affinity,
     Pod,
@@ -34,10 +35,6 @@ __all__ = [
     "peer_rules",
     "too_long",
 ]
-
-LONGEST = 4 * 1024
-"""Bytes of pod affinity, of topology spread, and of selectors of claims and budgets, that are read. Each rule is compared with all
-pods, nodes or volumes: those of one object must not hold up the others for longer than a Lease lasts."""
 
 Requirement = tuple[str, str, tuple[str, ...]]
 Requirements = tuple[Requirement, ...]

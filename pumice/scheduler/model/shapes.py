@@ -14,6 +14,7 @@ import numpy as np
 from pumice.api import keys
 from pumice.api.booleans import parse_bool
 from pumice.api.meta import ObjectMeta
+from pumice.api.not_here_yet import LONGEST_ABOUT_NODES
 from pumice.api.pods import (
     Affinity,
     Container,
@@ -55,9 +56,6 @@ DEFAULT_SCORED_MEMORY = 200 * 1024 * 1024 * 1000
 
 NODE_SELECTOR, NODE_AFFINITY, TOLERATIONS = "nodeSelector", "affinity.nodeAffinity", "tolerations"
 """Fields with rules about nodes, as `hard_rules` names them."""
-
-LONGEST_ABOUT_NODES = 32 * 1024
-"""Bytes that are read of each of them, enough for the names of a thousand nodes. Each expression is compared with all nodes."""
 
 
 class Need(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pumice.webhook.rules import hyper_nodes, pod_groups, pods, wired_pods
+from pumice.webhook.rules import hyper_nodes, not_here_yet, pod_groups, pods, wired_pods
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
 from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.queues import (
@@ -20,7 +20,7 @@ from pumice.webhook.rules.rule import Rule, rules_in
 
 _OF_QUEUES = rules_in(amounts, fields, node_groups, closing, hierarchy, tree, capability, sums)
 _OF_PODS = rules_in(pod_groups, wired_pods, pods)
-_OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes)
+_OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes, not_here_yet)
 
 ALL: tuple[Rule, ...] = (*job_checks.RULES, *_OF_QUEUES, *_OF_PODS, *_OF_OTHERS)
 """Every rule by kind, in the order in which problems are reported."""
@@ -96,6 +96,7 @@ SECTIONS = (
     Section("HyperNodes", "HN", namespaced=False),
     Section("PodGroups", "PG"),
     Section("Pods", "POD"),
+    Section("What is not here yet", "NOT"),
 )
 """All sections; if a kind has several, the general ones are first."""
 

@@ -11,6 +11,7 @@ from pumice.api import keys
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
 from pumice.api.pods import Pod
 from pumice.webhook.patches import escape
+from pumice.webhook.rules import not_here_yet
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, too_many
@@ -108,6 +109,7 @@ def _not_many(case: Case, pod: Pod) -> None:
 CHECKS: tuple[Check[Pod], ...] = (
     (POD_JDB_INT, _disruption_budget),
     (POD_MANY_LABELS, _not_many),
+    (not_here_yet.NOT_HERE_YET, not_here_yet.pod),
 )
 """The checks of a Pod, in the order in which problems are reported."""
 

@@ -10,6 +10,7 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.cli.explain import text_of
 from pumice.cli.live.explanations import of_job, of_pod, of_queue, waiting_gangs
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import load_config
@@ -56,6 +57,20 @@ def test_a_job(seen: ReadableCluster) -> None:
 
 def test_a_pod(seen: ReadableCluster) -> None:
     assert_explained(of_pod(seen.objects.pods[0], seen, load_config(None), 0.0))
+
+
+def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableCluster) -> None:
+    topology = {"mode": "soft", "highestTierAllowed": 1}
+    found = of_job(
+        msgspec.convert(job(networkTopology=topology), Job), seen, load_config(None), 0.0
+    )
+    (text,) = found["notHereYet"]
+    assert text.startswith("spec.networkTopology is not acted on yet: it has no effect; prefer ")
+    assert f"\n\n{text}\n" in text_of(found)
+
+    claiming = msgspec.convert(pod("p", resourceClaims=[{"name": "gpu"}]), Pod)
+    (told,) = of_pod(claiming, seen, load_config(None), 0.0)["notHereYet"]
+    assert told.startswith("spec.resourceClaims is not acted on yet: devices of claims")
 
 
 def test_the_list(seen: ReadableCluster) -> None:

@@ -1,0 +1,385 @@
+"""What Volcano has and Pumice admits without acting on it: one table.
+
+Admission warns by it (rule `NOT-HERE-YET`), `pumice explain` and `pumice migrate check` say it, the scheduler takes from it
+the names of plugins and actions that a configuration may have, and the page on compatibility is generated from it.
+What is built is removed here, and so disappears everywhere.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.jobs import Job, NetworkTopology
+from pumice.api.meta import ObjectMeta
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+
+__all__ = [
+    "HARMS",
+    "LONGEST_ABOUT_NODES",
+    "LONGEST_ABOUT_PODS",
+    "TABLE",
+    "Harm",
+    "NotHereYet",
+    "Use",
+    "Where",
+    "named",
+    "sentences",
+    "uses_in_job",
+    "uses_in_pod",
+    "uses_in_pod_group",
+]
+
+Raw = dict[str, Any]
+
+Harm = Literal["would not run", "would run elsewhere or evict", "other words"]
+"""What becomes of workload; `other words` is a difference in what is reported and accepted, not in what runs."""
+
+HARMS: tuple[Harm, ...] = ("would not run", "would run elsewhere or evict", "other words")
+"""Every harm, the greatest first."""
+
+Where = Literal["field", "kind", "action", "plugin"]
+"""What a row is about: fields of manifests, kinds, or actions and plugins of the scheduler's configuration."""
+
+LONGEST_ABOUT_PODS = 4 * 1024
+"""Bytes of pod affinity, of topology spread, and of selectors of claims and budgets, that are read. Each rule is compared with all
+pods, nodes or volumes: those of one object must not hold up the others for longer than a Lease lasts."""
+
+LONGEST_ABOUT_NODES = 32 * 1024
+"""Bytes that are read of each rule about nodes, enough for the names of a thousand nodes. Each expression is compared with all nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotHereYet:
+    """A row of the table.
+
+    Attributes:
+        where: What it is about.
+        name: The field, kind, action or plugin; for fields, words that describe it.
+        outcome: What Pumice does with it, or does not.
+        remedy: What to do instead.
+        harm: What becomes of workload that relies on it.
+    """
+
+    where: Where
+    name: str
+    outcome: str
+    remedy: str
+    harm: Harm
+
+
+_NOT_RUN, _ELSEWHERE, _ = HARMS
+
+HARD_TOPOLOGY = NotHereYet(
+    "field",
+    "networkTopology of mode hard",
+    "the scheduler does not look at HyperNodes, and does not place the gang",
+    "set mode to soft, or keep the pods together by pod affinity with the label of a rack as topologyKey",
+    _NOT_RUN,
+)
+CLAIMS = NotHereYet(
+    "field",
+    "resourceClaims",
+    "devices of claims are not allocated, and the pod is not placed",
+    "ask for the device by a resource of its device plugin, such as nvidia.com/gpu",
+    _NOT_RUN,
+)
+SHARES = NotHereYet(
+    "field",
+    "shares of a GPU (volcano.sh/vgpu-…, volcano.sh/gpu-…)",
+    "no plugin chooses a device, so the container does not start, or no node has the resource",
+    "ask for whole devices, or for slices that a device plugin serves by itself, such as nvidia.com/mig-1g.10gb",
+    _NOT_RUN,
+)
+LONG_RULES = NotHereYet(
+    "field",
+    f"more than {LONGEST_ABOUT_PODS // 1024} KiB of rules about other pods, or {LONGEST_ABOUT_NODES // 1024} KiB about nodes",
+    "the pod is not placed",
+    "select pods and nodes by a label that they share, instead of by long lists",
+    _NOT_RUN,
+)
+SOFT_TOPOLOGY = NotHereYet(
+    "field",
+    "networkTopology of mode soft",
+    "it has no effect",
+    "prefer nearness by pod affinity with the label of a rack as topologyKey",
+    _ELSEWHERE,
+)
+SUB_GROUPS = NotHereYet(
+    "field",
+    "sub-groups (subGroupPolicy; partitionPolicy of which not all pods are needed)",
+    "they are no gangs of their own, so the gang may start with incomplete ones",
+    "let minMember, or minAvailable of the Job, be all pods",
+    _ELSEWHERE,
+)
+NUMA = NotHereYet(
+    "field",
+    "topologyPolicy (volcano.sh/numa-topology-policy)",
+    "nodes are chosen without regard to NUMA, so kubelet may refuse the pod there",
+    "set the policy of kubelet's Topology Manager on some nodes, and select these by a label",
+    _ELSEWHERE,
+)
+COOL_DOWN = NotHereYet(
+    "field",
+    keys.COOLDOWN_TIME,
+    "it protects nothing from eviction",
+    f'set {keys.PREEMPTABLE}: "false", or a higher priority class',
+    _ELSEWHERE,
+)
+
+TABLE: tuple[NotHereYet, ...] = (
+    HARD_TOPOLOGY,
+    CLAIMS,
+    SHARES,
+    LONG_RULES,
+    SOFT_TOPOLOGY,
+    SUB_GROUPS,
+    NUMA,
+    COOL_DOWN,
+    NotHereYet(
+        "kind",
+        "Numatopology",
+        "it is not read",
+        NUMA.remedy,
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "action",
+        "gangpreempt",
+        "gangs are not evicted as a whole for one of their queue",
+        "use preempt; with enablePreemptable: false of plugin gang it evicts below the minimum of gangs, too",
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "action",
+        "gangreclaim",
+        "gangs are not evicted as a whole for one of another queue",
+        "use reclaim; with enableReclaimable: false of plugin gang it evicts below the minimum of gangs, too",
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "cdp",
+        f"{keys.COOLDOWN_TIME} protects no pod from eviction",
+        COOL_DOWN.remedy,
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "deviceshare",
+        "shares of devices are not allocated",
+        SHARES.remedy,
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "extender",
+        "the extender is not asked",
+        "write a plugin in Python, which answers in the scheduler itself",
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "network-topology-aware",
+        "nodes are not ranked by HyperNodes",
+        SOFT_TOPOLOGY.remedy,
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "numa-aware",
+        "nodes are not chosen by NUMA",
+        NUMA.remedy,
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "rescheduling",
+        "pods are not evicted to even out load",
+        "use action shuffle with a plugin of your own, or the descheduler of Kubernetes",
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "resource-strategy-fit",
+        "nodes are not ranked by a strategy for each resource",
+        "use the weights of plugins binpack and nodeorder",
+        _ELSEWHERE,
+    ),
+    NotHereYet(
+        "plugin",
+        "usage",
+        "nodes are ranked by what pods request, not by measured load",
+        "use the weights of plugin nodeorder",
+        _ELSEWHERE,
+    ),
+)
+"""Every row: fields first, the greatest harm first."""
+
+_BY_NAME = {(each.where, each.name): each for each in TABLE}
+
+
+def named(where: Where, name: str) -> NotHereYet | None:
+    """The row about a kind, an action or a plugin; None if Pumice has it."""
+    return _BY_NAME.get((where, name))
+
+
+class Use(NamedTuple):
+    """A field that uses a row of the table."""
+
+    row: NotHereYet
+    path: str
+
+    def __str__(self) -> str:
+        """What happens, and what to do: `is not acted on yet: …; …`."""
+        return f"is not acted on yet: {self.row.outcome}; {self.row.remedy}"
+
+
+def sentences(uses: Iterable[Use]) -> list[str]:
+    """One sentence a row, with the first field that uses it and the number of the others."""
+    paths: dict[NotHereYet, list[str]] = {}
+    for use in uses:
+        paths.setdefault(use.row, []).append(use.path)
+    return [
+        f"{first}{f' (and {len(others)} more)' if others else ''} {Use(row, first)}"
+        for row, (first, *others) in paths.items()
+    ]
+
+
+def uses_in_job(job: Job) -> list[Use]:
+    """What a Job uses; templates may be of any form."""
+    found: list[Use] = []
+    _of_metadata(found, job.metadata)
+    _of_topology(found, job.spec.network_topology, "spec")
+    for index, task in enumerate(job.tasks):
+        path = f"spec.tasks[{index}]"
+        if task.topology_policy not in _NO_POLICY:
+            found.append(Use(NUMA, f"{path}.topologyPolicy"))
+        if task.partition_policy is not None:
+            inner = f"{path}.partitionPolicy"
+            _of_topology(found, task.partition_policy.network_topology, inner)
+            if task.minimum < task.size:
+                found.append(Use(SUB_GROUPS, inner))
+        if task.template:
+            _of_template(found, task.template, f"{path}.template.")
+    return found
+
+
+def uses_in_pod_group(group: PodGroup) -> list[Use]:
+    """What a PodGroup uses."""
+    found: list[Use] = []
+    _of_metadata(found, group.metadata)
+    _of_topology(found, group.spec.network_topology, "spec")
+    for index, policy in enumerate(group.spec.sub_group_policy or ()):
+        _of_topology(found, policy.network_topology, f"spec.subGroupPolicy[{index}]")
+    if group.spec.sub_group_policy:
+        found.append(Use(SUB_GROUPS, "spec.subGroupPolicy"))
+    return found
+
+
+def uses_in_pod(pod: Pod) -> list[Use]:
+    """What a pod uses."""
+    found: list[Use] = []
+    meta = pod.metadata
+    for key in (keys.NETWORK_TOPOLOGY_MODE, keys.NETWORK_TOPOLOGY_HIGHEST_TIER):
+        if meta.annotation(key):
+            mode = meta.annotation(keys.NETWORK_TOPOLOGY_MODE)
+            found.append(Use(_topology(mode), f"metadata.annotations[{key}]"))
+            break
+    _of_template(found, msgspec.to_builtins(pod), "")
+    return found
+
+
+_NO_POLICY = ("", "none")
+
+
+def _of_metadata(found: list[Use], metadata: ObjectMeta) -> None:
+    for field, entries in (("labels", metadata.labels), ("annotations", metadata.annotations)):
+        if entries and keys.COOLDOWN_TIME in entries:
+            found.append(Use(COOL_DOWN, f"metadata.{field}[{keys.COOLDOWN_TIME}]"))
+
+
+def _of_topology(found: list[Use], topology: NetworkTopology | None, path: str) -> None:
+    if topology is not None:
+        found.append(Use(_topology(topology.mode), f"{path}.networkTopology"))
+
+
+def _topology(mode: str) -> NotHereYet:
+    return SOFT_TOPOLOGY if mode == "soft" else HARD_TOPOLOGY
+
+
+def _of_template(found: list[Use], template: Raw, path: str) -> None:
+    """The path ends in a dot, if it is not empty. Most templates use nothing, so paths of fields are made when one does."""
+    metadata, spec = template.get("metadata"), template.get("spec")
+    if isinstance(metadata, dict):
+        for field in _ENTRIES:
+            entries = metadata.get(field)
+            if isinstance(entries, dict) and not _OF_ENTRIES.isdisjoint(entries):
+                _of_entries(found, entries, f"{path}metadata.{field}")
+    if isinstance(spec, dict):
+        if not _RULES.isdisjoint(spec):
+            _of_rules(found, spec, f"{path}spec")
+        for field in _CONTAINERS:
+            containers = spec.get(field)
+            if isinstance(containers, list):
+                for index, container in enumerate(containers):
+                    resources = container.get("resources") if isinstance(container, dict) else None
+                    if isinstance(resources, dict) and (name := _share(resources)):
+                        where = f"{path}spec.{field}[{index}].resources.{name}"
+                        found.append(Use(SHARES, where))
+
+
+_ENTRIES = ("labels", "annotations")
+_OF_ENTRIES = frozenset({keys.COOLDOWN_TIME, keys.NUMA_POLICY})
+_CONTAINERS = ("containers", "initContainers")
+_ABOUT_NODES = ("nodeSelector", "tolerations")
+_RULES = frozenset({"affinity", "resourceClaims", "topologySpreadConstraints", *_ABOUT_NODES})
+
+
+def _of_entries(found: list[Use], entries: Raw, path: str) -> None:
+    if keys.COOLDOWN_TIME in entries:
+        found.append(Use(COOL_DOWN, f"{path}[{keys.COOLDOWN_TIME}]"))
+    is_read = path.endswith("annotations")
+    if is_read and entries.get(keys.NUMA_POLICY, "") not in _NO_POLICY:
+        found.append(Use(NUMA, f"{path}[{keys.NUMA_POLICY}]"))
+
+
+def _of_rules(found: list[Use], spec: Raw, path: str) -> None:
+    if spec.get("resourceClaims"):
+        found.append(Use(CLAIMS, f"{path}.resourceClaims"))
+    affinity = spec.get("affinity")
+    if isinstance(affinity, dict):
+        about_pods = affinity.get("podAffinity"), affinity.get("podAntiAffinity")
+        if any(about_pods) and _size(about_pods) > LONGEST_ABOUT_PODS:
+            found.append(Use(LONG_RULES, f"{path}.affinity"))
+        if _size(affinity.get("nodeAffinity")) > LONGEST_ABOUT_NODES:
+            found.append(Use(LONG_RULES, f"{path}.affinity.nodeAffinity"))
+    if _size(spec.get("topologySpreadConstraints")) > LONGEST_ABOUT_PODS:
+        found.append(Use(LONG_RULES, f"{path}.topologySpreadConstraints"))
+    long = [field for field in _ABOUT_NODES if _size(spec.get(field)) > LONGEST_ABOUT_NODES]
+    found.extend(Use(LONG_RULES, f"{path}.{field}") for field in long)
+
+
+_encode = msgspec.json.encode
+
+
+def _size(rules: object) -> int:
+    """Bytes of rules as JSON; 0 if there are none."""
+    return len(_encode(rules)) if rules else 0
+
+
+def _share(resources: Raw) -> str:
+    """The first share of a GPU that a container asks for, as `limits.NAME`; empty without one."""
+    for which in ("limits", "requests"):
+        amounts = resources.get(which)
+        if isinstance(amounts, dict):
+            for name in amounts:
+                if name.startswith(_OF_SHARES):
+                    return f"{which}.{name}"
+    return ""
+
+
+_OF_SHARES = ("volcano.sh/vgpu-", "volcano.sh/gpu-")

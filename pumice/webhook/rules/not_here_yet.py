@@ -1,0 +1,41 @@
+"""Warnings about what Pumice admits and does not act on, by the table of `pumice.api.not_here_yet`.
+
+Volcano acts on it, so manifests with it are not refused. Their users must hear of it before they wait for it.
+"""
+
+from collections.abc import Iterable
+
+from pumice.api.jobs import Job
+from pumice.api.not_here_yet import Use, uses_in_job, uses_in_pod, uses_in_pod_group
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import warned
+
+NOT_HERE_YET = warned(
+    "NOT-HERE-YET",
+    "an object asks for nothing that is admitted and not acted on yet",
+    "Volcano acts on it, Pumice does not yet: some pods wait forever, others run as if the field were not there. The page on "
+    "compatibility lists all of it.",
+    "topologyPolicy: restricted",
+)
+
+
+def job(case: Case, found: Job) -> None:
+    """Warn about fields of a Job and its templates."""
+    _report(case, uses_in_job(found))
+
+
+def pod_group(case: Case, found: PodGroup) -> None:
+    """Warn about fields of a PodGroup."""
+    _report(case, uses_in_pod_group(found))
+
+
+def pod(case: Case, found: Pod) -> None:
+    """Warn about fields of a pod."""
+    _report(case, uses_in_pod(found))
+
+
+def _report(case: Case, uses: Iterable[Use]) -> None:
+    for use in uses:
+        case.report(NOT_HERE_YET, use.path, str(use))
