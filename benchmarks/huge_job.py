@@ -32,7 +32,6 @@ from pumice.api.meta import version_number
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client, Object
-from pumice.cluster.subscribers import Change
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.start import started
 from tests.support.installation import NAMESPACE, RELEASE, Installation, installed
@@ -91,8 +90,8 @@ async def delete_meanwhile(client: Client, pods: int) -> tuple[int, int]:
     created: list[int] = []
     enough = asyncio.Event()
 
-    def note(change: Change, old: Pod | None, new: Pod | None) -> None:
-        if change is Change.ADDED and new is not None and old is None:
+    def note(old: Pod | None, new: Pod | None) -> None:
+        if old is None and new is not None:
             created.append(version_number(new.metadata.resource_version))
             if len(created) >= pods / 4:
                 enough.set()

@@ -25,7 +25,6 @@ from pumice.api.podgroups import PHASES
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.cluster.subscribers import Change
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.controller.queues import own_status
 from pumice.embedded import EmbeddedCluster
@@ -80,9 +79,8 @@ class Writes:
     shortest: float
     last: dict[str, float]
 
-    def changed(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+    def changed(self, old: Queue | None, new: Queue | None) -> None:
         """Count a change of a queue."""
-        del change
         if old is None or new is None or own_status(old) == own_status(new):
             return
         now, name = time.monotonic(), new.metadata.name

@@ -31,7 +31,6 @@ from pumice.cli.files.manifests import read_objects
 from pumice.cli.live.job_sentence import current_condition, sentence
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.subscribers import Change
 from pumice.webhook.rules.differences import differences
 
 EXAMPLES = Path(__file__).resolve().parent
@@ -129,16 +128,14 @@ class Demo:
 
     # What is seen
 
-    def _note_job(self, change: Change, old: Job | None, new: Job | None) -> None:
-        del change
+    def _note_job(self, old: Job | None, new: Job | None) -> None:
         if new is None:
             return
         before = old.status.state.phase if old is not None else None
         if new.status.state.phase != before:
             self._steps.append((time.monotonic(), f"Job {new.status.state.phase or 'created'}"))
 
-    def _note_group(self, change: Change, old: PodGroup | None, new: PodGroup | None) -> None:
-        del change
+    def _note_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
         if new is None:
             return
         before = old.status.phase if old is not None else None

@@ -30,7 +30,6 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
-from pumice.cluster.subscribers import Change
 
 __all__ = ["Injector", "WebhookEntry", "bundles_of", "entries_of", "patch_for"]
 
@@ -236,9 +235,9 @@ class Injector:
         cache.subscribe(partial(self._see, kind, name))
         return cache
 
-    def _see(self, kind: Kind, name: str, change: Change, old: object, new: Object | None) -> None:
+    def _see(self, kind: Kind, name: str, old: object, new: Object | None) -> None:
         """Record a change, so that readiness is right even while nothing can be injected."""
-        del change, old
+        del old
         if new is None:
             self._seen.pop((kind, name), None)
         else:

@@ -188,7 +188,7 @@ class WatchCache(Generic[T]):
         return self._indexes[name].keys()
 
     def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
-        """Report every change to a callback; existing objects are reported immediately, as ADDED.
+        """Report every change to a callback; existing objects are reported immediately, as added.
 
         Callbacks run inside the cache's task, one after the other: they must be quick. One that raises at an object is
         called again for it after a pause, or when it changes, with `old` as it was before the failure: it must bear that
@@ -205,7 +205,7 @@ class WatchCache(Generic[T]):
     async def replay(self, callback: Subscriber[T]) -> Callable[[], None]:
         """Subscribe, and wait until all existing objects have been reported, in slices.
 
-        Changes are reported meanwhile. The first report of an object is always ADDED.
+        Changes are reported meanwhile. The first report of an object is always that it was added.
 
         Returns:
             A function that ends the subscription.

@@ -5,26 +5,17 @@ was reported is reported immediately in its new state, and only once. If a subsc
 the object nevertheless; it is called again later, from the state that it had taken in before.
 """
 
-import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["Change", "Key", "Subscriber", "Subscribers", "Subscription"]
+__all__ = ["Key", "Subscriber", "Subscribers", "Subscription"]
 
 T = TypeVar("T")
 
 
-class Change(enum.StrEnum):
-    """Type of a change."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
-Subscriber = Callable[[Change, T | None, T | None], None]
-"""Called as `(change, old, new)`: `old` is None for ADDED, `new` is None for DELETED."""
+Subscriber = Callable[[T | None, T | None], None]
+"""Called as `(old, new)`: `old` is None for an added object, `new` is None for a deleted one."""
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
@@ -101,11 +92,8 @@ class Subscribers(Generic[T]):
         if told is None and new is None:
             behind.pop(key, None)
             return
-        change = (
-            Change.DELETED if new is None else Change.ADDED if told is None else Change.MODIFIED
-        )
         try:
-            subscription.callback(change, told, new)
+            subscription.callback(told, new)
         except Exception as error:
             # A deletion is told again as one of what was to be deleted.
             behind[key] = told if new is None else before

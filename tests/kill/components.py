@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.subscribers import Change
 from tests.support.controlplane.processes import Process
 
 __all__ = ["COMPONENTS", "Component", "Member", "exceptions"]
@@ -74,7 +73,7 @@ class Component:
         """Learn from a watch of Leases who leads."""
         leases.subscribe(self._note)
 
-    def _note(self, change: Change, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
+    def _note(self, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
         if new is None or new["metadata"]["name"] != f"pumice-{self.name}":
             return
         holder = str(new["spec"].get("holderIdentity") or "")

@@ -13,7 +13,6 @@ from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.api.requests import Amounts, add, pod_requests
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.subscribers import Change
 
 __all__ = ["PodHistories", "PodHistory"]
 
@@ -83,7 +82,7 @@ class PodHistories:
         """How many pods of each name a Job has had."""
         return Counter(each.name for each in self.of(job))
 
-    def _note(self, change: Change, old: Pod | None, new: Pod | None) -> None:
+    def _note(self, old: Pod | None, new: Pod | None) -> None:
         self._changes += 1
         for pod, sign in ((old, -1), (new, 1)):
             if pod is None or pod.spec.node_name not in self._used:

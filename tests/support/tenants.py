@@ -86,8 +86,7 @@ class Tenant:
     def _note_job(self, *_: object) -> None:
         self._news.set()
 
-    def _note_pod(self, change: object, old: Pod | None, new: Pod | None) -> None:
-        del change
+    def _note_pod(self, old: Pod | None, new: Pod | None) -> None:
         if new is None or not new.spec.node_name or (old is not None and old.spec.node_name):
             return
         task = asyncio.create_task(self._start(new.metadata.name))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.subscribers import Change
 from tests.support.controlplane.processes import Process
 
 __all__ = ["Leases", "Vitals", "watched_vitals"]
@@ -69,7 +68,7 @@ class Leases:
         self._renewed: dict[str, datetime] = {}
         cache.subscribe(self._note)
 
-    def _note(self, change: Change, old: Raw | None, new: Raw | None) -> None:
+    def _note(self, old: Raw | None, new: Raw | None) -> None:
         if new is None or not new["spec"].get("renewTime"):
             return
         name, spec = new["metadata"]["name"], new["spec"]

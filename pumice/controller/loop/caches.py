@@ -6,7 +6,6 @@ that label on all objects that it creates.
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from typing import Any
 
 from msgspec.structs import force_setattr
@@ -19,8 +18,9 @@ from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod, PodSpec
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
+from pumice.cluster.subscribers import Subscriber
 from pumice.controller.commands import targets
-from pumice.controller.loop.controller import ObjectKey, object_key
+from pumice.controller.loop.controller import ObjectKey, Source, object_key
 from pumice.controller.loop.watches import Watches
 
 __all__ = ["OBJECT_KINDS", "WATCHED_KINDS", "JobCaches"]
@@ -81,17 +81,15 @@ class JobCaches:
             self.jobs,
         )
 
-    async def subscribe(
+    def sources(
         self,
         told: Callable[[ObjectKey], None],
-        stack: ExitStack,
-        pod_told: Callable[[ObjectKey], None] | None = None,
-    ) -> None:
-        """Report every Job when something about it changes; existing objects are reported in slices.
+        pod_told: Callable[[ObjectKey], None],
+    ) -> Iterable[Source]:
+        """What reports every Job when something about it changes.
 
         Args:
             told: Called with the Job.
-            stack: Ends the subscriptions when it closes.
             pod_told: Called instead if it is a pod that changed.
         """
 
@@ -99,9 +97,8 @@ class JobCaches:
             of: Callable[[Any], ObjectKey | None],
             told: Callable[[ObjectKey], None] = told,
             matters: Callable[[Any, Any], bool] | None = None,
-        ) -> Callable[[object, Any, Any], None]:
-            def changed(change: object, old: Any, new: Any) -> None:
-                del change
+        ) -> Subscriber[Any]:
+            def changed(old: Any, new: Any) -> None:
                 if old is not None and new is not None and matters and not matters(old, new):
                     return
                 for each in (old, new):
@@ -110,12 +107,12 @@ class JobCaches:
 
             return changed
 
-        stack.callback(await self.commands.replay(tell(job_of_command)))
+        yield self.commands, tell(job_of_command)
         for cache in self.objects.values():
-            stack.callback(await cache.replay(tell(job_of_object)))
-        stack.callback(await self.pod_groups.replay(tell(job_of_group)))
-        stack.callback(await self.pods.replay(tell(job_of_pod, pod_told or told, differs)))
-        stack.callback(await self.jobs.replay(tell(object_key)))
+            yield cache, tell(job_of_object)
+        yield self.pod_groups, tell(job_of_group)
+        yield self.pods, tell(job_of_pod, pod_told, differs)
+        yield self.jobs, tell(object_key)
 
 
 def some(key: ObjectKey | None) -> Iterable[ObjectKey]:

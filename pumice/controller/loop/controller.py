@@ -28,6 +28,7 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.errors import ApiError, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
+from pumice.cluster.subscribers import Subscriber
 from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.commands import oldest
@@ -45,6 +46,7 @@ __all__ = [
     "NamespacedController",
     "ObjectKey",
     "PlannedObject",
+    "Source",
     "object_key",
     "resync",
 ]
@@ -53,6 +55,9 @@ K = TypeVar("K", bound=Hashable)
 
 ObjectKey = tuple[str, str]
 """Namespace and name."""
+
+Source = tuple[WatchCache[Any], Subscriber[Any]]
+"""A cache, and what is called with each of its changes."""
 
 logger = logging.getLogger(__name__)
 
@@ -138,8 +143,11 @@ class Controller(ABC, Generic[K]):
     # What a controller gives
 
     @abstractmethod
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to changes that affect plans, and add their keys to the queue; the stack ends the subscriptions."""
+    def sources(self) -> Iterable[Source]:
+        """Caches whose changes affect plans, in the order in which their objects are reported at first.
+
+        Each comes with a function that adds the keys that a change affects to the queue.
+        """
 
     @abstractmethod
     def keys(self) -> Iterable[K]:
@@ -224,7 +232,8 @@ class Controller(ABC, Generic[K]):
             await wait_synced(*self._required)
             with ExitStack() as stack:
                 stack.callback(self.queue.close)
-                await self.subscribe(stack)
+                for cache, changed in self.sources():
+                    stack.callback(await cache.replay(changed))
                 async with asyncio.TaskGroup() as group:
                     group.create_task(resync(self.keys, self.queue.add, self.clock))
                     group.create_task(self.queue.work(self._pass, self._worker.settings.passes))
@@ -346,9 +355,8 @@ class NamespacedController(Controller[ObjectKey]):
         if obj is not None:
             self.queue.add_after(object_key(obj), delay)
 
-    def added_or_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+    def added_or_changed(self, old: Raw | None, new: Raw | None) -> None:
         """Add an object that has changed to the queue; a subscriber of its cache."""
-        del change
         self.add(new or old)
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from datetime import UTC, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -13,7 +12,7 @@ from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject
+from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject, Source
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
@@ -68,10 +67,10 @@ class CronJobController(NamespacedController):
         self._local = local
         self._handled: dict[ObjectKey, tuple[str, float]] = {}
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to CronJobs, and to changes of their Jobs that affect them."""
-        stack.callback(await self._caches.jobs.replay(self._job_changed))
-        stack.callback(await self._caches.cron_jobs.replay(self.added_or_changed))
+    def sources(self) -> Iterable[Source]:
+        """CronJobs, and changes of their Jobs that affect them."""
+        yield self._caches.jobs, self._job_changed
+        yield self._caches.cron_jobs, self.added_or_changed
 
     async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Its next Job, what goes, and its status."""
@@ -109,8 +108,7 @@ class CronJobController(NamespacedController):
         """A CronJob is gone."""
         self._handled.pop(key, None)
 
-    def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
+    def _job_changed(self, old: Raw | None, new: Raw | None) -> None:
         if old is not None and new is not None and _standing(old) == _standing(new):
             return
         for job in (old, new):

@@ -7,7 +7,6 @@ Each HyperNode whose count differs has a key of its own, because a status is wri
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -20,7 +19,7 @@ from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
-from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject, Source
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import PatchStatus, Plan
@@ -108,12 +107,21 @@ class HyperNodeController(Controller[str]):
         self._counts: dict[str, int] = {}
         self._recounts: RetryTimers[str] = RetryTimers(self._recount)
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to objects on which the topology depends."""
+    async def run(self) -> None:
+        """Work until cancelled; the discovery has its first pass also where there is nothing yet."""
         self.queue.add(_ALL)
-        stack.callback(self._recounts.close)
-        for cache in (self._caches.configuration, self._caches.nodes, self._caches.hyper_nodes):
-            stack.callback(await cache.replay(self._changed))
+        try:
+            await super().run()
+        finally:
+            self._recounts.close()
+
+    def sources(self) -> Iterable[Source]:
+        """Objects on which the topology depends."""
+        caches = self._caches
+        return (
+            (each, self._changed)
+            for each in (caches.configuration, caches.nodes, caches.hyper_nodes)
+        )
 
     def keys(self) -> Iterable[str]:
         """The key of the discovery, which also counts Nodes."""
@@ -190,8 +198,7 @@ class HyperNodeController(Controller[str]):
             return Plan()
         return Plan.of([PatchStatus(status | {"nodeCount": count})])
 
-    def _changed(self, change: object, old: Any, new: Any) -> None:
-        del change
+    def _changed(self, old: Any, new: Any) -> None:
         if old is not None and new is not None and _matters(old) == _matters(new):
             return
         self.queue.add_after(_ALL, DEBOUNCE_SECONDS)

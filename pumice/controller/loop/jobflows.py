@@ -1,7 +1,6 @@
 """The loops of JobFlows and of JobTemplates."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 from pumice.api import keys
@@ -13,7 +12,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject
+from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject, Source
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
@@ -57,11 +56,11 @@ class JobFlowController(NamespacedController):
         self._caches = caches
         self._metrics = worker.metrics
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to JobFlows, to new and changed templates, and to Jobs by owner and by name."""
-        stack.callback(await self._caches.templates.replay(self._template_changed))
-        stack.callback(await self._caches.jobs.replay(self._job_changed))
-        stack.callback(await self._caches.job_flows.replay(self.added_or_changed))
+    def sources(self) -> Iterable[Source]:
+        """JobFlows, new and changed templates, and Jobs by owner and by name."""
+        yield self._caches.templates, self._template_changed
+        yield self._caches.jobs, self._job_changed
+        yield self._caches.job_flows, self.added_or_changed
 
     async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Its next Jobs and its status."""
@@ -98,8 +97,7 @@ class JobFlowController(NamespacedController):
         if outcome.wrote_status and phase != _phase(subject.obj.get("status")):
             self._metrics.job_flow_entered(phase, key[0])
 
-    def _template_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
+    def _template_changed(self, old: Raw | None, new: Raw | None) -> None:
         if old is not None and new is not None and old.get("spec") == new.get("spec"):
             return
         meta = (new or old or {})["metadata"]
@@ -107,9 +105,8 @@ class JobFlowController(NamespacedController):
         for job_flow in self._caches.job_flows.indexed(_BY_TEMPLATE, key):
             self.add(job_flow)
 
-    def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+    def _job_changed(self, old: Raw | None, new: Raw | None) -> None:
         """Add the JobFlow that owns a Job, and those that wait for its name, to the queue."""
-        del change
         later = new is not None and _standing(new) == _standing(old)
         for job in (old, new):
             if job is None:
@@ -133,18 +130,17 @@ class JobTemplateController(NamespacedController):
         super().__init__(worker, "job templates", required, caches.templates)
         self._caches = caches
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to JobTemplates, and to new and removed Jobs."""
-        stack.callback(await self._caches.jobs.replay(self._job_changed))
-        stack.callback(await self._caches.templates.replay(self.added_or_changed))
+    def sources(self) -> Iterable[Source]:
+        """JobTemplates, and new and removed Jobs."""
+        yield self._caches.jobs, self._job_changed
+        yield self._caches.templates, self.added_or_changed
 
     async def plan(self, key: ObjectKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """The list of its Jobs."""
         del finds
         return plan_job_template(subject.obj, self._caches.jobs.indexed(_BY_TEMPLATE, key))
 
-    def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
+    def _job_changed(self, old: Raw | None, new: Raw | None) -> None:
         before, after = (set(_templates_of_job(each)) if each else set() for each in (old, new))
         for key in before ^ after:
             self.queue.add_after(key, TOGETHER_SECONDS)

@@ -6,8 +6,7 @@ before that. They are watched also if their controllers do not run in this proce
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from pumice.api.kinds import (
@@ -26,7 +25,6 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache, is_from_backup
 from pumice.cluster.errors import ApiError, TooManyRequests
-from pumice.cluster.subscribers import Change
 from pumice.controller.cronjobs import awaits_note
 from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.reconcile import reconcile
@@ -39,6 +37,7 @@ from pumice.controller.loop.controller import (
     NamespacedController,
     ObjectKey,
     PlannedObject,
+    Source,
     object_key,
 )
 from pumice.controller.loop.job_memory import JobMemories, JobMemory
@@ -136,12 +135,12 @@ class JobController(NamespacedController):
             expire="gc-controller" in settings.controllers,
         )
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to Jobs and everything around them; what is remembered of pods comes before the passes."""
-        stack.callback(await self._caches.pods.replay(self._note_change))
-        stack.callback(await self._caches.queues.replay(self._note_queue))
-        stack.callback(await self._caches.jobs.replay(self._note_restore))
-        await self._caches.subscribe(self.queue.add, stack, self._note_pod)
+    def sources(self) -> Iterable[Source]:
+        """Jobs and everything around them; what is remembered of pods comes before the passes."""
+        yield self._caches.pods, self._note_change
+        yield self._caches.queues, self._note_queue
+        yield self._caches.jobs, self._note_restore
+        yield from self._caches.sources(self.queue.add, self._note_pod)
 
     def look(self, key: ObjectKey) -> PlannedObject | None:
         """A Job; if it does not exist, the oldest Command for it."""
@@ -215,8 +214,7 @@ class JobController(NamespacedController):
 
     # Changes
 
-    def _note_change(self, change: Change, old: Pod | None, new: Pod | None) -> None:
-        del change
+    def _note_change(self, old: Pod | None, new: Pod | None) -> None:
         if old is None or (key := job_of_pod(old)) is None:
             return
         if new is None or new.metadata.uid != old.metadata.uid:
@@ -225,9 +223,8 @@ class JobController(NamespacedController):
             watched = self._caches.pods.settled.is_set()
             self._memory.changed(key, old, new, watched=watched)
 
-    def _note_restore(self, change: Change, old: Raw | None, new: Raw | None) -> None:
+    def _note_restore(self, old: Raw | None, new: Raw | None) -> None:
         """Forget what was written for a Job if the API server was restored to a state from before that."""
-        del change
         if old is not None and new is not None and is_from_backup(old, new):
             self._memory.forget(object_key(new))
 
@@ -238,9 +235,8 @@ class JobController(NamespacedController):
         else:
             self.queue.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
 
-    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+    def _note_queue(self, old: Queue | None, new: Queue | None) -> None:
         """Add Jobs with a refused write to the queue when a queue opens."""
-        del change
         if new is not None and new.is_open and (old is None or not old.is_open):
             self.add_refused()
 

@@ -5,7 +5,6 @@ kinds. Owners of other kinds are looked up.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 from pumice.api import keys, kinds
@@ -17,7 +16,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
-from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject, Source
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.watches import Watches
@@ -132,14 +131,14 @@ class PodGroupController(Controller[GangKey]):
         self._inherit = settings.inherit_owner_annotations
         self._owners = OwnerLookup(worker.client, worker.clock)
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to pods, PodGroups, owners and queues."""
+    def sources(self) -> Iterable[Source]:
+        """Owners, PodGroups, pods and queues."""
         caches = self._caches
-        for kind in OWNER_KINDS:
-            stack.callback(await caches.owners[kind].replay(self._owner_changed))
-        stack.callback(await caches.pod_groups.replay(self._group_changed))
-        stack.callback(await caches.pods.replay(self._pod_changed))
-        stack.callback(await caches.queues.replay(self._queue_changed))
+        for owners in caches.owners.values():
+            yield owners, self._owner_changed
+        yield caches.pod_groups, self._group_changed
+        yield caches.pods, self._pod_changed
+        yield caches.queues, self._queue_changed
 
     def keys(self) -> Iterable[GangKey]:
         """All gangs of which there are pods, and all that have a PodGroup."""
@@ -187,16 +186,14 @@ class PodGroupController(Controller[GangKey]):
     def _has_group(self, namespace: str) -> Callable[[str], bool]:
         return lambda name: self._caches.pod_groups.get(name, namespace) is not None
 
-    def _pod_changed(self, change: object, old: Pod | None, new: Pod | None) -> None:
-        del change
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if old is not None and new is not None and _read(old) == _read(new):
             return
         for each in (old, new):
             if each is not None:
                 self.queue.add(_key(each))
 
-    def _group_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
+    def _group_changed(self, old: Raw | None, new: Raw | None) -> None:
         meta = (new or old or {})["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if not name.startswith(GROUP_PREFIX) or (old and new and _ours(old) == _ours(new)):
@@ -206,16 +203,14 @@ class PodGroupController(Controller[GangKey]):
             for pod in self._caches.pods.indexed(_BY_GROUP, (namespace, name)):
                 self.queue.add(_key(pod))
 
-    def _owner_changed(self, change: object, old: Workload | None, new: Workload | None) -> None:
-        del change
+    def _owner_changed(self, old: Workload | None, new: Workload | None) -> None:
         if new is None or new == old:
             return
         key = new.metadata.namespace, new.metadata.uid
         if self._caches.group(key) is not None or self._caches.pods.indexed(_BY_GANG, key):
             self.queue.add(key)
 
-    def _queue_changed(self, change: object, old: Queue | None, new: Queue | None) -> None:
-        del change
+    def _queue_changed(self, old: Queue | None, new: Queue | None) -> None:
         if new is not None and (old is None or old.status.state != new.status.state):
             self.add_refused()
 

@@ -5,7 +5,7 @@ together with later changes. So the number of passes and writes does not grow wi
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 
 from pumice.api.commands import Command
 from pumice.api.kinds import COMMAND, POD_GROUP, QUEUE
@@ -13,11 +13,10 @@ from pumice.api.meta import Raw
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
-from pumice.cluster.subscribers import Change
 from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject, Source
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
@@ -77,13 +76,18 @@ class QueueController(Controller[str]):
         self._sees_all = worker.settings.namespace is None
         self._written: dict[str, float] = {}
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to PodGroups, Commands and queues, in this order: all PodGroups are counted before the first pass over a queue."""
-        stack.callback(await self._pod_groups.replay(self._group_changed))
-        stack.callback(await self._commands.replay(self._command_changed))
-        stack.callback(await self._queues.replay(self._queue_changed))
-        if self._sees_all:
-            stack.enter_context(self._collector.showing(self._counts, self._names))
+    async def run(self) -> None:
+        """Work until cancelled, and show the counts meanwhile if they are those of all namespaces."""
+        with (
+            self._collector.showing(self._counts, self._names) if self._sees_all else nullcontext()
+        ):
+            await super().run()
+
+    def sources(self) -> Iterable[Source]:
+        """PodGroups, Commands and queues, in this order: all PodGroups are counted before the first pass over a queue."""
+        yield self._pod_groups, self._group_changed
+        yield self._commands, self._command_changed
+        yield self._queues, self._queue_changed
 
     def keys(self) -> Iterable[str]:
         """The names of all queues."""
@@ -136,22 +140,19 @@ class QueueController(Controller[str]):
     def _names(self) -> Iterator[str]:
         return (name for _, name in self._queues.identities())
 
-    def _group_changed(self, change: Change, old: Raw | None, new: Raw | None) -> None:
-        del change
+    def _group_changed(self, old: Raw | None, new: Raw | None) -> None:
         for name in self._counts.change(old, new):
             if self._counts.of(name):
                 self.queue.add_after(name, CHANGE_SECONDS)
             else:
                 self.queue.add(name)  # a queue that is Closing is Closed now
 
-    def _command_changed(self, change: Change, old: Command | None, new: Command | None) -> None:
-        del change
+    def _command_changed(self, old: Command | None, new: Command | None) -> None:
         for each in (old, new):
             for name in _target(each) if each is not None else ():
                 self.queue.add(name)
 
-    def _queue_changed(self, change: Change, old: Queue | None, new: Queue | None) -> None:
-        del change
+    def _queue_changed(self, old: Queue | None, new: Queue | None) -> None:
         name = (new or old or Queue()).metadata.name
         before, after = (_read_of(each) if each is not None else None for each in (old, new))
         if before != after:

@@ -6,7 +6,6 @@ two kinds: their caches wait for the kind, and readiness does not depend on them
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +16,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import WATCHED_KINDS
-from pumice.controller.loop.controller import Controller, PlannedObject
+from pumice.controller.loop.controller import Controller, PlannedObject, Source
 from pumice.controller.loop.known_secrets import KnownSecrets
 from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.loop.steps import PlanOutcome
@@ -105,12 +104,12 @@ class WiringController(Controller[OwnerKey]):
         self._large = Slots(1)
         self._large_wirings = NativeWirings(registry, settings.plugins, max_pods=most)
 
-    async def subscribe(self, stack: ExitStack) -> None:
-        """Subscribe to owners and to what plugins want for them."""
+    def sources(self) -> Iterable[Source]:
+        """Owners, and what plugins want for them."""
         for kind, cache in self._caches.owners.items():
-            stack.callback(await cache.replay(self._owner_changed(kind)))
+            yield cache, self._owner_changed(kind)
         for objects in self._caches.objects.values():
-            stack.callback(await objects.replay(self._object_changed))
+            yield objects, self._object_changed
 
     def keys(self) -> Iterable[OwnerKey]:
         """All owners whose pods plugins wire."""
@@ -174,16 +173,14 @@ class WiringController(Controller[OwnerKey]):
             return await asyncio.to_thread(plan_wiring, owner, self._large_wirings, present)
 
     def _owner_changed(self, kind: Kind) -> Any:
-        def changed(change: object, old: Owner | None, new: Owner | None) -> None:
-            del change
+        def changed(old: Owner | None, new: Owner | None) -> None:
             for each in (old, new):
                 if each is not None and (each.wants_plugins or old is not None):
                     self.queue.add((kind, each.metadata.namespace, each.metadata.name))
 
         return changed
 
-    def _object_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
-        del change
+    def _object_changed(self, old: Raw | None, new: Raw | None) -> None:
         obj = new or old or {}
         for owner in obj["metadata"].get("ownerReferences") or ():
             for kind in NATIVE:

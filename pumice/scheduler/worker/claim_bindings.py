@@ -26,7 +26,7 @@ from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
-from pumice.cluster.subscribers import Change, Subscriber
+from pumice.cluster.subscribers import Subscriber
 from pumice.cluster.turns import Slots, first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
@@ -517,8 +517,7 @@ class ClaimBinder:
 
 
 def _changes(follow: Callable[[ObjectMeta, Any], None]) -> Subscriber[Any]:
-    def report(change: Change, old: Any, new: Any) -> None:
-        del change
+    def report(old: Any, new: Any) -> None:
         follow((new or old).metadata, new or old)
 
     return report

@@ -18,7 +18,7 @@ from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim,
 from pumice.cluster.cache import WatchCache, is_from_backup, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.subscribers import Change, Subscriber
+from pumice.cluster.subscribers import Subscriber
 from pumice.scheduler import ClusterState
 
 __all__ = ["SchedulerCaches"]
@@ -141,8 +141,7 @@ def _told(
     drop: Callable[[ObjectMeta], bool],
     news: asyncio.Event,
 ) -> Subscriber[T]:
-    def told(change: Change, old: T | None, new: T | None) -> None:
-        del change
+    def told(old: T | None, new: T | None) -> None:
         ends = old is not None and (
             new is None or new.metadata.uid != old.metadata.uid or is_from_backup(old, new)
         )

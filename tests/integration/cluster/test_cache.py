@@ -73,8 +73,8 @@ async def test_a_cache_that_fell_behind_lists_anew(client: Client) -> None:
     )
     changes: list[tuple[str, str]] = []
     cache.subscribe(
-        lambda change, old, new: changes.append(
-            (change.value, (new or old or {})["metadata"]["name"])
+        lambda old, new: changes.append(
+            ("DELETED" if new is None else "ADDED", (new or old or {})["metadata"]["name"])
         )
     )
 

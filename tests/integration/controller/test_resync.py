@@ -26,8 +26,9 @@ from tests.integration.controller.test_job_flows import (
 from tests.integration.controller.test_workloads import make, pod
 
 
-async def _deaf(*_: Any) -> None:
-    """Take the place of a subscription."""
+def _deaf(*_: Any) -> tuple[()]:
+    """Take the place of the sources of changes."""
+    return ()
 
 
 async def test_objects_are_acted_on_although_every_event_is_lost(
@@ -42,7 +43,7 @@ async def test_objects_are_acted_on_although_every_event_is_lost(
         JobTemplateController,
         PodGroupController,
     ):
-        monkeypatch.setattr(each, "subscribe", _deaf)
+        monkeypatch.setattr(each, "sources", _deaf)
     stage = ControllerStage(cluster, client)
     playing = asyncio.create_task(stage.schedule())
     async with stage.controller():

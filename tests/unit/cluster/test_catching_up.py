@@ -13,7 +13,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.collection import Collection
 from tests.kit.clocks import FastClock, ManualClock
 from tests.kit.waiting import until
-from tests.unit.cluster.things import PODS, Thing, running, sizes, thing
+from tests.unit.cluster.things import PODS, Thing, running, sizes, thing, what_changed
 from tests.unit.cluster.tiny import TinyApi, status
 
 
@@ -174,8 +174,11 @@ async def test_a_server_that_is_older_than_the_cache_is_listed_again(
     changes: list[tuple[str, bool]] = []
     async with running(cache):
         cache.subscribe(
-            lambda change, old, new: changes.append(
-                (change.value, old is not None and new is not None and is_from_backup(old, new))
+            lambda old, new: changes.append(
+                (
+                    what_changed(old, new),
+                    old is not None and new is not None and is_from_backup(old, new),
+                )
             )
         )
         await api.put(PODS, thing("lost"))

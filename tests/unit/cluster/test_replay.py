@@ -21,7 +21,6 @@ from pumice.cluster.cache import WatchCache, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.collection import _one_ahead
 from pumice.cluster.slices import in_slices
-from pumice.cluster.subscribers import Change
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
 from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
@@ -43,8 +42,8 @@ class Begun(Diary):
         super().__init__()
         self.begun = asyncio.Event()
 
-    def __call__(self, change: Change, old: Thing | None, new: Thing | None) -> None:
-        super().__call__(change, old, new)
+    def __call__(self, old: Thing | None, new: Thing | None) -> None:
+        super().__call__(old, new)
         self.begun.set()
 
 

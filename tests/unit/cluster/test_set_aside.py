@@ -17,7 +17,6 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.set_aside import ObjectFaults, QueueFaults, RetryTimers
-from pumice.cluster.subscribers import Change
 from pumice.cluster.turns import no_namespace
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until
@@ -61,9 +60,9 @@ class Faulty:
         )
         told = self._checking(place == "subscriber", lambda _: None)
 
-        def subscriber(change: Change, old: Thing | None, new: Thing | None) -> None:
+        def subscriber(old: Thing | None, new: Thing | None) -> None:
             told(new or old)
-            self.diary(change, old, new)
+            self.diary(old, new)
 
         self.cache.subscribe(subscriber)
         self.cache.subscribe(self.other)
@@ -237,10 +236,10 @@ async def test_a_late_subscriber_that_fails_at_one_object_gets_the_others(
     faulty = Faulty(client, "none", monkeypatch)
     names, diary = {"bad"}, Diary()
 
-    def late(change: Change, old: Thing | None, new: Thing | None) -> None:
+    def late(old: Thing | None, new: Thing | None) -> None:
         if new is not None and new.metadata.name in names:
             raise ZeroDivisionError("oh")
-        diary(change, old, new)
+        diary(old, new)
 
     for name in ("a", "bad", "c"):
         await api.put(PODS, thing(name))

@@ -9,7 +9,6 @@ import msgspec
 
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.cache import WatchCache, wait_synced
-from pumice.cluster.subscribers import Change
 
 PODS = "/api/v1/pods"
 
@@ -23,18 +22,22 @@ def thing(name: str, size: Any = 1, namespace: str = "ns") -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace}, "size": size}
 
 
+def what_changed(old: object, new: object) -> str:
+    return "ADDED" if old is None else "DELETED" if new is None else "MODIFIED"
+
+
 class Diary:
     """A subscriber that notes what it is told."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[str, str, int | None, int | None]] = []
 
-    def __call__(self, change: Change, old: Thing | None, new: Thing | None) -> None:
+    def __call__(self, old: Thing | None, new: Thing | None) -> None:
         either = new or old
         assert either is not None
         self.entries.append(
             (
-                change.value,
+                what_changed(old, new),
                 either.metadata.name,
                 None if old is None else old.size,
                 None if new is None else new.size,

@@ -154,7 +154,8 @@ async def picture() -> AsyncIterator[Picture]:
         await wait_synced(*caches.all)
         picture = Picture(cluster, caches)
         with ExitStack() as stack:
-            await caches.subscribe(picture.jobs.add, stack)
+            for cache, changed in caches.sources(picture.jobs.add, picture.jobs.add):
+                stack.callback(await cache.replay(changed))
             yield picture
         for each in watching:
             each.cancel()

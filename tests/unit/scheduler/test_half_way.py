@@ -10,7 +10,6 @@ import pytest
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cluster.subscribers import Change
 from pumice.scheduler import ClusterState
 from pumice.scheduler.worker.feeds import _told
 from tests.kit.builders import node, pod, pod_group
@@ -106,22 +105,22 @@ def test_a_step_that_fails_once(
     }[change]
     expected, tell = fed()
     if old is not None:
-        tell(Change.ADDED, None, old)
-    tell(Change.MODIFIED, old, new)
+        tell(None, old)
+    tell(old, new)
     state, tell = fed()
     if old is not None:
-        tell(Change.ADDED, None, old)
+        tell(None, old)
     with monkeypatch.context() as patched:
         failed = break_once(state, step, after=after, monkeypatch=patched)
         try:
-            tell(Change.MODIFIED, old, new)
+            tell(old, new)
         except ZeroDivisionError:
-            tell(Change.MODIFIED, old, new)
+            tell(old, new)
             assert failed
     assert dump(state) == dump(expected)
     # Nothing is left of it once it is gone.
     bare, _ = fed()
-    tell(Change.DELETED, new or old, None)
+    tell(new or old, None)
     assert dump(state)["on"] == dump(bare)["on"]
     assert dump(state)["nodes"] == dump(bare)["nodes"]
     assert state.tasks.keys() == bare.tasks.keys()
@@ -131,10 +130,10 @@ def test_a_step_that_fails_once(
 def test_an_earlier_state_of_a_restored_server_is_taken_in_without_what_was_assumed() -> None:
     state, tell = fed()
     earlier, later = a_pod("p", 2), a_pod("p", 5, node="n1")
-    tell(Change.ADDED, None, earlier)
-    tell(Change.MODIFIED, earlier, later)
+    tell(None, earlier)
+    tell(earlier, later)
     assert state.tasks["default/p"].node == "n1"
-    tell(Change.MODIFIED, later, earlier)
+    tell(later, earlier)
     assert state.tasks["default/p"].node == ""
 
 
@@ -150,5 +149,5 @@ def test_nothing_of_an_object_is_there_while_it_is_set_aside(
     with monkeypatch.context() as patched:
         patched.setattr(state.pods, "_index_nominee", fail)
         with pytest.raises(ZeroDivisionError):
-            tell(Change.ADDED, None, a_pod("p", 2, node="n1"))
+            tell(None, a_pod("p", 2, node="n1"))
     assert dump(state) == dump(bare)
