@@ -42,6 +42,11 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def type_meta(self) -> dict[str, str]:
+        """`apiVersion` and `kind` of its manifests; servers leave them out in lists."""
+        return {"apiVersion": self.api_version, "kind": self.kind}
+
+    @property
     def resource(self) -> str:
         """Name in RBAC rules and error messages: `plural` or `plural.group`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

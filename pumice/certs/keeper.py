@@ -275,8 +275,7 @@ class CertificateManager:
     async def _write(self, secret: Object | None, bundle: Bundle) -> None:
         if secret is None:
             fresh = {
-                "apiVersion": SECRET.api_version,
-                "kind": SECRET.kind,
+                **SECRET.type_meta,
                 "metadata": {
                     "name": self._settings.secret,
                     "namespace": self._settings.namespace,

@@ -320,16 +320,14 @@ class EventRecorder:
     def _manifest(self, series: _Series) -> Object:
         about = series.about
         involved = {
-            "apiVersion": about.kind.api_version,
-            "kind": about.kind.kind,
+            **about.kind.type_meta,
             "namespace": about.namespace,
             "name": about.name,
             "uid": about.uid,
             "resourceVersion": about.resource_version,
         }
         return {
-            "apiVersion": EVENT.api_version,
-            "kind": EVENT.kind,
+            **EVENT.type_meta,
             # Events of cluster-scoped objects are in the default namespace.
             "metadata": {"name": series.name, "namespace": about.namespace or "default"},
             "involvedObject": {key: value for key, value in involved.items() if value},

@@ -293,8 +293,7 @@ class LeaderElection:
         now = datetime.fromtimestamp(self._clock.wall(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         if lease is None:
             lease = {
-                "apiVersion": LEASE.api_version,
-                "kind": LEASE.kind,
+                **LEASE.type_meta,
                 "metadata": {"name": self._name, "namespace": self._namespace},
             }
         spec: dict[str, Any] = dict(lease.get("spec") or {})

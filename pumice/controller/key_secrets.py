@@ -86,8 +86,7 @@ def settle_keys(
 
 def _manifest(secret: KeySecret) -> Raw:
     return {
-        "apiVersion": SECRET.api_version,
-        "kind": SECRET.kind,
+        **SECRET.type_meta,
         "metadata": {"name": secret.name, "namespace": secret.namespace},
         "data": encoded(secret.texts.items()),
     }

@@ -21,8 +21,7 @@ def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
         kind: The owner's kind.
     """
     return {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
+        **kind.type_meta,
         "name": job.name,
         "uid": job.uid,
         "controller": True,

@@ -48,7 +48,7 @@ def render(
         UnknownKindError: A plugin wants an object of a kind that Pumice does not know.
     """
     meta = {"namespace": "default", "uid": NO_UID} | (job.get("metadata") or {})
-    subject = read({**job, "apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta})
+    subject = read({**job, **JOB.type_meta, "metadata": meta})
     wiring = Wiring(subject, registry, settings=settings)
     annotations = wiring.job_annotations()
     return [

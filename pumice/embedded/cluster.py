@@ -144,8 +144,7 @@ class EmbeddedCluster:
         for name, value in SYSTEM_CLASSES.items():
             self.store.create(
                 {
-                    "apiVersion": kinds.PRIORITY_CLASS.api_version,
-                    "kind": kinds.PRIORITY_CLASS.kind,
+                    **kinds.PRIORITY_CLASS.type_meta,
                     "metadata": {"name": name},
                     "value": value,
                     "preemptionPolicy": "PreemptLowerPriority",

@@ -108,7 +108,7 @@ class Renderer:
         if resource.strategy.custom:
             return raws
         kind = resource.kind
-        head = encode({"apiVersion": kind.api_version, "kind": kind.kind})[:-1] + b","
+        head = encode(kind.type_meta)[:-1] + b","
         return [b"{" + raw[len(head) :] if raw.startswith(head) else raw for raw in raws]
 
     def raw(self, resource: Resource, version: Version) -> bytes:

@@ -146,7 +146,7 @@ class _Stream:
         metadata: dict[str, object] = {"resourceVersion": str(self._storage.revision)}
         if annotations:
             metadata["annotations"] = annotations
-        obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
+        obj = {**kind.type_meta, "metadata": metadata}
         return encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
     def _event(self, change: StoredWrite) -> bytes | None:

@@ -18,7 +18,7 @@ Derived = tuple[str, str, str | None]
 def manifest(kind: Kind, name: str, namespace: str, **sections: Any) -> dict[str, Any]:
     """The manifest of an object, without owner references."""
     metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **sections}
+    return {**kind.type_meta, "metadata": metadata, **sections}
 
 
 def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> list[FieldError]:

@@ -136,8 +136,7 @@ def _wiring(above: str, registry: Registry) -> tuple[Job, Wiring]:
 def _secret(wanted: KeySecret) -> Raw:
     keys = dict.fromkeys((wanted.private_key, *wanted.public_keys), _MADE)
     return {
-        "apiVersion": SECRET.api_version,
-        "kind": SECRET.kind,
+        **SECRET.type_meta,
         "metadata": {"name": wanted.name, "namespace": wanted.namespace},
         "stringData": keys | dict(wanted.texts),
     }

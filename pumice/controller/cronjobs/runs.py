@@ -45,8 +45,7 @@ def manifest(raw: Raw, meta: ObjectMeta, timetable: Timetable, instant: int) -> 
     if inner.get("labels"):
         head["labels"] = {**inner["labels"]}
     return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
+        **JOB.type_meta,
         "metadata": head,
         "spec": template.get("spec") or {},
     }
@@ -116,7 +115,7 @@ def _beyond(jobs: Sequence[Raw], limit: int | None) -> Sequence[Raw]:
 def reference(job: Raw) -> Raw:
     """A reference to a Job, as `status.active` has it."""
     meta = job["metadata"]
-    found = {"apiVersion": JOB.api_version, "kind": JOB.kind, "name": meta["name"]}
+    found = {**JOB.type_meta, "name": meta["name"]}
     for key in ("namespace", "resourceVersion", "uid"):
         if meta.get(key):
             found[key] = meta[key]

@@ -196,8 +196,7 @@ def _empty(type_: TopologyType, left: Mapping[str, Raw]) -> list[Step]:
 def _manifest(tier: Tier, path: Path, name: str, members: Sequence[str]) -> Raw:
     kind = "Node" if tier.number == 1 else HYPER_NODE.kind
     return {
-        "apiVersion": HYPER_NODE.api_version,
-        "kind": HYPER_NODE.kind,
+        **HYPER_NODE.type_meta,
         "metadata": {"name": name, "labels": {SOURCE_LABEL: SOURCE, tier.key: path[0]}},
         "spec": {
             "tier": tier.number,

@@ -76,8 +76,7 @@ def job_of(job_flow: ObjectMeta, job_name: str, flow: Raw, template: Raw) -> Raw
     }
     patch = (flow.get("patch") or {}).get("jobSpec") or {}
     return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
+        **JOB.type_meta,
         "metadata": {
             "name": job_name,
             "namespace": namespace,
@@ -98,8 +97,7 @@ def termination_of(job: ObjectMeta, job_flow: str) -> Raw:
     """The Command that terminates a Job."""
     target = controller_reference(job, JOB)
     return {
-        "apiVersion": COMMAND.api_version,
-        "kind": COMMAND.kind,
+        **COMMAND.type_meta,
         "metadata": {
             "name": termination_name(job.name, job.uid),
             "namespace": job.namespace,

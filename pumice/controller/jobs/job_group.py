@@ -88,8 +88,7 @@ def wanted(
     if policies := [_sub_group(task) for task in job.tasks if task.partition_policy]:
         spec["subGroupPolicy"] = policies
     return {
-        "apiVersion": POD_GROUP.api_version,
-        "kind": POD_GROUP.kind,
+        **POD_GROUP.type_meta,
         "metadata": {
             "name": pod_group_name(meta.name, meta.uid),
             "namespace": meta.namespace,

@@ -60,8 +60,7 @@ def wanted_claims(job: Job) -> list[Raw]:
     kind = PERSISTENT_VOLUME_CLAIM
     return [
         {
-            "apiVersion": kind.api_version,
-            "kind": kind.kind,
+            **kind.type_meta,
             "metadata": {"name": name, "namespace": job.metadata.namespace},
             "spec": spec,
         }

@@ -17,7 +17,6 @@ from pumice.api.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
-    Kind,
 )
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
@@ -147,7 +146,7 @@ class JobController(NamespacedController):
         self._metrics.jobs.set(len(self._caches.jobs))
         found = super().look(key)
         if found is not None:
-            return PlannedObject(JOB, _whole(JOB, found.obj))
+            return PlannedObject(JOB, found.obj | JOB.type_meta)
         return self.command_for(self._caches.commands.indexed(BY_JOB, key))
 
     def forget(self, key: ObjectKey) -> None:
@@ -190,7 +189,7 @@ class JobController(NamespacedController):
                 memory.claims[obj["metadata"]["name"]] = obj
         for each in outcome.written:
             if each.kind == PERSISTENT_VOLUME_CLAIM and each.made is not None:
-                memory.claims[each.name] = _whole(each.kind, each.made)
+                memory.claims[each.name] = each.made | each.kind.type_meta
         memory.absent |= outcome.absent
         if outcome.wrote_status or not (outcome.complete or outcome.interrupted):
             memory.absent.clear()  # what they were asked for is done, or was planned from an old state
@@ -302,7 +301,7 @@ class JobController(NamespacedController):
         namespace, name = key
         caches = self._caches
         objects = {
-            (kind.kind, obj["metadata"]["name"]): _whole(kind, obj)
+            (kind.kind, obj["metadata"]["name"]): obj | kind.type_meta
             for kind, cache in caches.objects.items()
             for obj in cache.indexed(BY_JOB, key)
         }
@@ -330,8 +329,3 @@ class JobController(NamespacedController):
 
 def _phase(status: Raw | None) -> str:
     return str(((status or {}).get("state") or {}).get("phase", ""))
-
-
-def _whole(kind: Kind, obj: Raw) -> Raw:
-    """An object with its kind, which servers leave out in lists."""
-    return {**obj, "apiVersion": kind.api_version, "kind": kind.kind}

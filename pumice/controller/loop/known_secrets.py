@@ -73,7 +73,7 @@ class KnownSecrets:
         """Take in what was written, and what was found in its place."""
         for each in written:
             if each.kind == SECRET:
-                made = None if each.made is None else _whole(each.made)
+                made = None if each.made is None else each.made | SECRET.type_meta
                 self._keep((each.namespace, each.name), made)
         for secret in found:
             if secret.get("kind") == SECRET.kind:
@@ -100,10 +100,6 @@ class KnownSecrets:
 
     async def _get(self, namespace: str, name: str) -> Raw | None:
         try:
-            return _whole(await self._client.get(SECRET, name, namespace))
+            return await self._client.get(SECRET, name, namespace) | SECRET.type_meta
         except (NotFound, Forbidden):  # what is forbidden is reported when it is to be created
             return None
-
-
-def _whole(secret: Raw) -> Raw:
-    return {**secret, "apiVersion": SECRET.api_version, "kind": SECRET.kind}

@@ -245,8 +245,7 @@ class StepSender:
         if isinstance(step, RequireObject):
             return
         if found is not None and controls_raw(_meta(job), found):
-            head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
-            outcome.finds.append((step.kind, found | head))
+            outcome.finds.append((step.kind, found | step.kind.type_meta))
         else:
             outcome.absent.add(step.name)
 
@@ -314,8 +313,7 @@ class StepSender:
             except NotFound:
                 outcome.outdated = True  # it went away between the two; the next pass creates it
                 return
-            head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
-            outcome.finds.append((step.kind, found | head))
+            outcome.finds.append((step.kind, found | step.kind.type_meta))
             return
         outcome.written.append(OwnWrite.of(step.kind, namespace, made))
 

@@ -75,7 +75,7 @@ class WiringCaches:
         Owner references are valid only within a namespace; users of another namespace could write one with this uid.
         """
         return [
-            {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
+            obj | kind.type_meta
             for kind, cache in self.objects.items()
             for obj in cache.indexed(_BY_OWNER, (namespace, uid))
         ]

@@ -78,8 +78,7 @@ def wanted(gang: OwnedGang, pod: Pod, owner: Workload | None, *, inherit: bool) 
         "ownerReferences": _owners(pod),
     }
     group = {
-        "apiVersion": POD_GROUP.api_version,
-        "kind": POD_GROUP.kind,
+        **POD_GROUP.type_meta,
         "metadata": metadata,
         "spec": spec,
         "status": {"phase": "Pending"},
