@@ -6,13 +6,11 @@ Volcano's, nearly one, or one of Kubernetes' own groups, whose kinds are fixed.
 
 import gc
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +18,16 @@ import typer
 from pumice.api.fields import FieldError, did_you_mean, plain
 from pumice.api.kinds import INDEXED_JOB, JOB, POD, VOLCANO, Kind, of_object
 from pumice.cli import exits
-from pumice.cli.files.manifests import Manifest, ManifestReading, Raw, ReadProblem, read, read_all
+from pumice.cli.files.kustomizations import build_first, rendered
+from pumice.cli.files.manifests import (
+    Manifest,
+    ManifestReading,
+    Raw,
+    ReadProblem,
+    is_folder,
+    read,
+    read_all,
+)
 from pumice.cli.lint_output import (
     LintCounts,
     LintFinding,
@@ -46,7 +53,7 @@ EXAMPLES = (
     "pumice lint job.yaml",
     "pumice lint manifests/ --strict --quiet",
     "helm template chart/ | pumice lint -",
-    "kubectl kustomize . | pumice lint - --state queues.yaml -o json",
+    "pumice lint --render overlays/production --state queues.yaml -o json",
     "pumice lint job.yaml --set strict-upstream=true --set rule.JOB-MIN-SUCCESS=enforce",
 )
 
@@ -70,6 +77,14 @@ _SkipOthers = Annotated[
         help="Skip named files that hold no manifests, as in a directory, instead of failing.",
     ),
 ]
+_Render = Annotated[
+    bool,
+    typer.Option(
+        "--render",
+        help="Build the Kustomization, or render the Helm chart, of each directory, and validate the result; by "
+        "kustomize, kubectl or helm, whichever is installed.",
+    ),
+]
 
 
 def lint(
@@ -82,6 +97,7 @@ def lint(
     strict: _Strict = False,
     changes: _Changes = False,
     skip_others: _SkipOthers = False,
+    render: _Render = False,
 ) -> None:
     """Validate manifests offline and report every problem.
 
@@ -90,11 +106,11 @@ def lint(
     exist already: a manifest with the same name is validated as an update. The queues `root` and `default` always
     exist; if no queue is given, a reference to another queue is a warning.
 
-    Skipped are kinds of other API groups, and in a directory hidden folders, templates of Helm charts and files
-    that are no manifests. `pumice rules CODE` explains the code at the end of a line.
+    Skipped are kinds of other API groups, and in a directory hidden folders, templates of Helm charts, patches that
+    a Kustomization lists, and files that are no manifests. `pumice rules CODE` explains the code at the end of a line.
 
     Exit code 1: an object is refused. Exit code 2: a file cannot be read, where results of the others are printed,
-    or there is only a Helm chart or a Kustomization, which must be rendered first.
+    or there is only a Helm chart or a Kustomization, which must be rendered first, for example by --render.
     """
     from pumice.cli.files.checking import read_groups, read_settings
     from pumice.cli.files.positions import Positions
@@ -105,7 +121,12 @@ def lint(
         raise exits.UserError("stdin (-) can be read only once")
     report = _say_nothing if quiet else note
     with _uncollected():
-        reading = read_all(files, skip_others=skip_others, report=report)
+        folders = [each for each in files if is_folder(each)] if render else []
+        if render and not folders:
+            raise exits.UserError(f"--render: expected a directory, found {', '.join(files)}")
+        others = [each for each in files if each not in folders]
+        made = dict(map(rendered, folders))
+        reading = read_all(others, skip_others=skip_others, report=report, given=made)
         positions = Positions(reading.texts)
         judged = _judged(reading.manifests, report)
         if not (judged or reading.problems or skip_others):
@@ -247,8 +268,7 @@ def _build_first(manifest: Manifest) -> str:
     """The command that builds a Kustomization, and validates the result; empty for other objects."""
     if not str(manifest.object["apiVersion"]).startswith("kustomize.config.k8s.io/"):
         return ""
-    folder = shlex.quote(str(Path(manifest.source.file).parent))
-    return f"; build it first: kubectl kustomize {folder} | pumice lint -"
+    return f"; {build_first(manifest.source.file)}"
 
 
 def _wants_plugins(manifest: Manifest) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pumice.cli.files.kustomizations import NAMES
+
 __all__ = ["SUFFIXES", "Found", "find_files", "first_action", "is_template_folder", "render_first"]
 
 _ACTION = re.compile(
@@ -100,7 +102,7 @@ def find_files(folder: str) -> Found:
             below.clear()
             continue
         below[:] = sorted(each for each in below if not each.startswith("."))
-        paths = (here / each for each in files if each.endswith(SUFFIXES))
+        paths = (here / each for each in files if each.endswith(SUFFIXES) or each in NAMES)
         found.files += [path for path in paths if path.is_file()]
     found.files.sort()
     if not (found.files or found.skipped or found.problems):

@@ -7,7 +7,7 @@ of a Helm chart or the workflows of a CI system, are skipped with a note.
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
 from pumice.cli.files.folders import find_files, first_action, render_first
+from pumice.cli.files.kustomizations import Kustomizations, build_first, completed
 from pumice.cli.output import note
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ReadProblem",
     "Source",
     "decode",
+    "is_folder",
     "named",
     "read",
     "read_all",
@@ -131,12 +133,14 @@ class ManifestReading:
         problems: What could not be read, a line each.
         texts: Contents of what cannot be read a second time, such as stdin, by name.
         unrendered: Folders with templates of Helm charts, a line each, which says how to render them.
+        kustomizations: Those that may list the files as patches.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
     problems: list[ReadProblem] = field(default_factory=list)
     texts: dict[str, bytes] = field(default_factory=dict)
     unrendered: list[str] = field(default_factory=list)
+    kustomizations: Kustomizations = field(default_factory=Kustomizations)
 
 
 def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Manifest]:
@@ -161,6 +165,7 @@ def read_all(
     may_be_empty: bool = False,
     skip_others: bool = False,
     report: Callable[[str], None] = note,
+    given: Mapping[str, bytes] | None = None,
 ) -> ManifestReading:
     """Read every object of files as far as possible; items of Lists are separate manifests.
 
@@ -172,6 +177,7 @@ def read_all(
         may_be_empty: Whether a file without objects is valid, as from a cluster without such objects.
         skip_others: Whether to skip also named files that are not manifests.
         report: Gets a line for each file or folder that is skipped.
+        given: Further contents, by the name that stands for them in messages.
 
     Raises:
         UserError: Stdin is named twice.
@@ -180,8 +186,11 @@ def read_all(
     if names.count(STDIN) > 1:
         raise UserError("stdin (-) can be read only once")
     reading = ManifestReading()
+    for name, text in (given or {}).items():
+        reading.texts[name] = text
+        reading.problems += [problem for problem, _ in _read_one(name, reading)]
     for name in names:
-        if name == STDIN or not _is_folder(name):
+        if name == STDIN or not is_folder(name):
             if skip_others:
                 _read_or_skip(name, reading, report)
             else:
@@ -222,7 +231,8 @@ def named(manifests: Iterable[Manifest]) -> list[Manifest]:
     return found
 
 
-def _is_folder(name: str) -> bool:
+def is_folder(name: str) -> bool:
+    """True if a name is that of a directory."""
     try:
         return Path(name).is_dir()
     except ValueError:
@@ -267,12 +277,15 @@ def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False
     from pumice.api.documents import DocumentError, parse
 
     try:
-        raw = read_bytes(name)
+        raw = reading.texts[name] if name in reading.texts else read_bytes(name)
     except UserError as error:
         message = str(error).removeprefix(f"{name}: ")
         return [(ReadProblem(str(error), name, message=message), True)]
     if name == STDIN or not Path(name).is_file():
         reading.texts[name] = raw
+    elif listed := reading.kustomizations.of_patch(name):
+        message = f"is a patch that {listed} lists; {build_first(listed)}"
+        return [(ReadProblem(f"{name}: {message}", name, message=message), False)]
     shown, problems, before = _shown(name), list[_Problem](), len(reading.manifests)
     failed_at: list[int] = []
 
@@ -287,7 +300,7 @@ def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False
     is_empty = True
     for number, line, value in parse(raw, failed):
         is_empty = False
-        for entry, source in _entries(value, Source(name, number, line)):
+        for entry, source in _entries(completed(name, value), Source(name, number, line)):
             problem = _problem(entry)
             if problem:
                 told = ReadProblem(f"{source}: {problem}", name, line, problem)

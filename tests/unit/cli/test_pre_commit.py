@@ -16,7 +16,10 @@ STAGED = {
     "queues/research.yaml": texts(queue("research")),
     "values.yml": "replicas: 3\n",
     ".github/workflows/ci.yaml": "on: [push]\n",
-    "kustomization.yaml": "resources: [jobs/good.yaml]\n",
+    "kustomization.yaml": "resources: [jobs/good.yaml]\npatches: [{path: patch.yaml}]\n",
+    "patch.yaml": texts(
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "good"}}
+    ),
     "deployment.yaml": texts(
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     ),
