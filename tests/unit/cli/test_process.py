@@ -3,8 +3,10 @@
 import ast
 import os
 import shlex
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -168,6 +170,20 @@ def test_the_installed_command_is_the_same() -> None:
     assert ran.stdout == run("--version").stdout
 
 
+@pytest.fixture
+def ignored() -> Iterator[None]:
+    """Tests that a service, or a shell with `&`, starts ignore Ctrl-C, and so would their commands."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def heed_ctrl_c() -> None:
+    """What a command does first that a terminal starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.usefixtures("ignored")
 def test_ctrl_c_wakes_a_command_that_waits() -> None:
     """The signal is delivered to another thread, so that no system call of the event loop is interrupted by it."""
     code = """
@@ -189,11 +205,17 @@ except KeyboardInterrupt:
     print("interrupted")
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        preexec_fn=heed_ctrl_c,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
 
 
+@pytest.mark.usefixtures("ignored")
 @pytest.mark.parametrize(
     ("shell", "said"), [("", "interrupted\n"), ("trap '' INT;", "computed\ndone\n")]
 )
@@ -222,5 +244,12 @@ except KeyboardInterrupt:
     print("interrupted")
 """
     command = f"{shell} exec {sys.executable} -c {shlex.quote(code)}"
-    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command,
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed_ctrl_c,
+    )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, said, "")
