@@ -95,7 +95,7 @@ def _points(*names: str) -> Iterator[tuple[str, ...]]:
         point = points[name]
         asked_by = ", ".join(f"`{each}`" for each in point.asked_by)
         switch = f"`{point.switch}`" if point.switch else ""
-        yield f"`{name}`", point.asks, f"*{_word(point.combined)}*", asked_by, switch
+        yield f"`{name}`", point.question, f"*{_word(point.combined)}*", asked_by, switch
 
 
 def _word(combined: Combined) -> str:

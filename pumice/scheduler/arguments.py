@@ -11,7 +11,7 @@ from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 from pumice.api.json_words import shown
 
-__all__ = ["Arguments", "SchedulerArgument", "Value"]
+__all__ = ["ERROR_CACHE", "Arguments", "SchedulerArgument", "Value"]
 
 Value = bool | int | float | str
 
@@ -80,6 +80,14 @@ class SchedulerArgument:
         if kind is str and isinstance(value, str) and value in (self.choices or (value,)):
             return value
         return None
+
+
+ERROR_CACHE = SchedulerArgument(
+    "predicateErrorCacheEnable",
+    True,
+    "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
+)
+"""An argument of all actions that place pods."""
 
 
 class Arguments:

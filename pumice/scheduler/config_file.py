@@ -5,7 +5,7 @@ Names of plugins and actions, and their arguments, are checked by validators, so
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator
 
@@ -60,42 +60,35 @@ def _actions(names: str, info: ValidationInfo[SchedulerRegistry]) -> str:
     return names
 
 
-def _usable(given: dict[str, Any], spec: ActionSpec | PluginSpec | None) -> dict[str, Any]:
-    """Arguments, unless there is one with which the configuration cannot be used."""
-    if spec is not None:
-        found = Arguments(given, spec.arguments, "")
-        refuse(
-            (((path.removeprefix("."),), text) for path, text in found.problems), "SCHED-ARGUMENT"
-        )
-    return given
+def _usable(kind: Literal["actions", "plugins"]) -> AfterValidator:
+    """Refuses arguments with which the configuration cannot be used."""
+
+    def check(given: dict[str, Any], info: ValidationInfo[SchedulerRegistry]) -> dict[str, Any]:
+        specs: Mapping[str, ActionSpec | PluginSpec] = getattr(info.context, kind)
+        spec = specs.get(info.data.get("name", ""))
+        problems = Arguments(given, spec.arguments, "").problems if spec is not None else ()
+        refuse((((path.removeprefix("."),), text) for path, text in problems), "SCHED-ARGUMENT")
+        return given
+
+    return AfterValidator(check)
 
 
 class ActionEntry(FilePart):
     """Arguments of an action."""
 
     name: Annotated[str, AfterValidator(_action)] = Field(description="name of an action")
-    arguments: dict[str, Any] = Field(default={}, description="Its arguments.")
-
-    @field_validator("arguments")
-    @classmethod
-    def _are_usable(
-        cls, given: dict[str, Any], info: ValidationInfo[SchedulerRegistry]
-    ) -> dict[str, Any]:
-        return _usable(given, info.context.actions.get(info.data.get("name", "")))
+    arguments: Annotated[dict[str, Any], _usable("actions")] = Field(
+        default={}, description="Its arguments."
+    )
 
 
 class _PluginEntry(FilePart):
     """A plugin of a tier; each of its switches turns off one of its functions."""
 
     name: Annotated[str, AfterValidator(_plugin)] = Field(description="name of a plugin")
-    arguments: dict[str, Any] = Field(default={}, description="Its arguments.")
-
-    @field_validator("arguments")
-    @classmethod
-    def _are_usable(
-        cls, given: dict[str, Any], info: ValidationInfo[SchedulerRegistry]
-    ) -> dict[str, Any]:
-        return _usable(given, info.context.plugins.get(info.data.get("name", "")))
+    arguments: Annotated[dict[str, Any], _usable("plugins")] = Field(
+        default={}, description="Its arguments."
+    )
 
 
 _SWITCHES: Any = {

@@ -160,6 +160,6 @@ def idle_actions(config: Config) -> tuple[str, ...]:
     with suppress(Exception):  # of a plugin that fails; the first cycle reports it
         session = open_session(ClusterState(), config, 0.0)
         session.close()
-        asking = [spec for spec, _ in config.actions if spec.asks]
-        return tuple(spec.name for spec in asking if not getattr(session.extensions, spec.asks))
+        needing = [spec for spec, _ in config.actions if spec.needs]
+        return tuple(spec.name for spec in needing if not getattr(session.extensions, spec.needs))
     return ()

@@ -200,14 +200,14 @@ class ScorePoint:
         scope: How far a placement changes its answers.
         is_ranked: Whether its best nodes are the only ones that the sum of the other scores may choose from.
         by_rules: Whether shapes that differ in their requests alone get the same values.
-        by_amounts: Whether rows with equal amounts get the same values.
+        amounts_only: Whether rows with equal amounts get the same values.
     """
 
     score: Score
     scope: Scope
     is_ranked: bool
     by_rules: bool = False
-    by_amounts: bool = False
+    amounts_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,25 +250,25 @@ class Point(list[Extension[T]]):
     """An extension point: what plugins have registered there in one session, in the order of tiers, and of plugins in a tier.
 
     Attributes:
-        asks: What the functions are asked, as the end of a sentence.
+        question: What the functions are asked, as the end of a sentence.
         combined: How several answers become one.
         asked_by: Actions that ask.
         switch: Switch of the configuration that turns the functions of one plugin off; empty for none.
         step: Where a refusal is counted; None if the functions refuse no gang.
     """
 
-    __slots__ = ("asked_by", "asks", "combined", "step", "switch")
+    __slots__ = ("asked_by", "combined", "question", "step", "switch")
 
     def __init__(
         self,
-        asks: str,
+        question: str,
         combined: Combined,
         asked_by: tuple[str, ...],
         switch: str = "",
         step: Step | None = None,
     ) -> None:
         super().__init__()
-        self.asks = asks
+        self.question = question
         self.combined = combined
         self.asked_by = asked_by
         self.switch = switch

@@ -290,7 +290,7 @@ class Registrar:
     ) -> None:
         """Register a filter of nodes for a class of pods, if a placement changes the results of a whole domain of nodes.
 
-        Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_gain` only.
+        Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_be_helped` only.
 
         Args:
             build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
@@ -309,7 +309,7 @@ class Registrar:
         scope: Scope = "fixed",
         ranked: bool = False,
         by_rules: bool = False,
-        by_amounts: bool = False,
+        amounts_only: bool = False,
     ) -> None:
         """Register scores of nodes for a class of pods.
 
@@ -319,10 +319,10 @@ class Registrar:
             ranked: Let the best nodes of this scorer be the only ones that later scorers and the sum of
                 the unranked may choose from. For intentions that must not drown in a sum.
             by_rules: Promise that its values do not depend on what pods request, as in `node_filter`.
-            by_amounts: Promise that its values follow from the amounts of a row and the pod, not from which row it is, so
-                that rows with equal amounts share them.
+            amounts_only: Promise that its values follow from the amounts of a row and the pod alone, so that rows with equal
+                amounts share them.
         """
-        point = ScorePoint(score, scope, ranked, by_rules, by_amounts)
+        point = ScorePoint(score, scope, ranked, by_rules, amounts_only)
         self._add(self._extensions.node_score, point)
 
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:

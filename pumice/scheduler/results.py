@@ -120,6 +120,8 @@ class CycleResult:
     """Outcome of one cycle.
 
     Attributes:
+        all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
+        pending: Why each waiting gang waits; valid until the state is touched again.
         binds: Pods to bind, `namespace/name` to node.
         pipelined: Pods that get a node once terminating pods have left it; they need no write yet.
         evicted: Pods to delete so that others fit.
@@ -128,8 +130,6 @@ class CycleResult:
         opened: Pods whose gate `scheduling.volcano.sh/queue-allocation-gate` is to be taken away, in the order of their keys.
         pod_groups: Statuses that changed and are to be written.
         urgent: Keys of those that are to be written at once; the others may wait for a moment (`ReportDelays.counts`).
-        all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
-        pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.
         events: Events for the owners.
         started: Keys of gangs whose minimum of pods is bound since the last cycle.
@@ -142,16 +142,16 @@ class CycleResult:
             and statuses and reasons follow in the next cycle.
     """
 
-    binds: dict[str, str]
-    pipelined: dict[str, str]
-    evicted: list[str]
-    pod_groups: dict[str, PodGroupStatus]
-    urgent: Set[str]
     all_pod_groups: Mapping[str, PodGroupStatus]
     pending: Mapping[str, Reason]
-    pods: dict[str, PodVerdict]
-    events: list[Event]
-    decided: int
+    binds: dict[str, str] = field(default_factory=dict)
+    pipelined: dict[str, str] = field(default_factory=dict)
+    evicted: list[str] = field(default_factory=list)
+    pod_groups: dict[str, PodGroupStatus] = field(default_factory=dict)
+    urgent: Set[str] = frozenset()
+    pods: dict[str, PodVerdict] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    decided: int = 0
     preemptions: int = 0
     nominations: Mapping[str, str] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)

@@ -5,7 +5,7 @@ evicted or terminating pods are removed. Given nodes and phases of pods and phas
 cycle is an argument.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -39,6 +39,7 @@ from pumice.scheduler.options import open_session
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
 
+K = TypeVar("K")
 T = TypeVar("T", Node, PodGroup, Pod, Queue)
 
 
@@ -98,7 +99,12 @@ class ClusterObjects:
 
 
 class Simulation:
-    """Objects of a cluster during scheduling cycles."""
+    """Objects of a cluster during scheduling cycles.
+
+    Attributes:
+        nodes: Number of nodes.
+        pods: The current pods, by `namespace/name`.
+    """
 
     def __init__(
         self,
@@ -121,31 +127,24 @@ class Simulation:
         self._state = ClusterState(
             scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
-        self._pods: dict[str, Pod] = {}
+        self.pods: dict[str, Pod] = {}
         self._result: CycleResult | None = None
-        self._nodes = len({node.metadata.name for node in objects.nodes})
+        self.nodes = len({node.metadata.name for node in objects.nodes})
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in objects.queues):
             self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
         for queue in objects.queues:
             _take_in(self._state.set_queue, queue)
-        for priority_class in with_system_classes(objects.priority_classes):
-            self._state.set_priority_class(priority_class)
-        for storage_class in objects.storage_classes:
-            self._state.set_storage_class(storage_class)
-        for csi_node in objects.csi_nodes:
-            self._state.set_csi_node(csi_node)
-        for claim in objects.claims:
-            self._state.set_claim(claim)
-        for volume in objects.volumes:
-            self._state.set_volume(volume)
-        for namespace in objects.namespaces:
-            self._state.set_namespace(namespace)
-        for quota in objects.quotas:
-            self._state.set_quota(quota)
-        for budget in objects.budgets:
-            self._state.set_budget(budget)
+        state = self._state
+        _each(state.set_priority_class, with_system_classes(objects.priority_classes))
+        _each(state.set_storage_class, objects.storage_classes)
+        _each(state.set_csi_node, objects.csi_nodes)
+        _each(state.set_claim, objects.claims)
+        _each(state.set_volume, objects.volumes)
+        _each(state.set_namespace, objects.namespaces)
+        _each(state.set_quota, objects.quotas)
+        _each(state.set_budget, objects.budgets)
         for node in objects.nodes:
-            _take_in(self._state.set_node, node)
+            _take_in(state.set_node, node)
         for group in objects.pod_groups:
             self.put_pod_group(group)
         for pod in with_priorities(objects.pods, objects.priority_classes):
@@ -190,7 +189,7 @@ class Simulation:
         for key in binds:
             self._bind_claims(key)
         evicted = frozenset(self._result.evicted if self._result else ())
-        for key, pod in list(self._pods.items()):
+        for key, pod in list(self.pods.items()):
             if key in evicted:
                 self._charge(key)
             if key in evicted or pod.metadata.deletion_timestamp:
@@ -241,11 +240,11 @@ class Simulation:
         if name not in self._state.peers.namespaces:
             labels = {keys.NAMESPACE_NAME: name}
             self._state.set_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
-        self._pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
+        self.pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
 
     def remove_pod(self, pod: Pod) -> None:
         """Delete a pod."""
-        self._pods.pop(f"{pod.metadata.namespace}/{pod.metadata.name}", None)
+        self.pods.pop(f"{pod.metadata.namespace}/{pod.metadata.name}", None)
         self._state.remove_pod(pod.metadata.namespace, pod.metadata.name)
 
     def put_pod_group(self, group: PodGroup) -> None:
@@ -319,16 +318,6 @@ class Simulation:
         return self._state.axis.amounts(np.floor(figures[row]).astype(np.int64))
 
     @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return self._nodes
-
-    @property
-    def pods(self) -> Mapping[str, Pod]:
-        """The current pods, by `namespace/name`."""
-        return self._pods
-
-    @property
     def pod_groups(self) -> dict[str, PodGroupStatus]:
         """Status of every PodGroup after the last cycle, by `namespace/name`."""
         return dict(self._result.all_pod_groups) if self._result else {}
@@ -337,6 +326,11 @@ class Simulation:
     def pending(self) -> dict[str, Reason]:
         """Waiting PodGroups after the last cycle with their reasons, by `namespace/name`."""
         return dict(self._result.pending) if self._result else {}
+
+
+def _each(put: Callable[[K], bool], objects: Iterable[K]) -> None:
+    for each in objects:
+        put(each)
 
 
 def _take_in(put: Callable[[T], bool], obj: T) -> None:

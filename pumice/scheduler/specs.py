@@ -52,11 +52,11 @@ class ActionSpec:
         summary: What it does, one sentence.
         run: Does it.
         arguments: Arguments that it understands, under `configurations`.
-        asks: Extension point without which it does nothing, such as `target_job`; empty for none.
+        needs: Extension point without which it does nothing, such as `target_job`; empty for none.
     """
 
     name: str
     summary: str
     run: Callable[[Session, Arguments], None]
     arguments: tuple[SchedulerArgument, ...] = ()
-    asks: str = ""
+    needs: str = ""

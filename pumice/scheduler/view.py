@@ -59,41 +59,6 @@ class SessionView:
         seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
-    __slots__ = (
-        "_away",
-        "_axis",
-        "_changes",
-        "_events",
-        "_nodes",
-        "_quarantined",
-        "_spared",
-        "_state",
-        "_total",
-        "_wakes",
-        "_warned",
-        "_yielding",
-        "actions",
-        "budgets",
-        "claims",
-        "entered",
-        "entitled",
-        "facts",
-        "jobs",
-        "matcher",
-        "node_names",
-        "now",
-        "peers",
-        "queues",
-        "quotas",
-        "rows",
-        "running",
-        "seems_to_fit",
-        "shares",
-        "touched",
-        "unplaced",
-        "waiting",
-    )
-
     def __init__(
         self,
         state: ClusterState,

@@ -14,7 +14,7 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.actions.pod_queue import PodQueue
-from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -163,7 +163,7 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool
         is_alone = not len(statement)
         statement.discard()
         if outcome.failed is not None:
-            session.refuse(job)
+            outcome.likeness = session.refused.refuse(job)
             # A pod that lacks room before any other of its gang has a place lacks it after them, too.
             ranking = session.ranking(outcome.failed[0], queue.metadata.name)
             lacks_room = is_alone and ranking.counts_room_only
@@ -194,7 +194,7 @@ def _fits_largest_first(
     shapes = {task.shape.number for task in tasks}
     if len(shapes) < 2 or job.min_member - job.ready != len(tasks):
         return False
-    if session.has_too_few_places(job, bounds(outcome.failed[0].shape, tasks, len(tasks))):
+    if session.refused.has_too_few_places(job, bounds(outcome.failed[0].shape, tasks, len(tasks))):
         return False
     share = DominantShare(session.view.total())
     largest = PodQueue(session, job, tasks, lambda task: -share.of(task.shape.vector))
@@ -316,11 +316,5 @@ SPEC = ActionSpec(
     name="allocate",
     summary="Places the pods of gangs, whole gangs or nothing.",
     run=run,
-    arguments=(
-        SchedulerArgument(
-            "predicateErrorCacheEnable",
-            True,
-            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
-        ),
-    ),
+    arguments=(ERROR_CACHE,),
 )

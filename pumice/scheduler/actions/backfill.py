@@ -6,7 +6,7 @@ is not tried again.
 """
 
 from pumice.scheduler.actions.allocate import place_gangs
-from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.session.session import Session
@@ -20,7 +20,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     jobs = {
         job.key: job
         for job in session.view.waiting
-        if job.pending_empty and _may_be_ready(session, job) and _may_gain(session, job)
+        if job.pending_empty and _may_be_ready(session, job) and _may_find_more(session, job)
     }
     pending = {key: job.counts[SchedulingStatus.PENDING] for key, job in jobs.items()}
     before = {key: session.outcomes.pop(key, None) for key in jobs}
@@ -35,7 +35,7 @@ def _may_be_ready(session: Session, job: JobInfo) -> bool:
     return job.ready + job.pending_empty >= job.min_member or session.answers.is_ready(job)
 
 
-def _may_gain(session: Session, job: JobInfo) -> bool:
+def _may_find_more(session: Session, job: JobInfo) -> bool:
     """Whether a gang may find more than when it was last tried in this session, if it was."""
     outcome = session.outcomes.get(job.key)
     if outcome is None:
@@ -46,18 +46,12 @@ def _may_gain(session: Session, job: JobInfo) -> bool:
     if outcome.failed is None and outcome.refused is None:
         return True
     peers = [task.shape.peers for task in job.tasks.values() if task.shape.is_empty]
-    return any(rules is not None and rules.may_gain for rules in peers)
+    return any(rules is not None and rules.may_be_helped for rules in peers)
 
 
 SPEC = ActionSpec(
     name="backfill",
     summary="Looks again for places for pods without requests, also of queues that are overused.",
     run=run,
-    arguments=(
-        SchedulerArgument(
-            "predicateErrorCacheEnable",
-            True,
-            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
-        ),
-    ),
+    arguments=(ERROR_CACHE,),
 )

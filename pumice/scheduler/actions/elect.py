@@ -138,7 +138,7 @@ def _waits(session: Session, job: JobInfo) -> bool:
 def _fits(session: Session, job: JobInfo) -> bool:
     fits = False
     with session.turn(job):
-        fits = session.could_hold(job)
+        fits = session.empty_nodes.could_hold(job)
     if not fits:
         session.state.too_large.add(job.key)
     return fits
@@ -148,5 +148,5 @@ SPEC = ActionSpec(
     name="elect",
     summary="Chooses the gang for which nodes are reserved.",
     run=run,
-    asks="target_job",
+    needs="target_job",
 )

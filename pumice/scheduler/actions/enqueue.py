@@ -97,7 +97,7 @@ def _is_refused_again(session: Session, job: JobInfo) -> bool:
 
     Not where plugins name no cause: they may answer otherwise once others have entered.
     """
-    parked = session.parked(job)
+    parked = session.refused.parked(job)
     if parked is None or parked.causes == Cause.ANY or session.is_target(job.key):
         return False
     if not job.min_resources or job.holding or not session.time.may_begin(job.namespace):

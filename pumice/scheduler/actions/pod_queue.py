@@ -68,7 +68,7 @@ class PodQueue:
     def defer(self, task: TaskInfo) -> bool:
         """Queue a pod without a node to be tried again after the others; False if their placements cannot help it."""
         rules = task.shape.peers
-        if rules is None or not rules.may_gain or self._is_last_round:
+        if rules is None or not rules.may_be_helped or self._is_last_round:
             return False
         self._deferred.append(task)
         self._without_node.add(self._alike(task))

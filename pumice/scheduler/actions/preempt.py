@@ -6,8 +6,8 @@ gang are undone. The pods are pipelined until the evicted ones have left.
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import leave
-from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.eviction.allowed import between_jobs, inside_job
+from pumice.scheduler.arguments import ERROR_CACHE, Arguments, SchedulerArgument
+from pumice.scheduler.eviction.allowed import EvictionRules, between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.starving_jobs import (
     explain,
@@ -20,8 +20,9 @@ from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["SPEC", "run"]
+__all__ = ["SPEC", "evict_for_gangs", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
@@ -34,23 +35,45 @@ def run(session: Session, _arguments: Arguments) -> None:
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]
-        tried: list[JobInfo] = []
-        while line:
-            job = line.pop()
-            if not session.reaches(job):
-                leave(session, queue, line)
-                continue
-            tried.append(job)
-            with search.turn(job):
-                rules = between_jobs(session, job)
-                statement = seek(session, search, rules, queue, job, reclaims=False)
-                if not finish(session, search, statement, job, "preempt"):
-                    explain(session, search, rules, job, "preempt")
-                if queue.is_fifo and not session.answers.is_pipelined(job):
-                    break  # those behind it wait until it fits
+        tried = evict_for_gangs(session, search, "preempt", queue, line)
         for job in [each for each in tried if each.holding]:
             with search.turn(job):
                 _inside_job(session, search, queue, job)
+
+
+def evict_for_gangs(
+    session: Session,
+    search: Search,
+    action: str,
+    queue: Queue,
+    line: PriorityQueue[JobInfo],
+    reclaimable: EvictionRules | None = None,
+) -> list[JobInfo]:
+    """Search for victims for the gangs of a queue that lack pods, one after the other; those that had their turn.
+
+    Args:
+        session: The session.
+        search: Looks at running pods.
+        action: `preempt` or `reclaim`.
+        queue: The queue.
+        line: The gangs.
+        reclaimable: What action `reclaim` may evict; None for `preempt`.
+    """
+    tried: list[JobInfo] = []
+    while line:
+        job = line.pop()
+        if not session.reaches(job):
+            leave(session, queue, line)
+            continue
+        tried.append(job)
+        with search.turn(job):
+            rules = reclaimable or between_jobs(session, job)
+            statement = seek(session, search, rules, queue, job, reclaims=bool(reclaimable))
+            if not finish(session, search, statement, job, action):
+                explain(session, search, rules, job, action)
+            if queue.is_fifo and not session.answers.is_pipelined(job):
+                break  # those behind it wait until it fits
+    return tried
 
 
 def _inside_job(session: Session, search: Search, queue: Queue, job: JobInfo) -> None:
@@ -70,11 +93,7 @@ SPEC = ActionSpec(
     summary="Evicts pods for more important gangs of the same queue, and for more important pods of the same gang.",
     run=run,
     arguments=(
-        SchedulerArgument(
-            "predicateErrorCacheEnable",
-            True,
-            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
-        ),
+        ERROR_CACHE,
         SchedulerArgument(
             "enableTopologyAwarePreemption",
             False,

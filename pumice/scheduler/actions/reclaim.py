@@ -5,17 +5,11 @@ is reclaimed. The queue must be able to take the pod once its victims are gone. 
 its evictions are undone.
 """
 
-from pumice.scheduler.actions.fifo import leave
-from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.actions.preempt import evict_for_gangs
+from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.eviction.allowed import between_queues
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.starving_jobs import (
-    explain,
-    finish,
-    report_refusal,
-    seek,
-    starving_jobs,
-)
+from pumice.scheduler.eviction.starving_jobs import report_refusal, starving_jobs
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -38,18 +32,8 @@ def run(session: Session, _arguments: Arguments) -> None:
         if session.answers.is_overused(queue):
             continue
         rules = between_queues(session, queue)
-        line = lines.get(queue.metadata.name)
-        while line:
-            job = line.pop()
-            if not session.reaches(job):
-                leave(session, queue, line)
-                continue
-            with search.turn(job):
-                statement = seek(session, search, rules, queue, job, reclaims=True)
-                if not finish(session, search, statement, job, "reclaim"):
-                    explain(session, search, rules, job, "reclaim")
-                if queue.is_fifo and not session.answers.is_pipelined(job):
-                    break  # those behind it wait until it fits
+        if (line := lines.get(queue.metadata.name)) is not None:
+            evict_for_gangs(session, search, "reclaim", queue, line, rules)
         for job in unaided.get(queue.metadata.name, ()):
             with session.turn(job):
                 report_refusal(session, queue, job)
@@ -59,11 +43,5 @@ SPEC = ActionSpec(
     name="reclaim",
     summary="Evicts pods of queues that have more than they deserve for queues that have less.",
     run=run,
-    arguments=(
-        SchedulerArgument(
-            "predicateErrorCacheEnable",
-            True,
-            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
-        ),
-    ),
+    arguments=(ERROR_CACHE,),
 )

@@ -64,7 +64,7 @@ def _why_ended(session: Session, job: JobInfo, reservation: Reservation, ends: f
         why = "BehindInQueue" if job.key in behind_others(session, [job.queue]) else ""
     if not why and session.now >= ends:
         why = "TimedOut"
-    if not why and not session.could_hold(job):
+    if not why and not session.empty_nodes.could_hold(job):
         why = "TooLarge"
     return why
 
@@ -73,7 +73,7 @@ def _reserve_next(session: Session, job: JobInfo, reservation: Reservation) -> N
     if len(reservation.nodes) >= MAX_NODES:
         return
     for each in session.extensions.reserved_nodes:
-        node = each.call(job, session.usable)
+        node = each.call(job, session.empty_nodes.usable)
         if node is not None and node not in {*reservation.nodes, *_emptied(session, job)}:
             session.reserve(reservation.with_node(node))
             return
@@ -158,7 +158,7 @@ SPEC = ActionSpec(
     name="reserve",
     summary="Reserves nodes for the chosen gang, one in each cycle, until it can run.",
     run=run,
-    asks="reserved_nodes",
+    needs="reserved_nodes",
     arguments=(
         SchedulerArgument(
             _TIMEOUT, 1800, "How long a gang may be the target without becoming ready."

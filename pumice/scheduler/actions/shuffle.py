@@ -54,5 +54,5 @@ SPEC = ActionSpec(
     name="shuffle",
     summary="Evicts pods that plugins name, so that they are placed again elsewhere.",
     run=run,
-    asks="victim_tasks",
+    needs="victim_tasks",
 )

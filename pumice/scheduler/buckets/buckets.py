@@ -6,7 +6,7 @@ them repel it. Pods that are placed already make a bucket of their node.
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pumice.api.quantities import MILLI
@@ -50,6 +50,7 @@ class Buckets:
     """The buckets of a job for one session.
 
     Attributes:
+        attraction: Which tasks should be with, or not with, which others.
         all: Buckets in the order of opening.
         largest: Pods in the largest one.
         placed: How many pods of each task the job has on each node.
@@ -76,8 +77,8 @@ class Buckets:
                 as repelling others.
         """
         self.role_of = role_of
-        self._attraction = rules.attraction()
-        self._wary = {role for role, _ in self._attraction.apart}
+        self.attraction = rules.attraction()
+        self._wary = {role for role, _ in self.attraction.apart}
         left_out = set(outside)
         self._types = {role: kind for role, kind in rules.types().items() if role not in left_out}
         self._ranks = {role: rank for rank, role in reversed(list(enumerate(rules.order)))}
@@ -148,7 +149,7 @@ class Buckets:
         for mix, line in self._mixes.items():
             draw = self._draws.get((role, mix))
             if draw is None:
-                draw = self._draws[role, mix] = self._attraction.of(role, dict(mix))
+                draw = self._draws[role, mix] = self.attraction.of(role, dict(mix))
             rank = (-draw, *line[0])
             if best is None or rank < best:
                 best, chosen = rank, mix
@@ -180,11 +181,7 @@ class Buckets:
 
     def repels(self, role: str, other: str) -> bool:
         """Whether pods of a task should not be with those of another one."""
-        return (role, other) in self._attraction.apart
-
-    def repelling(self, role: str, placed: Mapping[str, int]) -> int:
-        """How many of these pods, by task, a pod of a task should not be with."""
-        return self._attraction.repulsion(role, placed)
+        return (role, other) in self.attraction.apart
 
     def others(self, task: TaskInfo, bucket: Bucket) -> list[TaskInfo]:
         """Pods of a bucket that wait beside a pod, in the order of placing."""

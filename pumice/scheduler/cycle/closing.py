@@ -39,6 +39,7 @@ class Closing:
     """Collects the results of a session.
 
     Attributes:
+        session: The session.
         statuses: PodGroup statuses that changed.
         urgent: Keys of the statuses to write immediately.
         pods: Changed conditions of pods.
@@ -46,7 +47,7 @@ class Closing:
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._state = session.state
         self._cycle = f"cycle-{session.state.cycles}"
         self._judges = bool(session.extensions.job_ready)
@@ -59,22 +60,22 @@ class Closing:
 
     def run(self) -> None:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
-        state, now = self._state, self._session.now
-        tried = self._session.tried
+        state, now = self._state, self.session.now
+        tried = self.session.tried
         # What is known of a gang that was not tried holds until it is, also where a decision about another one has changed it.
-        untried = self._session.untried | (self._session.skipped - self._session.outcomes.keys())
-        fresh = state.gangs.dirty.keys() | tried | self._session.outcomes.keys()
+        untried = self.session.untried | (self.session.skipped - self.session.outcomes.keys())
+        fresh = state.gangs.dirty.keys() | tried | self.session.outcomes.keys()
         due = {key for key, moment in state.gangs.dues.items() if moment <= now}
         for key in sorted(fresh | due):
             state.gangs.dues.pop(key, None)
             job = state.jobs[key]
             is_fresh = key in fresh or job.finding is None
-            if key in untried and key not in self._session.entered:
+            if key in untried and key not in self.session.entered:
                 is_fresh = False
             try:
                 self._conclude(job, is_fresh=is_fresh)
             except Exception as error:
-                self._session.fail(job.key, error)
+                self.session.fail(job.key, error)
                 self._conclude(job, is_fresh=True)  # plugins are not called for a job in quarantine
         self._renew()
         state.gangs.dirty = {key: None for key in state.gangs.dirty if key in untried}
@@ -86,7 +87,7 @@ class Closing:
             if place < RENEWALS_PER_CYCLE:
                 self._write(job, job.finding, renews=True)
             else:
-                self._wake(job, self._session.now)
+                self._wake(job, self.session.now)
 
     def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
         is_fresh |= self._look_for_pods(job)
@@ -100,8 +101,8 @@ class Closing:
         """Note since when a gang is in its queue without pods; True if the room that is kept for it has changed."""
         if job.tasks and job.empty_since is None and not job.is_left:
             return False
-        now = self._session.now
-        has_entered = job.status.phase == "Inqueue" or job.key in self._session.entered
+        now = self.session.now
+        has_entered = job.status.phase == "Inqueue" or job.key in self.session.entered
         is_empty = has_entered and not job.tasks and job.group is not None and job.min_resources
         job.empty_since = (
             (now if job.empty_since is None else job.empty_since) if is_empty else None
@@ -114,18 +115,18 @@ class Closing:
         job.is_left = is_left
         self._state.shares.outdate(job)
         self._state.parked.happened(Cause.SHARES)  # for gangs that wait for this room
-        self._session.view.wake_at(now)
+        self.session.view.wake_at(now)
         return True
 
     def _look(self, job: JobInfo) -> None:
         """Find the reason why a gang waits."""
-        now, (moment, count) = self._session.now, job.arrived
+        now, (moment, count) = self.session.now, job.arrived
         if len(job.tasks) != count:
             moment = now if len(job.tasks) > count else moment
             job.arrived = (moment, len(job.tasks))
-        job.finding = find(self._session, job)
+        job.finding = find(self.session, job)
         if job.is_too_large:
-            self._session.why_too_large(job)  # it may be no more
+            self.session.why_too_large(job)  # it may be no more
         if job.finding is not None:
             return
         said = moment + self._state.delays.arrival
@@ -145,7 +146,7 @@ class Closing:
 
     def _parked(self, job: JobInfo) -> Parked | None:
         """Why a gang waits; None if it is to be tried in every cycle."""
-        session = self._session
+        session = self.session
         outcome = session.outcomes.get(job.key) or JobOutcome()
         queue = self._state.queues.get(job.queue)
         waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
@@ -191,7 +192,7 @@ class Closing:
     # -- the gang ----------------------------------------------------------------------------
 
     def _write(self, job: JobInfo, finding: Finding | None, *, renews: bool = False) -> None:
-        session, before = self._session, job.status
+        session, before = self.session, job.status
         entered = job.key in session.entered
         unschedulable = finding is not None and finding.is_unschedulable
         phase = next_phase(job, "Inqueue" if entered else before.phase, unschedulable=unschedulable)
@@ -232,7 +233,7 @@ class Closing:
         self, job: JobInfo, conditions: Sequence[PodGroupCondition]
     ) -> list[PodGroupCondition]:
         """Conditions with what is reserved for a gang."""
-        session = self._session
+        session = self.session
         return reserved_condition(
             conditions,
             self._state.reservation if session.is_target(job.key) else None,
@@ -247,7 +248,7 @@ class Closing:
         One event can change what hundreds of gangs have as reasons: numbers, or the gang ahead of them. Where a reason of the same
         kind stands, it is written if `renews`.
         """
-        now, delays = self._session.now, self._state.delays
+        now, delays = self.session.now, self._state.delays
         reason = finding.reason
         cause = (*reason.cause, *_asked(job))
         kind, standing = standing_message(job.status.conditions or ())
@@ -273,7 +274,7 @@ class Closing:
         changed = [task for task in tasks if task.verdict != finding.pods[task.key]]
         if not changed:
             return
-        now, delays = self._session.now, self._state.delays
+        now, delays = self.session.now, self._state.delays
         cause = (*finding.reason.cause, *finding.pods)
         if job.pod_report is None:
             job.pod_report = Report(cause, now)

@@ -10,9 +10,10 @@ With a budget, a cycle ends between two gangs once its time is over (`budget`), 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.budget import Budget
@@ -21,7 +22,6 @@ from pumice.scheduler.options import Config, Measure, open_session, unmeasured
 from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session.outcomes import JobError
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.statement import CommittedDecisions
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.waiting.parked import Cause
 
@@ -51,7 +51,7 @@ def run_cycle(
         budget: How long the cycle may take; no limit by default.
     """
     if state.is_settled(config, now):
-        return _result(state, CommittedDecisions())
+        return _nothing_decided(state)
     with measure("cycle", ""):
         return _run(state, config, now, measure, budget)
 
@@ -86,7 +86,7 @@ def let_in(state: ClusterState, config: Config, now: float) -> None:
     for error in session.errors.values():
         raise error
     for job in session.entered.values():
-        state.gangs.assume_status(job, replace(job.status, phase="Inqueue"))
+        state.gangs.assume_status(job, structs.replace(job.status, phase="Inqueue"))
 
 
 def _run(
@@ -107,7 +107,7 @@ def _run(
             session = open_session(state, config, now, measure, budget)
     except Exception as failure:
         state.parked.happened(Cause.ANY)
-        return _result(state, CommittedDecisions(), error=failure)
+        return _nothing_decided(state, failure)
     error = _act(session, config, measure)
     nominations = session.close()
     committed = session.committed
@@ -118,7 +118,7 @@ def _run(
         error = _conclude(closing)
     if error is not None:
         state.parked.happened(Cause.ANY)
-        return _result(state, committed, session, closing, nominations, error=error)
+        return _result(closing, nominations, error)
     state.rounds.end_cycle(session.unreached, session.left_out)
     session.events.extend(unenforced(state, config))
     is_busy = (
@@ -127,7 +127,7 @@ def _run(
     # Gates are named again until the API server shows their pods without them.
     is_settled = not (is_busy or session.opened or state.parked.stale or session.untried)
     state.settled = (state.parked.version, config) if is_settled else None
-    return _result(state, committed, session, closing, nominations)
+    return _result(closing, nominations)
 
 
 def _act(session: Session, config: Config, measure: Measure) -> Exception | None:
@@ -154,31 +154,31 @@ def _conclude(closing: Closing) -> Exception | None:
     return None
 
 
-def _result(
-    state: ClusterState,
-    committed: CommittedDecisions,
-    session: Session | None = None,
-    closing: Closing | None = None,
-    nominations: Mapping[str, str] = MappingProxyType({}),
-    *,
-    error: Exception | None = None,
-) -> CycleResult:
+def _nothing_decided(state: ClusterState, error: Exception | None = None) -> CycleResult:
+    gangs = state.gangs
     return CycleResult(
-        binds=committed.binds,
-        pipelined=session.pipelined if session else {},
-        evicted=committed.evicted,
-        opened=sorted(session.opened) if session else [],
+        MappingProxyType(gangs.statuses), MappingProxyType(gangs.pending), error=error
+    )
+
+
+def _result(
+    closing: Closing, nominations: Mapping[str, str], error: Exception | None = None
+) -> CycleResult:
+    session = closing.session
+    return replace(
+        _nothing_decided(session.state, error),
+        binds=session.committed.binds,
+        pipelined=session.pipelined,
+        evicted=session.committed.evicted,
+        opened=sorted(session.opened),
         nominations=nominations,
-        pod_groups=closing.statuses if closing else {},
-        urgent=closing.urgent if closing else set(),
-        all_pod_groups=MappingProxyType(state.gangs.statuses),
-        pending=MappingProxyType(state.gangs.pending),
-        pods=closing.pods if closing else {},
-        started=closing.started if closing else [],
-        events=session.events if session else [],
-        decided=session.decided if session else 0,
-        preemptions=session.preemptions if session else 0,
-        errors=session.errors if session else {},
-        unreached=len(session.untried) if session else 0,
-        error=error,
+        pod_groups=closing.statuses,
+        urgent=closing.urgent,
+        pods=closing.pods,
+        started=closing.started,
+        events=session.events,
+        decided=session.decided,
+        preemptions=session.preemptions,
+        errors=session.errors,
+        unreached=len(session.untried),
     )

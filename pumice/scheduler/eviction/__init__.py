@@ -1,1 +1,1 @@
-"""Choosing pods to evict for a pod that fits nowhere: rules, lower bounds a node, exact plans, and the search."""
+"""Choosing pods to evict for a pod that fits nowhere: rules, lower bounds a node, exact sets of victims, and the search."""

@@ -74,7 +74,7 @@ class EvictionRules:
     def survey_class(self, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted, if they may use their nodes."""
         said = [each(preemptor) for each in self.classes]
-        return self.name, preemptor.job.queue, self.inside, preemptor.task.is_best_effort, *said
+        return self.name, preemptor.job.queue, self.inside, preemptor.task.shape.is_empty, *said
 
 
 def between_jobs(session: Session, job: JobInfo) -> EvictionRules:

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
 from pumice.scheduler.eviction.bounds import Bounds
-from pumice.scheduler.eviction.eviction_plan import EvictionPlan, Planner
 from pumice.scheduler.eviction.survey import Survey, survey
+from pumice.scheduler.eviction.victim_sets import NodeVictims, VictimSets
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session.session import Session
@@ -28,7 +28,7 @@ class Search:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._classes: dict[Hashable, tuple[Bounds, Planner]] = {}
+        self._classes: dict[Hashable, tuple[Bounds, VictimSets]] = {}
         self._tentative: list[Hashable] = []
         self._orders: list[VictimOrder] = []
         self._places: dict[Hashable, int] = {}
@@ -68,20 +68,20 @@ class Search:
 
     def place(
         self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
-    ) -> EvictionPlan | None:
+    ) -> NodeVictims | None:
         """Evict pods for a pod and pipeline it; None if that is not possible."""
-        plan = self.find(preemptor, rules, statement)
-        if plan is not None:
-            self.apply(plan, preemptor, statement)
-        return plan
+        found = self.find(preemptor, rules, statement)
+        if found is not None:
+            self.apply(found, preemptor, statement)
+        return found
 
-    def apply(self, plan: EvictionPlan, preemptor: Preemptor, statement: Statement) -> None:
-        """Evict the pods of a plan, and promise their place to the one that asked."""
-        for victim in plan.victims:
+    def apply(self, found: NodeVictims, preemptor: Preemptor, statement: Statement) -> None:
+        """Evict the victims on a node, and promise their place to the one that asked."""
+        for victim in found.victims:
             statement.evict(victim)
-        statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
+        statement.pipeline(preemptor.task, self._session.state.nodes.order[found.row])
         self._forget_orders()
-        if plan.broken:
+        if found.broken:
             self._reset()  # these gangs do not count as broken again on another node
 
     def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
@@ -112,7 +112,7 @@ class Search:
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """True if any pod may be evicted from a node that a pod may use; not computed again for a class that was searched before.
 
-        All of them may have been evicted since. A plan without victims is then undone like a search without a result.
+        All of them may have been evicted since. A node without victims is then undone like a search without a result.
         """
         if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
             return True
@@ -135,12 +135,12 @@ class Search:
 
     def find(
         self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
-    ) -> EvictionPlan | None:
-        """The best plan for a pod."""
-        bounds, planner = self._class(preemptor, rules, statement)
-        tries = planner.tries(preemptor)
-        examined: dict[int, EvictionPlan | None] = {}
-        best: EvictionPlan | None = None
+    ) -> NodeVictims | None:
+        """The best node for a pod, with its victims."""
+        bounds, sets = self._class(preemptor, rules, statement)
+        tries = sets.tries(preemptor)
+        examined: dict[int, NodeVictims | None] = {}
+        best: NodeVictims | None = None
         size = 1
         while True:
             rows: list[int] = []
@@ -153,10 +153,10 @@ class Search:
                 rows.append(row)
             if not rows:
                 break
-            for plan in planner.plans(preemptor, rows, statement, tries=tries):
-                examined[plan.row] = plan
-                if best is None or plan.cost < best.cost:
-                    best = plan
+            for each in sets.on_nodes(preemptor, rows, statement, tries=tries):
+                examined[each.row] = each
+                if best is None or each.cost < best.cost:
+                    best = each
             size *= _GROWTH
         for row, found in examined.items():
             if tries:
@@ -167,7 +167,7 @@ class Search:
 
     def _class(
         self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
-    ) -> tuple[Bounds, Planner]:
+    ) -> tuple[Bounds, VictimSets]:
         key = rules.preemptor_class(self._session, preemptor)
         known = self._classes.get(key)
         gang = self._gangs.get(key)
@@ -181,7 +181,7 @@ class Search:
             bounds = Bounds(self._session, preemptor, victims)
             order = VictimOrder(self._session, rules)
             self._orders.append(order)
-            known = bounds, Planner(self._session, rules, bounds, order)
+            known = bounds, VictimSets(self._session, rules, bounds, order)
             self._classes[key] = known
             if len(statement):
                 self._tentative.append(key)

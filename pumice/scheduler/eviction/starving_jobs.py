@@ -107,7 +107,7 @@ def seek(
         if counted is not None and left:
             search.note_places(counted, len(statement.promises))
         # A pod that others of its gang may give a node, by pod affinity or topology spread, is tried again after them.
-        tasks = [task for task in left if task.shape.peers and task.shape.peers.may_gain]
+        tasks = [task for task in left if task.shape.peers and task.shape.peers.may_be_helped]
         if len(statement) == placed:
             break
     return statement
@@ -164,11 +164,11 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
 
 def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     """Pods of a gang for which others may be evicted, in their order."""
-    tasks = [task for task in _asking(job) if session.answers.why_impossible(task.shape) is None]
+    tasks = [task for task in _may_take(job) if session.answers.why_impossible(task.shape) is None]
     return sorted(tasks, key=session.answers.task_key)
 
 
-def _asking(job: JobInfo) -> Iterator[TaskInfo]:
+def _may_take(job: JobInfo) -> Iterator[TaskInfo]:
     if job.never_preempts:
         return
     for task in job.tasks.values():
@@ -177,7 +177,7 @@ def _asking(job: JobInfo) -> Iterator[TaskInfo]:
 
 
 def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
-    """One asking pod of each kind; for those of a kind, the same pods may be evicted."""
+    """One waiting pod of each kind; for those of a kind, the same pods may be evicted."""
     if job.never_preempts:
         return ()
     parked = session.state.parked.gangs.get(job.key)
@@ -185,7 +185,7 @@ def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
         return parked.kinds
     kinds = {
         (task.shape.number, task.priority, task.role, task.is_preemptable): task
-        for task in _asking(job)
+        for task in _may_take(job)
     }
     found = tuple(kinds.values())
     if parked is not None and len(job.tasks) == job.counts[SchedulingStatus.PENDING]:

@@ -126,7 +126,7 @@ def _looked_at(session: Session, preemptor: Preemptor, rules: EvictionRules) -> 
         return np.zeros(0, dtype=np.int64)
     mask: Bools = running.used[:count] & (running.node[:count] >= 0)
     mask &= accepted[running.gang[:count]]
-    if preemptor.task.is_best_effort:
+    if preemptor.task.shape.is_empty:
         asked = running.vectors[:count].copy()
         asked[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = 0
         mask &= ~asked.any(axis=1)

@@ -118,7 +118,7 @@ class PeerRules(msgspec.Struct, frozen=True, cache_hash=True):
     soft_spreads: tuple[Spread, ...]
 
     @property
-    def may_gain(self) -> bool:
+    def may_be_helped(self) -> bool:
         """Whether a placement of another pod can give the pod a node that it did not have."""
         return self.affinity is not None or bool(self.spreads)
 

@@ -88,6 +88,10 @@ class NodeFacts:
     """Labels, taints and readiness of all nodes, by row.
 
     Attributes:
+        taint_sets: Sets of taints that nodes have.
+        taint_codes: For each row the place of its taints in `taint_sets`.
+        unschedulable: Rows that are cordoned.
+        unready: Rows whose node does not report Ready.
         version: Grows when any of it changes.
     """
 
@@ -98,9 +102,9 @@ class NodeFacts:
         self._labels: dict[str, LabelColumn] = {}
         self._keys: set[str] | None = None
         self._nowhere = LabelColumn(table, _NO_LABEL)
-        self._taint_codes: Ints = np.zeros(0, dtype=np.int64)
-        self._unschedulable: Bools = np.zeros(0, dtype=np.bool_)
-        self._unready: Bools = np.zeros(0, dtype=np.bool_)
+        self.taint_codes: Ints = np.zeros(0, dtype=np.int64)
+        self.unschedulable: Bools = np.zeros(0, dtype=np.bool_)
+        self.unready: Bools = np.zeros(0, dtype=np.bool_)
         self._cache: dict[object, tuple[int, object]] = {}
         self.taint_sets: list[TaintSet] = []
         self.version = 0
@@ -146,21 +150,6 @@ class NodeFacts:
             self._keys = {key for node in nodes for key in node.metadata.labels or ()}
         return self._keys
 
-    @property
-    def taint_codes(self) -> Ints:
-        """For each row the place of its taints in `taint_sets`."""
-        return self._taint_codes
-
-    @property
-    def unschedulable(self) -> Bools:
-        """Rows that are cordoned."""
-        return self._unschedulable
-
-    @property
-    def unready(self) -> Bools:
-        """Rows whose node does not report Ready."""
-        return self._unready
-
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """A value that depends on these facts only; computed again when they changed.
 
@@ -196,9 +185,9 @@ class NodeFacts:
 
     def _read_marks(self) -> None:
         count = len(self._table)
-        self._taint_codes = np.zeros(count, dtype=np.int64)
-        self._unschedulable = np.zeros(count, dtype=np.bool_)
-        self._unready = np.zeros(count, dtype=np.bool_)
+        self.taint_codes = np.zeros(count, dtype=np.int64)
+        self.unschedulable = np.zeros(count, dtype=np.bool_)
+        self.unready = np.zeros(count, dtype=np.bool_)
         places: dict[TaintSet, int] = {(): 0}
         for record in [each for each in self._table.order if each.is_marked]:
             row, node = record.row, record.node
@@ -206,11 +195,11 @@ class NodeFacts:
                 continue
             if node.spec.taints:
                 taints = tuple(node.spec.taints)
-                self._taint_codes[row] = places.setdefault(taints, len(places))
+                self.taint_codes[row] = places.setdefault(taints, len(places))
             if node.spec.unschedulable:
-                self._unschedulable[row] = True
+                self.unschedulable[row] = True
             if not record.is_ready:
-                self._unready[row] = True
+                self.unready[row] = True
         self.taint_sets = list(places)
 
 

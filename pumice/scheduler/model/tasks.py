@@ -224,11 +224,6 @@ class TaskInfo:
         """UNIX seconds."""
         return self.order[1]
 
-    @property
-    def is_best_effort(self) -> bool:
-        """True if it requests only a pod slot."""
-        return self.shape.is_empty
-
     def __repr__(self) -> str:
         place = f" on {self.node}" if self.node else ""
         return f"<Task {self.key} {TITLES[self.status]}{place}>"

@@ -30,7 +30,7 @@ class Binpack:
         """Register the scorer, unless its weight is 0."""
         register.alike_queues()
         if self._weight:
-            register.node_score(self._score, scope="row", by_amounts=True)
+            register.node_score(self._score, scope="row", amounts_only=True)
 
     def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
         return pack_score(pods, rows, self._weights, self._weight)

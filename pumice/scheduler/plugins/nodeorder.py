@@ -40,7 +40,7 @@ class NodeOrder:
         if self._taints:
             register.node_score(self._taint_toleration, by_rules=True)
         if self._least or self._most or self._balanced:
-            register.node_score(self._load, scope="row", by_amounts=True)
+            register.node_score(self._load, scope="row", amounts_only=True)
         if self._pods and session.peers.is_live:
             register.domain_score(self._by_pods)
         if self._spread and session.peers.is_live:

@@ -150,7 +150,7 @@ class TaskTopologyPlugin:
             found = columns[role] = self._repelled_again(buckets, role)
         if not self._is_volcano:
             for node, own in bucket.placed.items():
-                number, row = buckets.repelling(role, own), self._session.row_of(node)
+                number, row = buckets.attraction.repulsion(role, own), self._session.row_of(node)
                 if number and row >= 0:
                     found = found.copy()
                     found[row] -= number
@@ -161,7 +161,7 @@ class TaskTopologyPlugin:
         for node, placed in buckets.placed.items():
             row = self._session.row_of(node)
             if row >= 0:
-                found[row] = buckets.repelling(role, placed)
+                found[row] = buckets.attraction.repulsion(role, placed)
         return found
 
     # -- placements --------------------------------------------------------------------------

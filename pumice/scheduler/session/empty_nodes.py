@@ -10,11 +10,14 @@ import numpy as np
 
 from pumice.api.messages import listed
 from pumice.scheduler.explain.nearest import amount
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Axis, Bools, Ints
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.free_room import least, places
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.state.reserved_nodes import WAITING, lack
+from pumice.scheduler.state.watched_cluster import ClusterState
 
 __all__ = ["EmptyNodes", "ReadyNodes"]
 
@@ -23,8 +26,6 @@ _FEW = 8
 
 _MASKS = 64
 """Maximum number of masks whose nodes are kept; one for each set of rules about nodes is enough."""
-
-_WAITING = (SchedulingStatus.PENDING, SchedulingStatus.PIPELINED)
 
 
 class ReadyNodes:
@@ -61,29 +62,26 @@ class EmptyNodes:
     """What the ready nodes of a session hold without the pods on them."""
 
     def __init__(
-        self,
-        axis: Axis,
-        allocatable: Ints,
-        ready: Bools,
-        suiting: Callable[[TaskInfo, str], Bools],
-        *,
-        exclude_for_good: bool,
+        self, state: ClusterState, rows: Rows, suiting: Callable[[TaskInfo, str], Bools]
     ) -> None:
         """Begin a session.
 
         Args:
-            axis: Names of the columns.
-            allocatable: What nodes have, by row and column.
-            ready: Nodes that are ready, by row.
+            state: The cluster, settled.
+            rows: All nodes.
             suiting: Nodes that the filters leave to a pod of a queue.
-            exclude_for_good: Whether filters exclude no node only for some time, because it is cordoned or reserved.
         """
-        self._axis = axis
-        self._allocatable = allocatable
-        self._ready = ready
-        self._has_ready = bool(ready.any())
+        facts = state.facts
+        self._state = state
+        self._axis = state.axis
+        self._allocatable = rows.allocatable
+        self._ready: Bools = ~facts.unready
+        self._open: Bools = self._ready & ~facts.unschedulable
+        self._has_ready = bool(self._ready.any())
         self._suiting = suiting
-        self._exclude_for_good = exclude_for_good
+        # Otherwise filters exclude nodes only for some time, because they are cordoned or reserved.
+        is_open = not (self._ready & facts.unschedulable).any()
+        self._exclude_for_good = state.reservation is None and is_open
         self._said: dict[Hashable, str | None] = {}
         self._limits: tuple[Ints, Ints] | None = None
         self._masks: dict[int, tuple[Bools, ReadyNodes]] = {}
@@ -105,7 +103,7 @@ class EmptyNodes:
             if key not in self._said:
                 self._said[key] = self._of_minimum(job.minimum, lacking)
             return self._said[key]
-        waiting = [task for task in job.tasks.values() if task.status in _WAITING]
+        waiting = [task for task in job.tasks.values() if task.status in WAITING]
         counts: dict[PodShape, int] = {}
         for task in waiting:
             counts[task.shape] = counts.get(task.shape, 0) + 1
@@ -113,6 +111,23 @@ class EmptyNodes:
         if key not in self._said:
             self._said[key] = self._of_pods(job, lacking, waiting, counts)
         return self._said[key]
+
+    def candidates(self, job: JobInfo) -> Bools:
+        """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""
+        return np.ones(len(self._allocatable), dtype=np.bool_) if job.tasks else self._open
+
+    def usable(self, task: TaskInfo) -> Bools:
+        """Nodes that a pod may use, and that could hold it if nothing else were there."""
+        usable = self._suiting(task, self._state.jobs[task.job].queue).copy()
+        for need in task.shape.needs:
+            usable &= self._allocatable[:, need.column] >= need.amount
+        return usable
+
+    def could_hold(self, job: JobInfo) -> bool:
+        """Whether the nodes could hold a gang, by what `lack` says of them."""
+        if not self._axis.has_all(job.min_resources):
+            return False
+        return not lack(job, self._allocatable, self.candidates(job), self.usable)
 
     def _of_pods(
         self, job: JobInfo, lacking: int, waiting: list[TaskInfo], counts: Mapping[PodShape, int]

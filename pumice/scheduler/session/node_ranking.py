@@ -153,16 +153,10 @@ class NodeRanking:
         if not is_full and allowed.any():
             total = self._add_scores(still)
             self._total = np.where(allowed, 0.0 if total is None else total, _WORST)
-        self._domain_filters: list[DomainFilter] = []
-        self._domain_scores: list[DomainScore] = []
-        for filters in extensions.domain_filter:
-            found = filters.call(pods)
-            if found is not None:
-                self._domain_filters.append(found)
-        for scores in extensions.domain_score:
-            values = scores.call(pods)
-            if values is not None:
-                self._domain_scores.append(values)
+        filters = [each.call(pods) for each in extensions.domain_filter]
+        self._domain_filters: list[DomainFilter] = [each for each in filters if each is not None]
+        scores = [each.call(pods) for each in extensions.domain_score]
+        self._domain_scores: list[DomainScore] = [each for each in scores if each is not None]
 
     def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> Bools:
         """Those of the allowed rows that a filter leaves."""
@@ -198,7 +192,7 @@ class NodeRanking:
             self._is_wide = True
             return total
         self._is_wide |= point.scope == "all"
-        self._tells_rows_apart |= not point.by_amounts
+        self._tells_rows_apart |= not point.amounts_only
         self._row_scores.append(point)
         return score if total is None else total + score
 
@@ -308,9 +302,7 @@ class NodeRanking:
         rows = rows or self._rows
         rows = rows.later() if later else rows
         for each in self._domain_filters:
-            verdict = each.judge(rows)
-            if verdict is not None:
-                values = np.where(verdict.codes == 0, values, _WORST)
+            values = _left(values, each.judge(rows))
         return values
 
     def _choose(self, task: TaskInfo, values: Floats) -> int:
@@ -416,10 +408,8 @@ class NodeRanking:
         """How good rows are, with what they have room for and all filters."""
         rows = rows.later() if later else rows
         values = self._worth(rows.still(), later=later)
-        for filtering in self._row_filters:
-            verdict = filtering.judge(self.pods, rows)
-            if verdict is not None:
-                values = np.where(verdict.codes == 0, values, _WORST)
+        for each in self._row_filters:
+            values = _left(values, each.judge(self.pods, rows))
         return values
 
     def _worth(self, rows: Rows, *, later: bool = False) -> Floats:
@@ -441,15 +431,9 @@ class NodeRanking:
         """Why no node can be used, by the first reason of each."""
         if self._failure is not None and self._failure[0] == len(self._log):
             return self._failure[1]
-        verdicts: list[FilterResult] = []
-        for filtering in self._row_filters:
-            verdict = filtering.judge(self.pods, self._rows)
-            if verdict is not None:
-                verdicts.append(verdict)
-        for each in self._domain_filters:
-            verdict = each.judge(self._rows)
-            if verdict is not None:
-                verdicts.append(verdict)
+        answers = [each.judge(self.pods, self._rows) for each in self._row_filters]
+        answers += [each.judge(self._rows) for each in self._domain_filters]
+        verdicts = [each for each in answers if each is not None]
         objections = self._fixed.objections
         if verdicts:
             objections = Objections([*self._fixed.verdicts, *verdicts], len(self._rows))
@@ -458,3 +442,8 @@ class NodeRanking:
         failure = FitFailure(objections.with_room(needs, room, names), near)
         self._failure = (len(self._log), failure)
         return failure
+
+
+def _left(values: Floats, verdict: FilterResult | None) -> Floats:
+    """The values of nodes that a filter leaves."""
+    return values if verdict is None else np.where(verdict.codes == 0, values, _WORST)

@@ -1,6 +1,6 @@
 """A session: the state during one cycle, the plugins' answers, and the decisions."""
 
-from collections.abc import Hashable, Iterable, Set
+from collections.abc import Collection, Hashable, Iterable, Set
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShare
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows, TouchedRows
-from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
 from pumice.scheduler.points import (
     Extension,
@@ -25,12 +24,13 @@ from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.node_rankings import NodeRankings
 from pumice.scheduler.session.nominations import Nominations
 from pumice.scheduler.session.outcomes import JobError, JobOutcome, JobTurn
+from pumice.scheduler.session.refused_before import RefusedBefore
 from pumice.scheduler.session.statement import CommittedDecisions, Statement
 from pumice.scheduler.session.victims import EvictionFailure
 from pumice.scheduler.state.reserved_nodes import Reservation, lack
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.waiting.parked import Bound, Cause, Parked, RoomBounds, likeness
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["Session"]
 
@@ -59,9 +59,11 @@ class Session:
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were tried: placed, promised a place or refused.
         preemptions: Number of searches for victims.
+        empty_nodes: What the nodes could hold if they were empty.
         ended: Why the reservation of a job has ended, by its key.
         spared: Why evictions did not help a job, by its key and the action.
-        skipped: Jobs that were not tried, because they are refused as before; see `waiting`.
+        refused: Jobs that were refused before.
+        skipped: Those of them that were not tried, because they would be refused again.
         time: How much of the cycle's budget is left for whom.
         unreached: Jobs for which the budget was not enough, so that they are tried in the next cycle.
         left_out: Jobs that this session does not try, because others were not reached before.
@@ -107,35 +109,34 @@ class Session:
             state.pods.nominees.values(), state.jobs, state.nodes, self.touched
         )
         self.nominated: set[str] = set()
-        waiting = self._select(budget)
+        waiting, renewed = self._select(budget)
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entered = self.entered
         self.view.entitled = self.extensions.job_entitled
         self.view.seems_to_fit = self._seems_to_fit
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
-        ready = ~state.facts.unready
-        self._empty_nodes = EmptyNodes(
-            state.axis,
-            self.view.rows.allocatable,
-            ready,
-            self.suiting,
-            exclude_for_good=state.reservation is None
-            and not (ready & state.facts.unschedulable).any(),
+        done = self.committed
+        self.refused = RefusedBefore(
+            state,
+            self.view,
+            self.answers,
+            renewed,
+            (done.binds, done.promises, done.evicted, self._kept),
+            lambda shape, queue: self._rankings.fixed(shape, queue, "").allowed,
         )
+        self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting)
         self._to_try: frozenset[str] | None = None
         self.extensions.node_filter.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
 
-    def _select(self, budget: Budget | None) -> list[JobInfo]:
-        """The jobs that this session tries, in the order of their keys; the budget is divided among their namespaces."""
+    def _select(self, budget: Budget | None) -> tuple[list[JobInfo], Collection[str]]:
+        """The jobs that this session tries, and which of them in any case; the budget is divided among their namespaces."""
         state = self.state
         free = [
             job for key, job in state.gangs.waiting.items() if key not in state.gangs.quarantined
         ]
-        waiting, self._renewed = state.parked.begin(free, state.rounds.untried)
-        self._bounds: RoomBounds | None = None
-        self._refused: dict[Hashable, int] = {}
+        waiting, renewed = state.parked.begin(free, state.rounds.untried)
         self.unreached, self.left_out = state.rounds.choose(
             job for job in waiting if not self._is_in_order(job)
         )
@@ -143,7 +144,7 @@ class Session:
         namespaces = {job.namespace for job in waiting}
         self.time = TimeShares(budget, state.rounds.debts, namespaces)
         self._begun: set[str] = set()
-        return waiting
+        return waiting, renewed
 
     def outcome(self, job: JobInfo) -> JobOutcome:
         """What happened to a job so far."""
@@ -181,55 +182,19 @@ class Session:
 
     # -- jobs that wait ----------------------------------------------------------------------
 
-    def parked(self, job: JobInfo) -> Parked | None:
-        """Why a job waits that was refused before; None if it is tried in any case."""
-        return None if job.key in self._renewed else self.state.parked.gangs.get(job.key)
-
     def is_refused_as_before(self, job: JobInfo) -> bool:
-        """True if a job need not be tried, because there is too little room for it, or one like it was refused; it is left out then."""
-        parked = self.parked(job)
+        """True if a job need not be tried, because it would be refused as before; it is left out then."""
+        parked = self.refused.parked(job)
         if parked is None:
             return False
         try:
-            if not self._lacks_room(job, parked):
+            if not self.refused.is_refused_again(job, parked):
                 return False
         except Exception as error:
             self.fail(job.key, error)
             return True
         self.skipped.add(job.key)
         return True
-
-    def _lacks_room(self, job: JobInfo, parked: Parked) -> bool:
-        queue = self.state.queues.get(job.queue)
-        if (
-            parked.from_queue is not None
-            and queue is not None
-            and not self.answers.has_room(queue, parked.from_queue)
-        ):
-            return True
-        if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:
-            return True
-        return bool(parked.bounds) and self.has_too_few_places(job, parked.bounds)
-
-    def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
-        """True if the nodes have room for fewer pods of a job than it requires."""
-        if self._bounds is None:
-            known = self.state.parked.gangs
-            woken = [known[each.key] for each in self.view.waiting if each.key in known]
-            self._bounds = RoomBounds(woken, self.state.nodes, self.touched.log, self._suiting)
-        return self._bounds.lack(bounds, job.queue)
-
-    def refuse(self, job: JobInfo) -> None:
-        """Note that no nodes were found for a job, nothing of which is placed tentatively."""
-        alike = self.outcome(job).likeness = likeness(job)
-        if alike is not None:
-            self._refused[alike] = self._decisions
-
-    @property
-    def _decisions(self) -> int:
-        """How much was decided that stays at least until the end of the session."""
-        decided = self.committed
-        return len(decided.binds) + len(decided.promises) + len(decided.evicted) + len(self._kept)
 
     @property
     def to_try(self) -> frozenset[str]:
@@ -311,24 +276,9 @@ class Session:
         self._looks += 1
         if self._looks > _LOOKS:
             return True
-        rows = self.view.rows
+        rows, nodes = self.view.rows, self.empty_nodes
         free = np.maximum(rows.allocatable - rows.used, 0)
-        return not lack(job, free, self._candidates(job), self.usable)
-
-    def _candidates(self, job: JobInfo) -> Bools:
-        """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""
-        facts = self.state.facts
-        if job.tasks:
-            return np.ones(len(self.view.rows), dtype=np.bool_)
-        nodes: Bools = ~facts.unready & ~facts.unschedulable
-        return nodes
-
-    def usable(self, task: TaskInfo) -> Bools:
-        """Nodes that a pod may use, and that could hold it if nothing else were there."""
-        usable = self.ranking(task, self.state.jobs[task.job].queue).pods.allowed.copy()
-        for need in task.shape.needs:
-            usable &= self.view.rows.allocatable[:, need.column] >= need.amount
-        return usable
+        return not lack(job, free, nodes.candidates(job), nodes.usable)
 
     def why_too_large(self, job: JobInfo) -> str:
         """Why the nodes could not hold a gang even if they were empty; the gate keeps no room for such a gang.
@@ -336,19 +286,13 @@ class Session:
         Empty if they may, or if the answers of filters explain it.
         """
         has_reserved = self.may_use_reserved(job.key)
-        why = self._empty_nodes.why_too_large(job, has_reserved=has_reserved)
+        why = self.empty_nodes.why_too_large(job, has_reserved=has_reserved)
         if job.is_too_large == (why is None):
             job.is_too_large = why is not None
             self.state.shares.outdate(job)
             self.state.parked.happened(Cause.SHARES)  # for gangs that wait for the room kept for it
             self.view.wake_at(self.now)
         return why or ""
-
-    def could_hold(self, job: JobInfo) -> bool:
-        """Whether the nodes could hold a gang if nothing else were there."""
-        if not self.state.axis.has_all(job.min_resources):
-            return False
-        return not lack(job, self.view.rows.allocatable, self._candidates(job), self.usable)
 
     def reserve(self, reservation: Reservation | None) -> None:
         """Set the reservation."""
@@ -460,9 +404,6 @@ class Session:
         """Whether the queue of a job takes its jobs strictly in order."""
         queue = self.state.queues.get(job.queue)
         return queue is not None and queue.is_fifo
-
-    def _suiting(self, shape: PodShape, queue: str) -> Bools:
-        return self._rankings.fixed(shape, queue, "").allowed
 
     def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
         unready = self.state.facts.unready[rows.index]

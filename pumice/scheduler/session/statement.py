@@ -87,35 +87,21 @@ class Statement:
 
     def allocate(self, task: TaskInfo, record: NodeRecord) -> None:
         """Assign a pending pod to free resources."""
-        if not self._steps:
-            self._keys_taken = self._touched.keys_taken
-        self._steps.append((StatementChange.ALLOCATE, task, record, task.status))
-        self._move(task, SchedulingStatus.ALLOCATED)
-        self._nodes.add(task, record)
-        self._touched.log.append(record.row)
-        for handler in self._on_allocate:
-            handler.call(task, record)
+        self._note(StatementChange.ALLOCATE, task, record)
+        self._place(task, record, SchedulingStatus.ALLOCATED)
 
     def pipeline(self, task: TaskInfo, record: NodeRecord) -> None:
         """Assign a pending pod to resources that terminating pods release."""
-        if not self._steps:
-            self._keys_taken = self._touched.keys_taken
-        self._steps.append((StatementChange.PIPELINE, task, record, task.status))
+        self._note(StatementChange.PIPELINE, task, record)
         self._touched.promises += 1
-        self._move(task, SchedulingStatus.PIPELINED)
-        self._nodes.add(task, record)
-        self._touched.log.append(record.row)
-        for handler in self._on_allocate:
-            handler.call(task, record)
+        self._place(task, record, SchedulingStatus.PIPELINED)
 
     def evict(self, task: TaskInfo) -> None:
         """Mark a placed pod as evicted."""
         record = self._nodes.records[task.node]
-        if not self._steps:
-            self._keys_taken = self._touched.keys_taken
+        self._note(StatementChange.EVICT, task, record)
         self._touched.queue_epoch += 1
         self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
-        self._steps.append((StatementChange.EVICT, task, record, task.status))
         self._touched.releases = True
         self._replace(task, record, SchedulingStatus.RELEASING)
         for handler in self._on_deallocate:
@@ -155,6 +141,18 @@ class Statement:
         self._check_keys(0)
         while self._steps:
             self._undo()
+
+    def _note(self, change: StatementChange, task: TaskInfo, record: NodeRecord) -> None:
+        if not self._steps:
+            self._keys_taken = self._touched.keys_taken
+        self._steps.append((change, task, record, task.status))
+
+    def _place(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
+        self._move(task, status)
+        self._nodes.add(task, record)
+        self._touched.log.append(record.row)
+        for handler in self._on_allocate:
+            handler.call(task, record)
 
     def _check_keys(self, savepoint: int) -> None:
         """Sort keys that were taken since the first decision may be too large once decisions are undone."""

@@ -19,50 +19,29 @@ gang that changes itself is not parked any more. Only `preempt` and `reclaim` lo
 change: after most changes some running pod may be evicted for a gang.
 
 Events are coarse, and nothing is assumed about what plugins answer, apart from the causes that they name. A gang that was woken is
-tried, unless one of these is true:
-
-* There is room for fewer pods in all than the gang lacks: by arithmetic on what nodes have free once terminating pods are gone,
-  and on what a plugin says that its queue may still take (`room`). Pods of one shape are counted exactly, pods of several by the
-  least that any of them asks for.
-* A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
-* The gate is asked about a gang that it refused before, and refuses it again (action `enqueue`).
+tried, unless it would be refused as before (`session/refused_before`).
 
 Such a gang keeps its reason, which may be out of date. It is *stale* until it is tried. A cycle tries the first `RENEWALS_PER_CYCLE` stale
 gangs in any case, so that in the end each reason tells of the cluster as it is, while one event causes few writes. What else a cycle
 may take, its budget bounds (`budget`).
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
-import numpy as np
-
-from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import Needs, least, places
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.free_room import Needs, least
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = [
-    "RENEWALS_PER_CYCLE",
-    "Bound",
-    "Cause",
-    "Parked",
-    "ParkedGangs",
-    "RoomBounds",
-    "bounds",
-    "likeness",
-]
+__all__ = ["RENEWALS_PER_CYCLE", "Bound", "Cause", "Parked", "ParkedGangs", "bounds", "likeness"]
 
 RENEWALS_PER_CYCLE = 2
 """Maximum number of gangs that a cycle tries, or whose reasons it writes, only because numbers in them have changed."""
-
-_FEW = 8
-"""Shapes up to which filters are asked when their pods are counted together, and sets of nodes that are counted apart."""
 
 
 class Cause(IntFlag):
@@ -229,135 +208,3 @@ def likeness(job: JobInfo) -> Hashable:
         frozenset(job.min_task.items()),
         frozenset(annotations.items()),
     )
-
-
-class RoomBounds:
-    """Room on nodes during one session, for the gangs that were woken."""
-
-    def __init__(
-        self,
-        woken: Iterable[Parked],
-        table: NodeTable,
-        touched: Sequence[int],
-        suiting: Callable[[PodShape, str], Bools],
-    ) -> None:
-        """Begin a session.
-
-        Args:
-            woken: Why the gangs waited that were woken.
-            table: The nodes, settled.
-            touched: Rows that the session changes; it grows.
-            suiting: Nodes that the fixed filters allow for a shape and a queue.
-        """
-        self._kinds = list(dict.fromkeys([each.needs for one in woken for each in one.bounds]))
-        self._table = table
-        self._touched = touched
-        self._suiting = suiting
-        self._counts: dict[int, _Places] = {}
-
-    def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
-        """Whether there is room for fewer pods of a gang in a queue than it requires.
-
-        Raises:
-            Exception: Whatever a filter raised.
-        """
-        for each in bounds:
-            if self._places(None).count(each.needs) < each.required:
-                return True
-        for each in bounds:
-            mask = self._mask(each.shapes, queue)
-            if mask is not None and self._places(mask).count(each.needs) < each.required:
-                return True
-        return False
-
-    def _mask(self, shapes: tuple[PodShape, ...], queue: str) -> Bools | None:
-        """The nodes that suit each of a few shapes, if they are the same for all."""
-        if len(shapes) > _FEW:
-            return None
-        mask = self._suiting(shapes[0], queue)
-        if any(self._suiting(shape, queue) is not mask for shape in shapes[1:]):
-            return None
-        return mask
-
-    def _places(self, mask: Bools | None) -> "_Places":
-        """Places on all nodes, or on those of a mask; on all nodes, too, where there are many masks."""
-        key = id(mask) if mask is not None else 0
-        found = self._counts.get(key)
-        if found is None:
-            if len(self._counts) > _FEW or (mask is not None and mask.all()):
-                found = self._counts[0]
-            else:
-                found = _Places(self._kinds, self._table, self._touched, mask)
-            if len(self._counts) <= _FEW:
-                self._counts[key] = found
-        found.follow()
-        return found
-
-
-class _Places:
-    """How many pods of several kinds fit on some nodes, followed while a session decides."""
-
-    def __init__(
-        self,
-        kinds: Sequence[Needs],
-        table: NodeTable,
-        touched: Sequence[int],
-        mask: Bools | None,
-    ) -> None:
-        self._kinds = {needs: place for place, needs in enumerate(kinds)}
-        self._table = table
-        self._touched = touched
-        self._mask = mask
-        self._seen = len(touched)
-        self._most: list[int] | None = None
-        self._free = self._look(np.arange(len(table)))
-        self._totals: list[int] = self._count(kinds).tolist()
-
-    def count(self, needs: Needs) -> int:
-        """Places for pods of a kind."""
-        if needs not in self._kinds:
-            if self._most is None:
-                self._most = self._free.max(axis=0, initial=0).tolist()
-            most = self._most
-            if any(column >= len(most) or amount > most[column] for column, amount in needs):
-                return 0
-            self._kinds[needs] = len(self._totals)
-            self._totals += self._count([needs]).tolist()
-        return self._totals[self._kinds[needs]]
-
-    def _count(self, kinds: Sequence[Needs]) -> Ints:
-        """Places on all nodes; those that have too little for each kind are left out first."""
-        amounts: dict[int, list[int]] = {}
-        for column, amount in chain.from_iterable(kinds):
-            amounts.setdefault(column, []).append(amount)
-        fits = np.ones(len(self._free), dtype=np.bool_)
-        for column, needed in amounts.items():
-            if len(needed) == len(kinds):
-                fits &= self._free[:, column] >= min(needed)
-        found: Ints = places(kinds, self._free[fits]).sum(axis=1)
-        return found
-
-    def follow(self) -> None:
-        """Take in what was decided or undone since the last call."""
-        if self._seen == len(self._touched):
-            return
-        rows = np.array(sorted(set(self._touched[self._seen :])), dtype=np.int64)
-        self._seen = len(self._touched)
-        now = self._look(rows)
-        changed = (now != self._free[rows]).any(axis=1)
-        if not changed.any():
-            return
-        rows, now = rows[changed], now[changed]
-        kinds = list(self._kinds)
-        found = places(kinds, np.concatenate((self._free[rows], now)))
-        more = found[:, len(rows) :].sum(axis=1) - found[:, : len(rows)].sum(axis=1)
-        self._totals = (np.array(self._totals, dtype=np.int64) + more).tolist()
-        self._free[rows] = now
-        self._most = None
-
-    def _look(self, rows: Ints) -> Ints:
-        """What is free on nodes, without negative amounts; nothing on those that the mask leaves out."""
-        free: Ints = np.maximum(self._table.free(rows), 0)
-        if self._mask is not None:
-            free[~self._mask[rows]] = 0
-        return free

@@ -7,22 +7,18 @@ claim, which shows in the watch. When that fails or takes too long, what was wri
 and the gang waits for a delay that grows with each failure, in which others may use what it held.
 
 None of this is stored: a later process takes claims in the state in which it finds them.
-
-The file is long because a gang's claims are bound, awaited and given back as a whole.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
 from pumice.api.kinds import POD_GROUP
-from pumice.api.meta import ObjectMeta, version_number
-from pumice.api.nodes import Node
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.meta import ObjectMeta
+from pumice.api.volumes import PersistentVolume
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
@@ -32,8 +28,9 @@ from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
 from pumice.scheduler.model.claim_choices import VolumeChoice
 from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.worker.bindings import Binder, why_unfit
-from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
+from pumice.scheduler.worker.bindings import Binder
+from pumice.scheduler.worker.claim_checks import ClaimBatch, ClaimChecks
+from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
 __all__ = ["ClaimBinder"]
@@ -44,37 +41,6 @@ _AT_ONCE = 16
 """Claims of one gang that are written at once, and gangs of one namespace whose claims are."""
 _CONFLICT_SECONDS = 0.2
 """How long a write waits for the watch when an object was not as it was last shown."""
-_LISTED = 5
-"""Claims that a reason names at most."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What a cycle decided about a gang, some of whose claims wait.
-
-    Attributes:
-        gang: Key of the gang; that of the pod where there is none.
-        binds: Pods and their nodes.
-        uids: uids of the pods.
-        nodes: Their nodes as they were when decided.
-        claims: What the claims are to be bound to.
-        claim_uids: uids of the claims.
-        due: Until when they must be bound, by the monotonic clock.
-        restores: How often the API server had been restored from a backup.
-        written: Claims for which something has been sent, and the version that it made; empty while that is not known.
-        failure: Why it failed; None while it has not.
-    """
-
-    gang: str
-    binds: dict[str, str]
-    uids: dict[str, str]
-    nodes: dict[str, Node | None]
-    claims: dict[str, VolumeChoice]
-    claim_uids: dict[str, str]
-    due: float
-    restores: int
-    written: dict[str, str] = field(default_factory=dict)
-    failure: str | None = None
 
 
 class ClaimBinder:
@@ -98,6 +64,7 @@ class ClaimBinder:
         self._context = context
         self._binder = binder
         self._timeout = timeout
+        self._checks = ClaimChecks(context, timeout)
         self._writer = ClaimWriter(context)
         self._concurrent = concurrent
         self._slots = Slots(concurrent)
@@ -110,7 +77,7 @@ class ClaimBinder:
         )
         self._backoff = Backoff(base=1.0, cap=300.0, seed="claims")
         self._requests = Backoff(base=0.25, cap=30.0, seed="claims taken back")
-        self._batches: dict[int, _Batch] = {}
+        self._batches: dict[int, ClaimBatch] = {}
         self._of_claim: dict[str, set[int]] = {}
         self._of_pod: dict[str, int] = {}
         self._failures: dict[str, int] = {}
@@ -132,8 +99,7 @@ class ClaimBinder:
             return
         gangs: dict[str, dict[str, str]] = {}
         for key, node in binds.items():
-            task = state.tasks.get(key)
-            gangs.setdefault((task.job if task is not None else "") or key, {})[key] = node
+            gangs.setdefault(self._gang_of(key), {})[key] = node
         for gang, pods in gangs.items():
             try:
                 self._begin_for(gang, pods)
@@ -239,8 +205,8 @@ class ClaimBinder:
         claims: dict[str, VolumeChoice],
         whole: int,
     ) -> None:
-        known = {key: found for key in claims if (found := self._claim(key)) is not None}
-        claim_uids = {key: claim.metadata.uid for key, claim in known.items()}
+        known = ((key, self._checks.claim(key)) for key in claims)
+        claim_uids = {key: claim.metadata.uid for key, claim in known if claim is not None}
         nodes = {node: self._context.caches.nodes.get(node) for node in binds.values()}
         due = self._context.clock.monotonic() + (self._timeout() or 0.0)
         if whole:
@@ -255,8 +221,8 @@ class ClaimBinder:
             batch.claim_uids = claim_uids | batch.claim_uids
         else:
             number = self._next = self._next + 1
-            self._batches[number] = _Batch(
-                gang, binds, uids, nodes, claims, claim_uids, due, self._restores
+            self._batches[number] = ClaimBatch(
+                gang, binds, uids, nodes, claims, claim_uids, due, self._checks.restores
             )
         for key in claims:
             self._of_claim.setdefault(key, set()).add(number)
@@ -293,11 +259,11 @@ class ClaimBinder:
             if is_due:
                 self._look_at(number)
 
-    def _is_due(self, key: str, batch: _Batch) -> bool:
+    def _is_due(self, key: str, batch: ClaimBatch) -> bool:
         task = self._context.state.tasks.get(key)
         if task is None or task.status is not SchedulingStatus.BINDING:
             return True
-        return self._why_unfit(batch, task.node) is not None
+        return self._checks.why_unfit(batch, task.node) is not None
 
     def _wake(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -309,7 +275,7 @@ class ClaimBinder:
     # -- a turn ------------------------------------------------------------------------------
 
     async def _turn(self, key: tuple[str, int]) -> float | None:
-        _, number = key
+        number = key[1]
         batch = self._batches.get(number)
         if batch is None:
             return None
@@ -318,13 +284,13 @@ class ClaimBinder:
         if batch.failure is None:
             try:
                 await self._write(batch)
-                if self._are_bound(batch):
+                if self._checks.are_bound(batch):
                     self._succeeded(number, batch)
                     return None
             except Conflict:
                 if batch.due > self._context.clock.monotonic():
                     return _CONFLICT_SECONDS  # the watch is about to show what has changed
-                batch.failure = self._why_late(batch)
+                batch.failure = self._checks.why_late(batch)
             except (BindingError, ApiError) as error:
                 batch.failure = str(error)
             except Exception as error:
@@ -335,7 +301,7 @@ class ClaimBinder:
                 left = batch.due - self._context.clock.monotonic()
                 if left > 0:
                     return left
-                batch.failure = self._why_late(batch)
+                batch.failure = self._checks.why_late(batch)
             logger.warning("claims of %s: %s", batch.gang, batch.failure)
         try:
             await self._take_back(batch)
@@ -350,7 +316,7 @@ class ClaimBinder:
         self._failed(number, batch)
         return None
 
-    def _succeeded(self, number: int, batch: _Batch) -> None:
+    def _succeeded(self, number: int, batch: ClaimBatch) -> None:
         self._failures.pop(batch.gang, None)
         self._faults.passed(batch.gang)
         self._end(number)
@@ -359,7 +325,7 @@ class ClaimBinder:
         except Exception as error:
             self._undo(batch.binds, error)
 
-    def _failed(self, number: int, batch: _Batch) -> None:
+    def _failed(self, number: int, batch: ClaimBatch) -> None:
         """Let the gang wait, and others use what it held."""
         self._end(number)
         self._wait(batch.gang, batch.uids, "VolumeBindingFailed", str(batch.failure))
@@ -396,96 +362,9 @@ class ClaimBinder:
         if self._context.state.gangs.release(gang):
             self._context.wake()
 
-    @property
-    def _restores(self) -> int:
-        """How often the API server has been restored from a backup; what was written before may be gone."""
-        caches = self._context.caches
-        return caches.claims.reflector.restores + caches.volumes.reflector.restores
-
-    # -- searching -----------------------------------------------------------------------------
-
-    def _claim(self, key: str) -> PersistentVolumeClaim | None:
-        namespace, _, name = key.partition("/")
-        return self._context.caches.claims.get(name, namespace)
-
-    def _why_unfit(self, batch: _Batch, node: str) -> str | None:
-        return why_unfit(node, batch.nodes.get(node), self._context.caches.nodes.get(node))
-
-    def _are_bound(self, batch: _Batch) -> bool:
-        """Whether all claims are bound, to volumes that the nodes of their pods reach.
-
-        Raises:
-            BindingError: Binding them as decided has become impossible.
-        """
-        for key, uid in batch.uids.items():
-            namespace, _, name = key.partition("/")
-            pod = self._context.caches.pods.get(name, namespace)
-            if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp:
-                raise BindingError(f'pod "{name}" has been deleted')
-        for node in batch.nodes:
-            if why := self._why_unfit(batch, node):
-                raise BindingError(why)
-        bound = True
-        for key, choice in batch.claims.items():
-            claim, name = self._claim(key), key.partition("/")[2]
-            if claim is None or claim.metadata.uid != batch.claim_uids.get(key):
-                raise BindingError(f'persistentvolumeclaim "{name}" has been deleted')
-            if claim.status.phase == "Lost":
-                raise BindingError(f'persistentvolumeclaim "{name}" has lost its volume')
-            if claim.is_bound:
-                bound &= self._is_reached(key, claim, choice)
-            else:
-                bound = False
-                self._check(batch, claim, key)
-        return bound
-
-    def _is_reached(self, key: str, claim: PersistentVolumeClaim, choice: VolumeChoice) -> bool:
-        """Whether the volume of a bound claim is known, and reached by the node."""
-        volume = claim.spec.volume_name
-        if self._context.caches.volumes.get(volume) is None:
-            return False
-        if not self._context.state.claims.is_reached_by(key, choice.node):
-            raise BindingError(
-                f'node "{choice.node}" does not reach volume "{volume}", which '
-                f'persistentvolumeclaim "{key.partition("/")[2]}" is bound to'
-            )
-        return True
-
-    def _check(self, batch: _Batch, claim: PersistentVolumeClaim, key: str) -> None:
-        """Fail if the watch shows that what was written for a claim is not there any more."""
-        choice, version = batch.claims[key], batch.written.get(key)
-        if not version:
-            return
-        is_restored = batch.restores != self._restores
-        name = claim.metadata.name
-        if not choice.volume:
-            is_shown = version_number(claim.metadata.resource_version) >= version_number(version)
-            if (is_shown or is_restored) and claim.selected_node != choice.node:
-                raise BindingError(f'provisioning failed for persistentvolumeclaim "{name}"')
-            return
-        volume = self._context.caches.volumes.get(choice.volume)
-        if volume is None:
-            raise BindingError(f'persistentvolume "{choice.volume}" has been deleted')
-        is_shown = version_number(volume.metadata.resource_version) >= version_number(version)
-        if (is_shown or is_restored) and not is_for(volume, claim):
-            raise BindingError(f'persistentvolume "{choice.volume}" is not for "{name}" any more')
-
-    def _why_late(self, batch: _Batch) -> str:
-        waiting = sorted(
-            key.partition("/")[2]
-            for key in batch.claims
-            if (claim := self._claim(key)) is None or not claim.is_bound
-        )
-        listed = ", ".join(f'"{name}"' for name in waiting[:_LISTED])
-        more = ", …" if len(waiting) > _LISTED else ""
-        return (
-            f"binding volumes: timed out after {self._timeout() or 0.0:.0f} s for "
-            f"persistentvolumeclaim {listed}{more}; look at the provisioner of the storage class"
-        )
-
     # -- writing -----------------------------------------------------------------------------
 
-    async def _write(self, batch: _Batch) -> None:
+    async def _write(self, batch: ClaimBatch) -> None:
         """Write what is to be for each claim that waits, once.
 
         Raises:
@@ -500,11 +379,11 @@ class ClaimBinder:
                 if isinstance(result, BaseException):
                     raise result
 
-    async def _write_one(self, batch: _Batch, key: str) -> None:
+    async def _write_one(self, batch: ClaimBatch, key: str) -> None:
         async with self._slots.slot(first_segment(key)):
             await self._writer.write(key, batch.claims[key], batch.written)
 
-    async def _take_back(self, batch: _Batch) -> None:
+    async def _take_back(self, batch: ClaimBatch) -> None:
         """Take back what has been written for claims that are not bound.
 
         Raises:

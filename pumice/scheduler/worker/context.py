@@ -1,4 +1,4 @@
-"""What the parts of a term share."""
+"""What the parts of the process share in one leadership term."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ NOT_LEADING_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TermContext:
-    """The objects that one term works with.
+    """The objects that one leadership term works with.
 
     Attributes:
         client: Session with the API server.

@@ -224,9 +224,9 @@ class _Term:
                 gates = self._gates.run(settings.concurrent_gates)
                 group.create_task(gates, name="gates")
                 group.create_task(self._quarantine.run(), name="quarantine")
-                group.create_task(self._statuses.run(writes), name="statuses")
-                group.create_task(self._queue_statuses.run(writes), name="queue statuses")
-                group.create_task(self._conditions.run(writes), name="conditions")
+                group.create_task(self._statuses.queue.run(writes), name="statuses")
+                group.create_task(self._queue_statuses.queue.run(writes), name="queue statuses")
+                group.create_task(self._conditions.queue.run(writes), name="conditions")
                 group.create_task(self._cycles(), name="cycles")
         finally:
             context.metrics.volcano.queues.state = None

@@ -12,26 +12,12 @@ _WAIT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class SchedulerMetrics:
-    """Metrics of one scheduler.
+    """Metrics of one scheduler; what each counts, its text says.
 
     Attributes:
         registry: Where they are registered; a registry of their own unless one is given.
-        cycles: Cycles run.
-        cycle_seconds: Duration of a cycle, without what follows from it.
-        decided: Pods that cycles placed or refused.
-        errors: Unexpected exceptions in cycles, by what they ended: `gang`, `cycle`.
         binds: Bindings by result: `bound`, `gone` (no such pod), `node` (removed or cordoned meanwhile), `failed`.
-        bind_seconds: From a decision to the API server's answer.
-        evictions: Evictions by result.
-        writes: Statuses, conditions and choices of volumes written, by kind and result.
-        pending: PodGroups that wait, after the last cycle.
-        unreached: PodGroups for which the last cycle had no time left, so that the next one tries them.
-        nodes: Nodes known.
-        leading: 1 while this process schedules.
-        events_dropped: Events that were not written, by reason.
-        config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in effect.
-        config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
-        config_missing: 1 for each action and plugin of the configuration that does nothing.
+        errors: Unexpected exceptions in cycles, by what they ended: `gang`, `cycle`.
         volcano: Volcano's metrics, under their names.
     """
 

@@ -88,15 +88,15 @@ def _manifest(name: str) -> Raw:
 
 
 class QueueStatuses:
-    """Writes what queues hold."""
+    """Has what queues hold written, by a queue of writes."""
 
     def __init__(self, context: TermContext) -> None:
-        """Create a writer; `run` must run."""
+        """Create a writer; its `queue` must run."""
         self._client = context.client
         self._clock = context.clock
         self._queues = context.caches.queues
         self._state = context.state
-        self._queue = WriteQueue(
+        self.queue = WriteQueue(
             "queue",
             self._write,
             context.metrics,
@@ -131,11 +131,7 @@ class QueueStatuses:
         for name in (table.names[row] for row in rows):
             first, _ = self._changes.get(name, (now, now))
             self._changes[name] = first, now
-            self._queue.add(name, STABLE_SECONDS)
-
-    async def run(self, workers: int) -> None:
-        """Write until cancelled."""
-        await self._queue.run(workers)
+            self.queue.add(name, STABLE_SECONDS)
 
     def _patch(self, queue: Queue) -> Raw | None:
         """What is to be written of a queue; None when the API server shows it already."""
@@ -161,7 +157,7 @@ class QueueStatuses:
     async def _write(self, name: str) -> None:
         wait = self._wait(name)
         if wait > 0.0:
-            self._queue.add(name, wait)
+            self.queue.add(name, wait)
             return
         self._changes.pop(name, None)
         queue = self._queues.get(name)
@@ -172,7 +168,7 @@ class QueueStatuses:
         if uid == meta.uid and is_older(meta.resource_version, version):
             left = until - self._clock.monotonic()
             if left > 0.0:
-                self._queue.add(name, min(UNSEEN_SECONDS, left))  # the watch has yet to show it
+                self.queue.add(name, min(UNSEEN_SECONDS, left))  # the watch has yet to show it
                 return
         allocated = self._patch(queue)
         if allocated is None:
@@ -187,7 +183,7 @@ class QueueStatuses:
             )
         except NotFound:
             return
-        self._queue.count("written")
+        self.queue.count("written")
         until = self._clock.monotonic() + UNSEEN_AT_MOST_SECONDS
         self._versions[name] = (meta.uid, written["metadata"]["resourceVersion"], until)
 

@@ -95,14 +95,14 @@ class WriteQueue:
 
 
 class PodGroupStatuses:
-    """Writes the statuses that the state assumes."""
+    """Puts the statuses that the state assumes into a queue that writes them."""
 
     def __init__(self, context: TermContext) -> None:
-        """Create a writer; `run` must run."""
+        """Create a writer; its `queue` must run."""
         self._client = context.client
         self._assumed = context.state.assumed
         self._delay = context.state.delays.counts
-        self._queue = WriteQueue(
+        self.queue = WriteQueue(
             "podgroup",
             self._write,
             context.metrics,
@@ -117,11 +117,7 @@ class PodGroupStatuses:
             urgent: Those that are written at once; the others wait, so that later changes are written with them.
         """
         for key in keys:
-            self._queue.add(key, 0.0 if key in urgent else self._delay)
-
-    async def run(self, workers: int) -> None:
-        """Write until cancelled."""
-        await self._queue.run(workers)
+            self.queue.add(key, 0.0 if key in urgent else self._delay)
 
     async def _write(self, key: str) -> None:
         assumed = self._assumed.status_to_write(key)
@@ -138,7 +134,7 @@ class PodGroupStatuses:
             )
         except NotFound:
             return
-        self._queue.count("written")
+        self.queue.count("written")
         self._assumed.status_written(key, assumed, written["metadata"]["resourceVersion"])
 
 
@@ -156,10 +152,10 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 class PodConditions:
-    """Writes `PodScheduled=False` to pods that wait, and tells their users."""
+    """Has `PodScheduled=False` written to pods that wait, by a queue, and tells their users."""
 
     def __init__(self, context: TermContext, is_binding: Callable[[str, str], bool]) -> None:
-        """Create a writer; `run` must run.
+        """Create a writer; its `queue` must run.
 
         Args:
             context: What the term works with.
@@ -170,7 +166,7 @@ class PodConditions:
         self._recorder = context.recorder
         self._clock = context.clock
         self._is_binding = is_binding
-        self._queue = WriteQueue(
+        self.queue = WriteQueue(
             "pod",
             self._write,
             context.metrics,
@@ -183,17 +179,13 @@ class PodConditions:
         """Queue verdicts to be written, by `namespace/name` of the pod."""
         for key, verdict in verdicts.items():
             self._verdicts[key] = self._uid(key), verdict
-            self._queue.add(key)
+            self.queue.add(key)
 
     def nominate(self, nominations: Mapping[str, str]) -> None:
         """Have nominated nodes written, by `namespace/name`; empty for none."""
         for key, node in nominations.items():
             self._nominations[key] = self._uid(key), node
-            self._queue.add(key)
-
-    async def run(self, workers: int) -> None:
-        """Write until cancelled."""
-        await self._queue.run(workers)
+            self.queue.add(key)
 
     async def _write(self, key: str) -> None:
         said, nominated = self._verdicts.get(key), self._nominations.get(key)
@@ -240,7 +232,7 @@ class PodConditions:
             subresource="status",
             metadata_only=True,
         )
-        self._queue.count("written")
+        self.queue.count("written")
         if (
             verdict is not None
             and "conditions" in status

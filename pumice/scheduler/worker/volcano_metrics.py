@@ -31,20 +31,10 @@ _MILLI = 1000.0
 
 
 class VolcanoMetrics:
-    """Metrics of one scheduler with Volcano's names.
+    """Metrics of one scheduler with Volcano's names; what each counts, its text says.
 
     Attributes:
         queues: Gauges by queue.
-        cycle: Duration of a cycle.
-        opening: Duration of the beginning of a session, with all plugins.
-        action: Duration of an action, by action.
-        plugin: Duration of a plugin's part in the beginning of a session, by plugin.
-        gang: From the creation of a PodGroup until its minimum of pods is bound.
-        task: From the creation of a pod until it is bound.
-        attempts: Pods by result: `scheduled`, `unschedulable`, `error`.
-        unscheduled: PodGroups that wait.
-        victims: Pods that the last cycle evicted.
-        preemptions: Searches for victims.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -221,8 +211,8 @@ def _families(
 ) -> Iterator[Metric]:
     """The three gauges of a kind of amounts."""
     prefix, label = f"volcano_queue_{figure}", "queue_name"
-    for column, unit, shown in ((CPU, "milli_cpu", "CPU"), (MEMORY, "memory_bytes", "memory")):
-        family = GaugeMetricFamily(f"{prefix}_{unit}", f"{text}: {shown}.", labels=[label])
+    for column, suffix, shown in ((CPU, "milli_cpu", "CPU"), (MEMORY, "memory_bytes", "memory")):
+        family = GaugeMetricFamily(f"{prefix}_{suffix}", f"{text}: {shown}.", labels=[label])
         if values is not None:
             for name, amount in zip(names, values[:, column].tolist(), strict=True):
                 if amount < _UNLIMITED:

@@ -13,6 +13,7 @@ from pumice.cluster.events import EventRecorder
 from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
+from pumice.scheduler.worker.claim_checks import ClaimBatch, ClaimChecks
 from pumice.scheduler.worker.claim_writes import BindingError
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.gates import GateOpener
@@ -248,7 +249,7 @@ def gang_with_claim(stage: SchedulerStage, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["_begin_for", "_begin", "_write", "_are_bound", "_is_due", "_pass_on", "_take_back"]
+    "name", ["_begin_for", "_begin", "_write", "are_bound", "_is_due", "_pass_on", "_take_back"]
 )
 async def test_claims_that_cannot_be_bound(
     stage: SchedulerStage,
@@ -256,16 +257,17 @@ async def test_claims_that_cannot_be_bound(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    breakage = Breakage(monkeypatch, ClaimBinder, name)
+    owner = ClaimChecks if name == "are_bound" else ClaimBinder
+    breakage = Breakage(monkeypatch, owner, name)
     if name == "_take_back":  # which is for what has failed
-        are_bound = ClaimBinder._are_bound
+        are_bound = ClaimChecks.are_bound
 
-        def never(self: ClaimBinder, batch: Any) -> bool:
+        def never(self: ClaimChecks, batch: ClaimBatch) -> bool:
             if breakage.broken and batch.gang.endswith("/bad"):
                 raise BindingError("no")
             return are_bound(self, batch)
 
-        monkeypatch.setattr(ClaimBinder, "_are_bound", never)
+        monkeypatch.setattr(ClaimChecks, "are_bound", never)
     stage.cluster.add_node("node1", cpu="8")
     stage.store.create(
         {
@@ -284,7 +286,7 @@ async def test_claims_that_cannot_be_bound(
             await stage.until(lambda: breakage.tries)
         gang_with_claim(stage, "good")
         await stage.until(lambda: stage.phase("good") == "Running")
-        if name == "_are_bound":  # the claim is bound meanwhile, so that nothing has to be awaited
+        if name == "are_bound":  # the claim is bound meanwhile, so that nothing has to be awaited
             await stage.until(lambda: stage.phase("bad") == "Running")
             await stage.until(lambda: stage.events("InternalError"))
         elif name != "_is_due":

@@ -65,7 +65,7 @@ async def test_a_late_condition_does_not_reach_the_next_pod_of_the_same_name(
     hooked.before_patch = replaced
     async with terms(monkeypatch) as begun, stage.scheduler(hooked):
         await stage.until(lambda: hooked.before_patch is None)
-        queue = begun[0]._conditions._queue
+        queue = begun[0]._conditions.queue
         await stage.until(lambda: not queue._failures)
         await stage.calm()
         assert stage.pod_condition("train-0") == {}

@@ -12,8 +12,8 @@ from pumice.scheduler.eviction.allowed import (
     between_queues,
     importance,
 )
-from pumice.scheduler.eviction.eviction_plan import EvictionPlan
 from pumice.scheduler.eviction.search import Search
+from pumice.scheduler.eviction.victim_sets import NodeVictims
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -132,7 +132,7 @@ def _slow_node(
             and task.job != rules.without
             and task.is_preemptable
             and not task.is_critical
-            and (task.is_best_effort or not preemptor.task.is_best_effort)
+            and (task.shape.is_empty or not preemptor.task.shape.is_empty)
             and (rules.name == "queues" or job.order_priority < preemptor.job.order_priority)
             and (not guards or job.ready > job.min_member)
             and (not guards or _role_surplus(session, task) > 0)
@@ -218,7 +218,7 @@ def _check(
     *,
     reclaims: bool,
     guards: bool,
-) -> EvictionPlan | None:
+) -> NodeVictims | None:
     rules = (
         between_queues(session, preemptor.queue)
         if reclaims

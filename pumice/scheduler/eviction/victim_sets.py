@@ -20,15 +20,15 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.session.victims import allowed
 
-__all__ = ["EvictionPlan", "Planner", "fewest"]
+__all__ = ["NodeVictims", "VictimSets", "fewest"]
 
 
 @dataclass(frozen=True, slots=True)
-class EvictionPlan:
+class NodeVictims:
     """A node and its victims.
 
     Attributes:
-        cost: What it costs; plans are compared by it.
+        cost: What it costs, to compare nodes by.
         row: The node's row.
         victims: The pods, in the order in which they go.
         broken: Gangs that have their minimum and would not any more.
@@ -40,8 +40,8 @@ class EvictionPlan:
     broken: int
 
 
-class Planner:
-    """Makes plans for the pods of one class, on nodes that the search asks about."""
+class VictimSets:
+    """Finds victims on nodes for the pods of one class."""
 
     __slots__ = ("_bounds", "_order", "_rules", "_session")
 
@@ -60,10 +60,10 @@ class Planner:
         answers = self._session.answers
         return answers.why_not_allocatable(preemptor.queue, preemptor.task) is not None
 
-    def plans(
+    def on_nodes(
         self, preemptor: Preemptor, rows: Sequence[int], statement: Statement, *, tries: bool
-    ) -> Iterator[EvictionPlan]:
-        """Plans for those of the nodes on which the pod can fit."""
+    ) -> Iterator[NodeVictims]:
+        """What is to be evicted on those of the nodes on which the pod can fit."""
         bounds = self._bounds
         for row, candidates in self._allowed(preemptor, rows):
             if tries:
@@ -73,7 +73,7 @@ class Planner:
                 victims = fewest(candidates, bounds.missing(row), needs)
             if victims is not None:
                 broken = self._broken(victims)
-                yield EvictionPlan(bounds.cost(row, victims, broken), row, tuple(victims), broken)
+                yield NodeVictims(bounds.cost(row, victims, broken), row, tuple(victims), broken)
 
     def _allowed(
         self, preemptor: Preemptor, rows: Sequence[int]

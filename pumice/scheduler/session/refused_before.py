@@ -1,0 +1,235 @@
+"""Gangs that were woken and need not be tried, because they would be refused as before.
+
+One of these is known of such a gang:
+
+* There is room for fewer pods in all than the gang lacks: by arithmetic on what nodes have free once terminating pods are gone,
+  and on what a plugin says that its queue may still take (`room`). Pods of one shape are counted exactly, pods of several by the
+  least that any of them asks for.
+* A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
+
+Action `enqueue` knows one more: it asks about a gang that was refused before, and the answer is the same.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized
+from itertools import chain
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.free_room import Needs, places
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.session.answers import PluginAnswers
+from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
+
+__all__ = ["RefusedBefore"]
+
+_FEW = 8
+"""Shapes up to which filters are asked when their pods are counted together, and sets of nodes that are counted apart."""
+
+
+class RefusedBefore:
+    """What one session knows of gangs that were refused before, in earlier cycles and in this one."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        view: SessionView,
+        answers: PluginAnswers,
+        renewed: Collection[str],
+        decided: Sequence[Sized],
+        suiting: Callable[[PodShape, str], Bools],
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            state: The cluster, settled.
+            view: What gangs the session tries, and the rows that it changes.
+            answers: What plugins answer.
+            renewed: Keys of gangs that are tried in any case.
+            decided: What stays decided at least until the end of the session; it grows.
+            suiting: Nodes that the fixed filters allow for a shape and a queue.
+        """
+        self._state = state
+        self._view = view
+        self._answers = answers
+        self._renewed = renewed
+        self._decided = decided
+        self._suiting = suiting
+        self._room: _RoomBounds | None = None
+        self._refused: dict[Hashable, int] = {}
+
+    def parked(self, job: JobInfo) -> Parked | None:
+        """Why a gang waits that was refused before; None if it is tried in any case."""
+        return None if job.key in self._renewed else self._state.parked.gangs.get(job.key)
+
+    def refuse(self, job: JobInfo) -> Hashable:
+        """Note that no nodes were found for a gang, nothing of which is placed tentatively; its likeness."""
+        alike = likeness(job)
+        if alike is not None:
+            self._refused[alike] = self._decisions
+        return alike
+
+    def is_refused_again(self, job: JobInfo, parked: Parked) -> bool:
+        """Whether there is too little room for a gang, or one like it was refused.
+
+        Raises:
+            Exception: Whatever a plugin raised.
+        """
+        queue, from_queue = self._state.queues.get(job.queue), parked.from_queue
+        if (
+            queue is not None
+            and from_queue is not None
+            and not self._answers.has_room(queue, from_queue)
+        ):
+            return True
+        if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:
+            return True
+        return bool(parked.bounds) and self.has_too_few_places(job, parked.bounds)
+
+    def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
+        """True if the nodes have room for fewer pods of a gang than it requires."""
+        if self._room is None:
+            known = self._state.parked.gangs
+            woken = [known[each.key] for each in self._view.waiting if each.key in known]
+            self._room = _RoomBounds(woken, self._state.nodes, self._view.touched, self._suiting)
+        return self._room.lack(bounds, job.queue)
+
+    @property
+    def _decisions(self) -> int:
+        return sum(map(len, self._decided))
+
+
+class _RoomBounds:
+    """Room on nodes during one session, for the gangs that were woken."""
+
+    def __init__(
+        self,
+        woken: Iterable[Parked],
+        table: NodeTable,
+        touched: Sequence[int],
+        suiting: Callable[[PodShape, str], Bools],
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            woken: Why the gangs waited that were woken.
+            table: The nodes, settled.
+            touched: Rows that the session changes; it grows.
+            suiting: Nodes that the fixed filters allow for a shape and a queue.
+        """
+        self._kinds = list(dict.fromkeys([each.needs for one in woken for each in one.bounds]))
+        self._table = table
+        self._touched = touched
+        self._suiting = suiting
+        self._counts: dict[int, _Places] = {}
+
+    def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
+        """Whether there is room for fewer pods of a gang in a queue than it requires.
+
+        Raises:
+            Exception: Whatever a filter raised.
+        """
+        for each in bounds:
+            if self._places(None).count(each.needs) < each.required:
+                return True
+        for each in bounds:
+            mask = self._mask(each.shapes, queue)
+            if mask is not None and self._places(mask).count(each.needs) < each.required:
+                return True
+        return False
+
+    def _mask(self, shapes: tuple[PodShape, ...], queue: str) -> Bools | None:
+        """The nodes that suit each of a few shapes, if they are the same for all."""
+        if len(shapes) > _FEW:
+            return None
+        mask = self._suiting(shapes[0], queue)
+        if any(self._suiting(shape, queue) is not mask for shape in shapes[1:]):
+            return None
+        return mask
+
+    def _places(self, mask: Bools | None) -> "_Places":
+        """Places on all nodes, or on those of a mask; on all nodes, too, where there are many masks."""
+        key = id(mask) if mask is not None else 0
+        found = self._counts.get(key)
+        if found is None:
+            if len(self._counts) > _FEW or (mask is not None and mask.all()):
+                found = self._counts[0]
+            else:
+                found = _Places(self._kinds, self._table, self._touched, mask)
+            if len(self._counts) <= _FEW:
+                self._counts[key] = found
+        found.follow()
+        return found
+
+
+class _Places:
+    """How many pods of several kinds fit on some nodes, followed while a session decides."""
+
+    def __init__(
+        self,
+        kinds: Sequence[Needs],
+        table: NodeTable,
+        touched: Sequence[int],
+        mask: Bools | None,
+    ) -> None:
+        self._kinds = {needs: place for place, needs in enumerate(kinds)}
+        self._table = table
+        self._touched = touched
+        self._mask = mask
+        self._seen = len(touched)
+        self._most: list[int] | None = None
+        self._free = self._look(np.arange(len(table)))
+        self._totals: list[int] = self._count(kinds).tolist()
+
+    def count(self, needs: Needs) -> int:
+        """Places for pods of a kind."""
+        if needs not in self._kinds:
+            if self._most is None:
+                self._most = self._free.max(axis=0, initial=0).tolist()
+            most = self._most
+            if any(column >= len(most) or amount > most[column] for column, amount in needs):
+                return 0
+            self._kinds[needs] = len(self._totals)
+            self._totals += self._count([needs]).tolist()
+        return self._totals[self._kinds[needs]]
+
+    def _count(self, kinds: Sequence[Needs]) -> Ints:
+        """Places on all nodes; those that have too little for each kind are left out first."""
+        amounts: dict[int, list[int]] = {}
+        for column, amount in chain.from_iterable(kinds):
+            amounts.setdefault(column, []).append(amount)
+        fits = np.ones(len(self._free), dtype=np.bool_)
+        for column, needed in amounts.items():
+            if len(needed) == len(kinds):
+                fits &= self._free[:, column] >= min(needed)
+        found: Ints = places(kinds, self._free[fits]).sum(axis=1)
+        return found
+
+    def follow(self) -> None:
+        """Take in what was decided or undone since the last call."""
+        if self._seen == len(self._touched):
+            return
+        rows = np.array(sorted(set(self._touched[self._seen :])), dtype=np.int64)
+        self._seen = len(self._touched)
+        now = self._look(rows)
+        changed = (now != self._free[rows]).any(axis=1)
+        if not changed.any():
+            return
+        rows, now = rows[changed], now[changed]
+        kinds = list(self._kinds)
+        found = places(kinds, np.concatenate((self._free[rows], now)))
+        more = found[:, len(rows) :].sum(axis=1) - found[:, : len(rows)].sum(axis=1)
+        self._totals = (np.array(self._totals, dtype=np.int64) + more).tolist()
+        self._free[rows] = now
+        self._most = None
+
+    def _look(self, rows: Ints) -> Ints:
+        """What is free on nodes, without negative amounts; nothing on those that the mask leaves out."""
+        free: Ints = np.maximum(self._table.free(rows), 0)
+        if self._mask is not None:
+            free[~self._mask[rows]] = 0
+        return free
