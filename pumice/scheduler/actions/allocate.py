@@ -44,27 +44,19 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
         waiting: The gangs.
         only_empty: Whether only pods without requests are placed, also those of overused queues.
     """
+
+    def takes_part(job: JobInfo) -> bool:
+        if session.is_refused_as_before(job) or admitted(session, job) is None:
+            return False
+        return next(_candidates(job, only_empty=only_empty), None) is not None
+
     answers = session.answers
-    queues = answers.ordered_queues()
-    jobs: dict[str, PriorityQueue[JobInfo]] = {}
+    lines = answers.by_queue(waiting, takes_part, session.fail)
+    queues = answers.ordered_queues(session.state.queues[name] for name in lines)
     tasks: dict[str, PodQueue] = {}
-    for job in waiting:
-        try:
-            if session.is_refused_as_before(job) or admitted(session, job) is None:
-                continue
-            if next(_candidates(job, only_empty=only_empty), None) is None:
-                continue
-            if job.queue not in jobs:
-                jobs[job.queue] = answers.ordered_jobs()
-            jobs[job.queue].push(job)
-        except Exception as error:  # nothing is placed here, so that there is nothing to undo
-            session.fail(job.key, error)
-    for name, line in jobs.items():
-        if line:
-            queues.push(session.state.queues[name])
     while queues:
         queue = queues.pop()
-        line = jobs[queue.metadata.name]
+        line = lines[queue.metadata.name]
         if not line:
             continue
         if not only_empty and answers.is_overused(queue):

@@ -12,7 +12,6 @@ from pumice.scheduler.results import Reason
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.parked import Cause
-from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["SPEC", "run"]
 
@@ -21,22 +20,14 @@ def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
     _find_too_large(session)
     _let_target_in(session)
-    queues = session.answers.ordered_queues()
-    lines: dict[str, PriorityQueue[JobInfo]] = {}
-    for job in session.view.waiting:
+
+    def takes_part(job: JobInfo) -> bool:
         if job.group is None or not session.is_pending(job) or session.queue_of(job) is None:
-            continue
-        try:
-            if _is_refused_again(session, job):
-                continue
-            if job.queue not in lines:
-                lines[job.queue] = session.answers.ordered_jobs()
-            lines[job.queue].push(job)
-        except Exception as error:  # nothing is placed here, so that there is nothing to undo
-            session.fail(job.key, error)
-    for name, line in lines.items():
-        if line:
-            queues.push(session.state.queues[name])
+            return False
+        return not _is_refused_again(session, job)
+
+    lines = session.answers.by_queue(session.view.waiting, takes_part, session.fail)
+    queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]

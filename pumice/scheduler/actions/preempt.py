@@ -27,11 +27,9 @@ __all__ = ["SPEC", "evict_for_gangs", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
-    queues = session.answers.ordered_queues()
     search = Search(session)
     lines = starving_jobs(session, search, "preempt", lambda job, _: between_jobs(session, job))
-    for name in lines:
-        queues.push(session.state.queues[name])
+    queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]

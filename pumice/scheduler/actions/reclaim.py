@@ -19,14 +19,13 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Handle every queue that is below its share, with all its gangs that lack pods."""
-    queues = session.answers.ordered_queues()
     search = Search(session)
     unaided: dict[str, list[JobInfo]] = {}
     lines = starving_jobs(
         session, search, "reclaim", lambda _, queue: between_queues(session, queue), unaided
     )
-    for name in dict.fromkeys([*lines, *unaided]):
-        queues.push(session.state.queues[name])
+    names = dict.fromkeys([*lines, *unaided])
+    queues = session.answers.ordered_queues(session.state.queues[name] for name in names)
     while queues:
         queue = queues.pop()
         if session.answers.is_overused(queue):

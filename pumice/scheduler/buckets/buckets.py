@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pumice.api.quantities import MILLI
 from pumice.scheduler.buckets.task_rules import NONE, TopologyRules
 from pumice.scheduler.model.axis import CPU, MEMORY, PODS
-from pumice.scheduler.model.tasks import Natural, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Natural, SchedulingStatus, TaskInfo
 
 __all__ = ["Bucket", "Buckets", "weight_of"]
 
@@ -221,16 +221,7 @@ def _note(placed: dict[str, Counter[str]], node: str, role: str, step: int) -> N
     roles[role] += step
 
 
-_COUNTED = frozenset(
-    {
-        SchedulingStatus.PENDING,
-        SchedulingStatus.ALLOCATED,
-        SchedulingStatus.PIPELINED,
-        SchedulingStatus.BINDING,
-        SchedulingStatus.BOUND,
-        SchedulingStatus.RUNNING,
-    }
-)
+_COUNTED = ALLOCATED_LIKE | {SchedulingStatus.PENDING, SchedulingStatus.PIPELINED}
 """Pods that are, or will be, on a node; the terminating and the finished are not waited for."""
 
 

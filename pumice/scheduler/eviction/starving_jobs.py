@@ -43,41 +43,36 @@ def starving_jobs(
         unaided: Receives gangs of which only `report_refusal` is to be called, by queue: no running pod is a candidate for
             them, but their queue may refuse the action.
     """
-    lines: dict[str, PriorityQueue[JobInfo]] = {}
-    shared: dict[
-        str, EvictionRules | None
-    ] = {}  # by queue; None where no running pod is a candidate
+    shared: dict[str, EvictionRules | None] = {}  # None where no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
-    for job in _jobs(session, action):
+
+    def takes_part(job: JobInfo) -> bool:
         if not job.has_pending or job.group is None or session.is_pending(job):
-            continue
+            return False
         queue = queues.get(job.queue)
         if queue is None or not queue.is_open:
-            continue
-        try:
-            if leaves_out and not (job.holding or queue.is_fifo):
-                if job.queue not in shared:
-                    rules = rules_for(job, queue)
-                    has_candidates = accepted_gangs(session.view.running, rules).any()
-                    shared[job.queue] = rules if has_candidates else None
-                known = shared[job.queue]
-                if known is None and unaided is None:
-                    continue  # no running pod was spared, so that nothing is to be reported
-                is_told = session.is_explained(job)
-                if known is None:
-                    if is_told and unaided is not None and session.state.gangs.takes(queue, job):
-                        unaided.setdefault(job.queue, []).append(job)
-                    continue
-                if not is_told and not _may_help(session, search, known, queue, job):
-                    continue
-            if not (job.holding or session.state.gangs.takes(queue, job)):
-                continue
-            if session.answers.is_starving(job) and session.answers.why_invalid(job) is None:
-                lines.setdefault(job.queue, session.answers.ordered_jobs()).push(job)
-        except Exception as error:
-            session.fail(job.key, error)
-    return lines
+            return False
+        if leaves_out and not (job.holding or queue.is_fifo):
+            if job.queue not in shared:
+                rules = rules_for(job, queue)
+                has_candidates = accepted_gangs(session.view.running, rules).any()
+                shared[job.queue] = rules if has_candidates else None
+            known = shared[job.queue]
+            if known is None and unaided is None:
+                return False  # no running pod was spared, so that nothing is to be reported
+            is_told = session.is_explained(job)
+            if known is None:
+                if is_told and unaided is not None and session.state.gangs.takes(queue, job):
+                    unaided.setdefault(job.queue, []).append(job)
+                return False
+            if not is_told and not _may_help(session, search, known, queue, job):
+                return False
+        if not (job.holding or session.state.gangs.takes(queue, job)):
+            return False
+        return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
+
+    return session.answers.by_queue(_jobs(session, action), takes_part, session.fail)
 
 
 def seek(
@@ -194,11 +189,7 @@ def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
 
 
 def _may_help(
-    session: Session,
-    search: Search,
-    rules: EvictionRules,
-    queue: Queue,
-    job: JobInfo,
+    session: Session, search: Search, rules: EvictionRules, queue: Queue, job: JobInfo
 ) -> bool:
     """True if any pod may be evicted for a gang; if not, `allocate` uses the free resources.
 

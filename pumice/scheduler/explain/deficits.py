@@ -11,7 +11,7 @@ from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import TENTATIVE, SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.view import SessionView
 
@@ -32,7 +32,6 @@ _HOLDERS = 3
 _BYTES = ("memory", "ephemeral-storage", "requests.memory", "limits.memory")
 _BINARY = (("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _CPU = ("cpu", "requests.cpu", "limits.cpu")
-_TENTATIVE = (SchedulingStatus.ALLOCATED, SchedulingStatus.PIPELINED)
 
 
 class Deficit(NamedTuple):
@@ -121,9 +120,7 @@ def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> l
 
 
 def reserved_by(
-    session: SessionView,
-    shortages: Sequence[Deficit],
-    rows: Container[int] | None = None,
+    session: SessionView, shortages: Sequence[Deficit], rows: Container[int] | None = None
 ) -> str:
     """For whom room is kept that is not used yet: `reserved for ns/a: 16 cpu, ns/b: 2 cpu`; empty if for none.
 
@@ -184,7 +181,7 @@ def demand(job: JobInfo, task: TaskInfo) -> tuple[Ints, Ints]:
     nothing: Ints = np.zeros_like(job.allocated)
     if job.ready >= job.min_member:
         return nothing, task.shape.vector
-    tentative = [each for each in job.tasks.values() if each.status in _TENTATIVE]
+    tentative = [each for each in job.tasks.values() if each.status in TENTATIVE]
     held = sum((each.shape.vector for each in tentative), nothing)
     waiting = [each for each in job.tasks.values() if each.status is SchedulingStatus.PENDING]
     firm = job.ready - sum(each.status is SchedulingStatus.ALLOCATED for each in tentative)

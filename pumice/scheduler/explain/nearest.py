@@ -99,11 +99,7 @@ class NearestNode(msgspec.Struct, frozen=True):
 
 
 def nearest(
-    room: FreeColumns,
-    needs: Sequence[Need],
-    names: Sequence[str],
-    excluded: Bools,
-    candidates: int,
+    room: FreeColumns, needs: Sequence[Need], names: Sequence[str], excluded: Bools, candidates: int
 ) -> NearestNode:
     """Compare nodes with a request for which none has room.
 

@@ -94,11 +94,7 @@ def unavailable(nodes: int, counts: Mapping[str, int], prefix: str = "") -> str:
 
 
 def group_message(
-    job: JobInfo,
-    *,
-    ready: bool,
-    pending: Mapping[str, int],
-    origin: tuple[str, str] | None = None,
+    job: JobInfo, *, ready: bool, pending: Mapping[str, int], origin: tuple[str, str] | None = None
 ) -> str:
     """What the pods of a gang are doing, and which of them started the trouble.
 

@@ -267,11 +267,7 @@ class ShareTree:
         return found
 
     def has_less(
-        self,
-        queue: str,
-        job: JobInfo,
-        request: Ints,
-        others: Sequence[tuple[str, JobInfo, Ints]],
+        self, queue: str, job: JobInfo, request: Ints, others: Sequence[tuple[str, JobInfo, Ints]]
     ) -> list[bool]:
         """Whether a queue would still have the smaller share if it got a pod and each of the others lost one.
 

@@ -126,12 +126,7 @@ class _Check:
     """Candidates against the queue that each of them has on one level."""
 
     def __init__(
-        self,
-        rows: Ints,
-        rights: Entitlements,
-        held: Ints,
-        wanted: Ints,
-        candidates: Candidates,
+        self, rows: Ints, rights: Entitlements, held: Ints, wanted: Ints, candidates: Candidates
     ) -> None:
         self._rows = rows
         self._wanted = wanted

@@ -13,11 +13,9 @@ from pumice.scheduler.model.claim_choices import ClaimChoices, Waiting
 from pumice.scheduler.model.claim_objects import ClaimObjects
 from pumice.scheduler.model.claims import ZONES, Zone, ephemeral_claim_names
 from pumice.scheduler.model.node_selection import NodeSelection
-from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import NEEDS_ROOM, TENTATIVE, SchedulingStatus, TaskInfo
 
 __all__ = ["ClaimTable"]
-
-_TENTATIVE = (SchedulingStatus.ALLOCATED, SchedulingStatus.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class ClaimTable:
                 self._users.setdefault(key, {})[task.key] = is_leaving
             self._uses[task.key] = _Use(task.node, task.shape.claims, (), is_leaving)
             self._attach(task.key)
-            if self.is_binding and status in _TENTATIVE and self.objects.waiting:
+            if self.is_binding and status in TENTATIVE and self.objects.waiting:
                 self.choices.choose(task)
 
     def vacate(self, task: TaskInfo) -> None:

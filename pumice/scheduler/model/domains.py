@@ -209,13 +209,7 @@ class Domains:
         "touched",
     )
 
-    def __init__(
-        self,
-        parts: Parts,
-        key: Hashable,
-        topology: Topology,
-        mask: Bools | None,
-    ) -> None:
+    def __init__(self, parts: Parts, key: Hashable, topology: Topology, mask: Bools | None) -> None:
         codes, size = topology.codes, topology.size
         self.topology = topology
         self.codes = codes

@@ -29,16 +29,7 @@ class PeerClass:
         marks: The marks of the pods, as far as selectors name their keys.
     """
 
-    __slots__ = (
-        "groups",
-        "key",
-        "labels",
-        "marks",
-        "namespace",
-        "signature",
-        "tallies",
-        "tasks",
-    )
+    __slots__ = ("groups", "key", "labels", "marks", "namespace", "signature", "tallies", "tasks")
 
     def __init__(
         self, key: Hashable, namespace: str, labels: Mapping[str, str], marks: dict[Mark, None]

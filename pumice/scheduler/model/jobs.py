@@ -1,4 +1,7 @@
-"""A gang in the scheduler: a PodGroup, its pods, and counters that are updated with the pods."""
+"""A gang in the scheduler: a PodGroup, its pods, and counters that are updated with the pods.
+
+The file is long because each pod of a gang changes all of its counters, also those that another queue is charged for.
+"""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -11,14 +11,7 @@ import numpy as np
 
 from pumice.api.nodes import Node
 from pumice.api.quantities import MILLI, parse_milli
-from pumice.scheduler.model.axis import (
-    CPU,
-    MEMORY,
-    SCORED_CPU,
-    SCORED_MEMORY,
-    Axis,
-    Ints,
-)
+from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Axis, Ints
 from pumice.scheduler.model.host_ports import PortBlock
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable

@@ -15,14 +15,7 @@ from pumice.api import keys
 from pumice.api.booleans import parse_bool
 from pumice.api.meta import ObjectMeta
 from pumice.api.not_here_yet import LONGEST_ABOUT_NODES
-from pumice.api.pods import (
-    Affinity,
-    Container,
-    NodeAffinity,
-    Pod,
-    PodSpec,
-    Toleration,
-)
+from pumice.api.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, Toleration
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import pod_requests
 from pumice.scheduler.model.affinity_terms import PeerRules, peer_rules, too_long

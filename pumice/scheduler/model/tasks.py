@@ -22,6 +22,7 @@ __all__ = [
     "PLACED",
     "READY",
     "SCHEDULED",
+    "TENTATIVE",
     "TITLES",
     "Natural",
     "SchedulingStatus",
@@ -73,17 +74,11 @@ SCHEDULED = frozenset(
 )
 """Pods whose placement the API server knows."""
 
-NEEDS_ROOM = frozenset(
-    {
-        SchedulingStatus.ALLOCATED,
-        SchedulingStatus.BINDING,
-        SchedulingStatus.BOUND,
-        SchedulingStatus.RUNNING,
-        SchedulingStatus.RELEASING,
-        SchedulingStatus.UNKNOWN,
-    }
-)
+NEEDS_ROOM = ALLOCATED_LIKE | {SchedulingStatus.RELEASING, SchedulingStatus.UNKNOWN}
 """Statuses of pods that use resources of their node."""
+
+TENTATIVE = (SchedulingStatus.ALLOCATED, SchedulingStatus.PIPELINED)
+"""Pods that the session has given or promised a place, while that is not committed."""
 
 PLACED = frozenset({SchedulingStatus.BOUND, SchedulingStatus.RUNNING, SchedulingStatus.UNKNOWN})
 """Pods that the API server shows on a node, and neither terminating nor finished."""

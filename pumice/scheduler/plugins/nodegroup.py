@@ -271,9 +271,7 @@ SPEC = PluginSpec(
     build=NodeGroup,
     arguments=(
         SchedulerArgument(
-            "strict",
-            True,
-            "Whether nodes of no group are closed to queues that name none.",
+            "strict", True, "Whether nodes of no group are closed to queues that name none."
         ),
         SchedulerArgument(
             "nodegroup.open",

@@ -77,7 +77,5 @@ class Pdb:
 
 
 SPEC = PluginSpec(
-    name="pdb",
-    summary="Evicts no more pods than their PodDisruptionBudgets allow.",
-    build=Pdb,
+    name="pdb", summary="Evicts no more pods than their PodDisruptionBudgets allow.", build=Pdb
 )

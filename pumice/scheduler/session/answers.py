@@ -4,7 +4,7 @@ Answers are combined as in Volcano: an order is decided by the first plugin that
 must agree, and votes count tier by tier.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
@@ -87,8 +87,14 @@ class PluginAnswers:
         keys: list[Any] = [each.call(task) for each in self._extensions.task_order]
         return (*keys, task.order)
 
-    def ordered_queues(self) -> PriorityQueue[Queue] | QueueTournament:
-        """A priority queue of queues, which compares keys as they are when the first one is asked for."""
+    def ordered_queues(self, queues: Iterable[Queue]) -> PriorityQueue[Queue] | QueueTournament:
+        """Queues in a priority queue, which compares keys as they are when the first one is asked for."""
+        found = self._empty_order()
+        for queue in queues:
+            found.push(queue)
+        return found
+
+    def _empty_order(self) -> PriorityQueue[Queue] | QueueTournament:
         groups = self._extensions.queue_groups
         if len(groups) == len(self._extensions.queue_order) and _agree(groups):
             path = next((each.path for each in groups if each.path is not None), None)
@@ -125,6 +131,30 @@ class PluginAnswers:
     def ordered_jobs(self) -> PriorityQueue[JobInfo]:
         """A priority queue of jobs; a key does not grow while its job waits."""
         return PriorityQueue(self.job_key, lambda: self._touched.job_epoch, moves=False)
+
+    def by_queue(
+        self,
+        jobs: Iterable[JobInfo],
+        takes_part: Callable[[JobInfo], bool],
+        fail: Callable[[str, Exception], None],
+    ) -> dict[str, PriorityQueue[JobInfo]]:
+        """Jobs that take part in an action, by queue.
+
+        Args:
+            jobs: The jobs.
+            takes_part: Whether one of them does.
+            fail: Called with the key of a job about which this, or a plugin, raised.
+        """
+        found: dict[str, PriorityQueue[JobInfo]] = {}
+        for job in jobs:
+            try:
+                if takes_part(job):
+                    if job.queue not in found:
+                        found[job.queue] = self.ordered_jobs()
+                    found[job.queue].push(job)
+            except Exception as error:  # nothing is placed here, so that there is nothing to undo
+                fail(job.key, error)
+        return found
 
     # -- queries ---------------------------------------------------------------------------
 

@@ -170,11 +170,7 @@ class _Places:
     """How many pods of several kinds fit on some nodes, followed while a session decides."""
 
     def __init__(
-        self,
-        kinds: Sequence[Needs],
-        table: NodeTable,
-        touched: Sequence[int],
-        mask: Bools | None,
+        self, kinds: Sequence[Needs], table: NodeTable, touched: Sequence[int], mask: Bools | None
     ) -> None:
         self._kinds = {needs: place for place, needs in enumerate(kinds)}
         self._table = table

@@ -10,13 +10,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
-from pumice.scheduler.points import (
-    Extension,
-    Extensions,
-    FilterPoint,
-    FilterResult,
-    PodClass,
-)
+from pumice.scheduler.points import Extension, Extensions, FilterPoint, FilterResult, PodClass
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.session.answers import PluginAnswers
 from pumice.scheduler.session.empty_nodes import EmptyNodes
@@ -70,11 +64,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        state: ClusterState,
-        actions: frozenset[str],
-        now: float,
-        budget: Budget | None = None,
+        self, state: ClusterState, actions: frozenset[str], now: float, budget: Budget | None = None
     ) -> None:
         """Begin a session without plugins; see `opening.open_session`.
 
@@ -138,7 +128,9 @@ class Session:
         ]
         waiting, renewed = state.parked.begin(free, state.rounds.untried)
         self.unreached, self.left_out = state.rounds.choose(
-            job for job in waiting if not self._is_in_order(job)
+            job
+            for job in waiting
+            if (queue := state.queues.get(job.queue)) is None or not queue.is_fifo
         )
         waiting = [job for job in waiting if job.key not in self.untried]
         namespaces = {job.namespace for job in waiting}
@@ -294,11 +286,10 @@ class Session:
             self.view.wake_at(self.now)
         return why or ""
 
-    def reserve(self, reservation: Reservation | None) -> None:
+    def reserve(self, reservation: Reservation) -> None:
         """Set the reservation."""
-        if reservation is not None:
-            self.state.set_reservation(reservation)
-            self._rankings.clear()
+        self.state.set_reservation(reservation)
+        self._rankings.clear()
 
     def release(self, why: str) -> None:
         """End the reservation.
@@ -399,11 +390,6 @@ class Session:
                 self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
         self.committed.promises.clear()
         return changed
-
-    def _is_in_order(self, job: JobInfo) -> bool:
-        """Whether the queue of a job takes its jobs strictly in order."""
-        queue = self.state.queues.get(job.queue)
-        return queue is not None and queue.is_fifo
 
     def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
         unready = self.state.facts.unready[rows.index]

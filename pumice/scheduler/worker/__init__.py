@@ -12,9 +12,4 @@ from pumice.scheduler.worker.loop import SchedulerWorker
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.queue_writes import ensure_queues
 
-__all__ = [
-    "SchedulerMetrics",
-    "SchedulerWorker",
-    "WorkerSettings",
-    "ensure_queues",
-]
+__all__ = ["SchedulerMetrics", "SchedulerWorker", "WorkerSettings", "ensure_queues"]

@@ -313,7 +313,8 @@ class ClaimBinder:
                 return delay
             logger.warning("claims of %s: %s; again in %.1f s", batch.gang, error, delay)
             return delay
-        self._failed(number, batch)
+        self._end(number)
+        self._wait(batch.gang, batch.uids, "VolumeBindingFailed", str(batch.failure))
         return None
 
     def _succeeded(self, number: int, batch: ClaimBatch) -> None:
@@ -324,11 +325,6 @@ class ClaimBinder:
             self._pass_on(batch.binds)
         except Exception as error:
             self._undo(batch.binds, error)
-
-    def _failed(self, number: int, batch: ClaimBatch) -> None:
-        """Let the gang wait, and others use what it held."""
-        self._end(number)
-        self._wait(batch.gang, batch.uids, "VolumeBindingFailed", str(batch.failure))
 
     def _wait(self, gang: str, uids: Mapping[str, str], reason: str, why: str) -> float:
         """Forget pods of a gang that have no place after all, and try the gang again after a pause, which is returned.

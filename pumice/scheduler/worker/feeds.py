@@ -137,9 +137,7 @@ class SchedulerCaches:
 
 
 def _told(
-    put: Callable[[T], bool],
-    drop: Callable[[ObjectMeta], bool],
-    news: asyncio.Event,
+    put: Callable[[T], bool], drop: Callable[[ObjectMeta], bool], news: asyncio.Event
 ) -> Subscriber[T]:
     def told(old: T | None, new: T | None) -> None:
         ends = old is not None and (

@@ -82,11 +82,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         self._term: _Term | None = None
         self.caches = SchedulerCaches(client, clock)
         super().__init__(
-            client,
-            settings or WorkerSettings(),
-            metrics,
-            self.caches.all,
-            clock=clock,
+            client, settings or WorkerSettings(), metrics, self.caches.all, clock=clock
         )
 
     @property

@@ -67,9 +67,7 @@ class SchedulerMetrics:
             "config_reads", "Changes of the configuration file.", "result"
         )
         self.config_missing = self._gauge(
-            "config_missing",
-            "Actions and plugins of the configuration that do nothing.",
-            "what",
+            "config_missing", "Actions and plugins of the configuration that do nothing.", "what"
         )
         self.volcano = VolcanoMetrics(self.registry)
 

@@ -150,9 +150,8 @@ def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> N
     """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
     scenario = Scenario(cluster, config_text(HDRF))
     session = open_session(scenario)
-    line, waiting = session.answers.ordered_queues(), list(scenario.state.queues.values())
-    for queue in waiting:
-        line.push(queue)
+    waiting = list(scenario.state.queues.values())
+    line = session.answers.ordered_queues(waiting)
     pending = [
         task for task in scenario.state.tasks.values() if task.status is SchedulingStatus.PENDING
     ]

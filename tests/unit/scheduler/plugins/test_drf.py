@@ -133,9 +133,7 @@ def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first
     }
     scenario = Scenario(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
     session = open_session(scenario)
-    line = session.answers.ordered_queues()
-    for name in queues:
-        line.push(scenario.state.queues[name])
+    line = session.answers.ordered_queues(scenario.state.queues[name] for name in queues)
     session.statement().allocate(scenario.state.tasks["ns/y-new"], scenario.state.nodes.order[0])
     assert [line.pop().metadata.name for _ in queues] == ["y", "x", "q"]
 
