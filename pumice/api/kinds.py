@@ -7,7 +7,7 @@ offline verbs, so that a plural or a scope is written down once.
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ALL", "NATIVE", "VOLCANO", "Kind", "of_object"]
+__all__ = ["ALL", "VOLCANO", "WIRED_OWNERS", "Kind", "of_object"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ VOLCANO: tuple[Kind, ...] = (
 )
 """The kinds whose CRDs Pumice ships."""
 
-NATIVE: tuple[Kind, ...] = (INDEXED_JOB, JOB_SET, LEADER_WORKER_SET)
+WIRED_OWNERS: tuple[Kind, ...] = (INDEXED_JOB, JOB_SET, LEADER_WORKER_SET)
 """The kinds of other controllers whose pods plugins can wire."""
 
 ALL: tuple[Kind, ...] = (

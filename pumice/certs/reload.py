@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.pem import load_pair
+from pumice.cluster.connection import load_pair
 
 __all__ = ["FileReloader", "ServingCertificate", "end_of"]
 

@@ -276,7 +276,7 @@ def _wants_plugins(manifest: Manifest) -> bool:
     import msgspec
 
     from pumice.api.kinds import of_object
-    from pumice.plugins.native import OWNERS
+    from pumice.plugins.other_owners import OWNERS
 
     kind = of_object(manifest.object)
     if kind is None or kind not in OWNERS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.api.fields import plain
-from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, Kind, of_object
+from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, WIRED_OWNERS, Kind, of_object
 from pumice.cli import exits
 from pumice.cli.files.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
@@ -25,7 +25,7 @@ EXAMPLES = (
     "pumice render job.yaml --set strict-upstream=true --set-plugins wait-image=registry.example/busybox:1",
 )
 
-_RENDERED = (JOB, *NATIVE, JOB_FLOW, CRON_JOB)
+_RENDERED = (JOB, *WIRED_OWNERS, JOB_FLOW, CRON_JOB)
 REDACTED = "<redacted; --show-secrets shows it>"
 
 
@@ -104,7 +104,7 @@ def _rendered(
 
     known = [*existing, *manifests]
     templates = [each for each in known if of_object(each.object) == JOB_TEMPLATE]
-    jobs = of_kind(JOB, *NATIVE)
+    jobs = of_kind(JOB, *WIRED_OWNERS)
     admitted = _admitted(checker, jobs)
     of_flows = [jobs_of(each, templates, checker) for each in of_kind(JOB_FLOW)]
     of_cron_jobs = [next_of(each, checker, time.time()) for each in of_kind(CRON_JOB)]
@@ -155,14 +155,14 @@ def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[R
     from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of
-    from pumice.controller.render import render_native
+    from pumice.controller.render import render_owner
     from pumice.plugins import PluginError
-    from pumice.plugins.native import RequestError
+    from pumice.plugins.other_owners import RequestError
 
     kind = of_object(job)
     try:
-        if kind is not None and kind in NATIVE:
-            return render_native(kind, job, registry(), settings)
+        if kind is not None and kind in WIRED_OWNERS:
+            return render_owner(kind, job, registry(), settings)
         return objects_of(job, registry(), priorities, settings)
     except (UnusableError, PluginError, UnknownKindError, RequestError) as error:
         name = f"{job['kind']}/{job['metadata']['namespace']}/{job['metadata']['name']}"

@@ -5,7 +5,9 @@ returns whether other credentials may be available, so that the request is sent 
 """
 
 import base64
+import os
 import ssl
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ __all__ = [
     "TokenFile",
     "basic",
     "bearer",
+    "load_pair",
 ]
 
 REFRESH_SECONDS = 60.0
@@ -155,3 +158,35 @@ class Connection:
             ConfigurationError: When it cannot be read again.
         """
         return self if self.load is None else await self.load()
+
+
+def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Load a certificate chain and its key from memory into a context.
+
+    Python's `ssl` loads them from paths only. An anonymous in-memory file has a path, needs no writable file system, and
+    leaves no key on a disk.
+
+    On the context of a running server, new connections use the new pair.
+
+    Args:
+        context: The context.
+        certificate: The chain as PEM, leaf first.
+        key: Its key as PEM.
+
+    Raises:
+        ssl.SSLError: When they are invalid or do not match.
+    """
+    content = certificate.rstrip() + b"\n" + key
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pumice-pair")
+        try:
+            os.write(descriptor, content)
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.TemporaryDirectory(prefix="pumice-") as folder:
+        pair = Path(folder, "pair.pem")
+        pair.touch(mode=0o600)
+        pair.write_bytes(content)
+        context.load_cert_chain(pair)

@@ -27,8 +27,8 @@ from pumice.cluster.connection import (
     TokenFile,
     basic,
     bearer,
+    load_pair,
 )
-from pumice.cluster.pem import load_pair
 
 __all__ = ["SERVICE_ACCOUNT", "find_connection", "in_cluster", "load"]
 

@@ -7,16 +7,27 @@ restarts it.
 
 At a stop (SIGTERM, SIGINT or the event) tasks are cancelled one after the other, the last started first, so that a
 server drains while its caches are still current.
+
+Responses to requests that were sent are awaited at a stop, which takes milliseconds (`SentRequests`). A request that is aborted
+may have reached the API server. The next leader sees its effect only when its watch shows it, and until then it may repeat the
+request or get a conflict.
 """
 
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-__all__ = ["SupervisedTask", "TaskEndedError", "run_until_stopped", "stop_on_signals"]
+__all__ = [
+    "SentRequests",
+    "SupervisedTask",
+    "TaskEndedError",
+    "run_until_stopped",
+    "stop_on_signals",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -136,3 +147,42 @@ async def _end(each: SupervisedTask, task: asyncio.Task[None]) -> None:
         logger.error("%s did not end within %.0f s of being told to", each.name, each.grace)
     elif not task.cancelled() and (error := task.exception()) is not None:
         logger.error("%s failed while stopping", each.name, exc_info=error)
+
+
+T = TypeVar("T")
+
+ANSWER_SECONDS = 1.0
+"""How long responses are awaited; the hand-over to another process waits as well."""
+
+
+class SentRequests:
+    """Requests of one component that have no response yet."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def send(self, request: Coroutine[Any, Any, T]) -> T:
+        """Send a request that continues if the caller is cancelled, until `answered` stops waiting."""
+        task = asyncio.create_task(request)
+        self._tasks.add(task)
+        task.add_done_callback(self._note)
+        return await asyncio.shield(task)
+
+    def _note(self, task: asyncio.Task[Any]) -> None:
+        """Forget a request that has its response, and mark its error as retrieved: a cancelled caller does not do so."""
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def answered(self) -> None:
+        """Wait for all responses for a limited time. Call it after the last request."""
+        if not self._tasks:
+            return
+        done, late = await asyncio.wait(tuple(self._tasks), timeout=ANSWER_SECONDS)
+        for task in done:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                logger.info("answer after the end: %s", error)
+        for task in late:
+            task.cancel()
+        if late:
+            logger.warning("%d requests were not answered within %.0f s", len(late), ANSWER_SECONDS)

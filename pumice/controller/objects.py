@@ -1,10 +1,15 @@
-"""Objects that a Job's plugins and volumes want: Services, ConfigMaps, claims.
+"""Objects that a Job's plugins and volumes want: Services, ConfigMaps, Secrets, claims.
 
 Each pass keeps them up to date while the Job runs. They are kept in restarts and removed when the Job has ended. An
 object of the same name with another owner is never changed or removed; the Job waits and reports the conflict.
+
+Secrets with key pairs are created once and keep their keys as long as pods may use them. A Secret that is missing is created
+with a new pair; of an existing one only other fields are updated. A Secret without usable keys is replaced after all pods
+that may have mounted it are gone.
 """
 
 import base64
+import binascii
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +19,25 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.owners import controller_reference, controls_raw, described
 from pumice.controller.patches import difference
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
-from pumice.plugins import shards
+from pumice.plugins import KeySecret, shards
 
-__all__ = ["NameConflict", "Settled", "UnknownKindError", "owned", "remove", "settle", "spare"]
+__all__ = [
+    "MADE_LATER",
+    "NameConflict",
+    "Settled",
+    "UnknownKindError",
+    "encoded",
+    "owned",
+    "remove",
+    "secret_manifests",
+    "settle",
+    "settle_keys",
+    "spare",
+    "with_placeholders",
+]
+
+MADE_LATER = "<made by the controller>"
+"""Placeholder for a key that has not been created."""
 
 _WHOLE = ("data", "binaryData", "stringData")
 _SECTIONS = ("spec", *_WHOLE)
@@ -176,7 +197,7 @@ def _as_stored(manifest: Raw, kind: Kind) -> Raw:
     texts = manifest.get("stringData") if kind == SECRET else None
     if not texts:
         return manifest
-    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    data = encoded(texts.items())
     rest = {key: value for key, value in manifest.items() if key != "stringData"}
     return {**rest, "data": {**(manifest.get("data") or {}), **data}}
 
@@ -200,3 +221,84 @@ def _kind(manifest: Raw) -> Kind:
             " which is no kind that Pumice knows"
         )
     return kind
+
+
+def encoded(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Texts as `data` of a Secret holds them."""
+    return {key: base64.b64encode(text.encode()).decode() for key, text in texts}
+
+
+def secret_manifests(job: ObjectMeta, secrets: Iterable[KeySecret], kind: Kind = JOB) -> list[Raw]:
+    """The Secrets as the Job's own, without their keys."""
+    return owned(job, [_manifest(secret) for secret in secrets], kind)
+
+
+def with_placeholders(manifest: Raw, secret: KeySecret) -> Raw:
+    """The Secret with a placeholder for each key, for uses without a key pair."""
+    names = (secret.private_key, *secret.public_keys)
+    later = encoded((name, MADE_LATER) for name in names)
+    return manifest | {"data": later | manifest["data"]}
+
+
+def settle_keys(
+    job: ObjectMeta,
+    secrets: Sequence[KeySecret],
+    present: Sequence[Raw],
+    *,
+    pods: bool,
+    kind: Kind = JOB,
+) -> tuple[Settled, list[DeleteObject]]:
+    """Compare the wanted Secrets with the present ones.
+
+    Args:
+        job: The Job's metadata.
+        secrets: The wanted Secrets.
+        present: Objects of the Job's namespace, of any owner.
+        pods: Whether the Job has pods, which may hold the keys.
+        kind: The Job's kind.
+
+    Returns:
+        The differences, and Secrets without usable keys that must be created again.
+    """
+    creates: list[CreateObject] = []
+    conflicts: list[NameConflict] = []
+    updates: list[UpdateObject] = []
+    deletes: list[DeleteObject] = []
+    found = {each["metadata"]["name"]: each for each in present if each.get("kind") == SECRET.kind}
+    for secret, manifest in zip(secrets, secret_manifests(job, secrets, kind), strict=True):
+        stored = found.get(secret.name)
+        keys: dict[str, str] = {}
+        if stored is not None and controls_raw(job, stored):
+            data = stored.get("data") or {}
+            names = (secret.private_key, *secret.public_keys)
+            keys = {name: data[name] for name in names if name in data}
+            if not pods and not all(_readable(keys.get(name)) for name in names):
+                meta = stored["metadata"]
+                if not meta.get("deletionTimestamp"):
+                    uid = meta.get("uid", "")
+                    deletes.append(DeleteObject(SECRET, job.namespace, secret.name, uid))
+                continue
+        wanted = [manifest | {"data": keys | manifest["data"]}]
+        settled = settle(job, wanted, () if stored is None else (stored,))
+        creates += [CreateObject(SECRET, each.manifest, secret) for each in settled.creates]
+        updates += settled.updates
+        conflicts += settled.conflicts
+    return Settled(tuple(creates), tuple(updates), tuple(conflicts)), deletes
+
+
+def _manifest(secret: KeySecret) -> Raw:
+    return {
+        **SECRET.type_meta,
+        "metadata": {"name": secret.name, "namespace": secret.namespace},
+        "data": encoded(secret.texts.items()),
+    }
+
+
+def _readable(value: object) -> bool:
+    """True if a key has a value in valid base64."""
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        return bool(base64.b64decode(value, validate=True))
+    except binascii.Error:
+        return False

@@ -10,17 +10,16 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.jobs import job_group, pods
 from pumice.controller.jobs.subject import read
 from pumice.controller.jobs.volumes import wanted_claims
-from pumice.controller.key_secrets import manifests, with_placeholders
-from pumice.controller.objects import owned
+from pumice.controller.objects import owned, secret_manifests, with_placeholders
 from pumice.plugins import KeySecret, PluginSettings, Registry, Wiring
-from pumice.plugins.foreign import ForeignTask
-from pumice.plugins.native import OWNERS, NativeWirings, RequestError, Wired, is_wired
+from pumice.plugins.addresses import OwnerTask
+from pumice.plugins.other_owners import OWNERS, OwnerWirings, RequestError, Wired, is_wired
 from pumice.plugins.settings import DEFAULT
 
 __all__ = [
     "NO_UID",
     "render",
-    "render_native",
+    "render_owner",
     "without_keys",
 ]
 
@@ -67,11 +66,11 @@ def render(
 
 def without_keys(job: ObjectMeta, secret: KeySecret, kind: Kind = JOB) -> Raw:
     """The Secret with placeholders for the keys, which only a controller creates."""
-    (manifest,) = manifests(job, [secret], kind)
+    (manifest,) = secret_manifests(job, [secret], kind)
     return with_placeholders(manifest, secret)
 
 
-def render_native(
+def render_owner(
     kind: Kind, manifest: Raw, registry: Registry, settings: PluginSettings = DEFAULT
 ) -> list[Raw]:
     """The objects that the plugins want, and the pods as they would be stored; none for a template without plugins.
@@ -95,7 +94,7 @@ def render_native(
     owner = msgspec.convert({**manifest, "metadata": stated}, OWNERS[kind])
     meta = ObjectMeta(name=stated["name"], namespace=stated["namespace"], uid=stated["uid"])
     made: list[Raw] = []
-    for wired in NativeWirings(registry, settings).of(owner):
+    for wired in OwnerWirings(registry, settings).of(owner):
         if wired.errors:
             raise RequestError("; ".join(wired.errors))
         made += owned(meta, wired.wiring.objects(), kind)
@@ -105,8 +104,8 @@ def render_native(
 
 
 def _pods(wired: Wired) -> Iterator[Raw]:
-    job = wired.unit.job
-    for tasks in wired.unit.groups.values():
+    job = wired.pods.job
+    for tasks in wired.pods.groups.values():
         for task in tasks:
             if task.template is not None:
                 for index in range(task.size):
@@ -117,7 +116,7 @@ def _pods(wired: Wired) -> Iterator[Raw]:
                     yield pod if is_wired(pod) else wired.wiring.pod(task, index, pod)
 
 
-def _pod(namespace: str, task: ForeignTask, index: int, labels: dict[str, str]) -> Raw:
+def _pod(namespace: str, task: OwnerTask, index: int, labels: dict[str, str]) -> Raw:
     """A pod as its controller is expected to create it."""
     template = task.pod_metadata()
     hostname = task.hostnames.at(index)

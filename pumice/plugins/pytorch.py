@@ -14,6 +14,7 @@ from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
 from pumice.plugins import words
 from pumice.plugins.accelerators import claim_warnings
+from pumice.plugins.addresses import OwnerJob
 from pumice.plugins.arguments import (
     PORT,
     TEXT,
@@ -26,7 +27,6 @@ from pumice.plugins.arguments import (
     parse,
 )
 from pumice.plugins.edits import EnvVar, PodEdits, Port
-from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.role_members import RoleMembers, empty_warnings, role_warnings
 from pumice.plugins.shared_checks import kept_warnings, shared_hostname_errors
@@ -79,7 +79,7 @@ def elastic_warnings(job: Job, members: RoleMembers, nodes: Nodes) -> list[Field
     if nodes.most > members.size > 0:
         text = f"--elastic={nodes} reaches beyond the {members.size} pods of master and workers"
         warnings.append(FieldError("spec.plugins.pytorch", text, "JOB-PLUGIN-ROLE"))
-    if isinstance(job, ForeignJob):
+    if isinstance(job, OwnerJob):
         return warnings  # its pods are no gang
     others = sum(task.minimum for task in job.tasks if not members.role(task))
     minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)

@@ -15,6 +15,7 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import SECRET
 from pumice.plugins.addresses import (
+    OwnerJob,
     hostname_pattern,
     hostnames,
     is_small,
@@ -32,7 +33,6 @@ from pumice.plugins.arguments import (
     one_of,
 )
 from pumice.plugins.edits import Mount, PodEdits
-from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Algorithm, Findings, JobPlugin, KeySecret, PodEditor, Raw
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import manifest, name_errors
@@ -293,7 +293,7 @@ def _path_warnings(values: Values) -> list[FieldError]:
 def _address_warnings(job: Job) -> list[FieldError]:
     """Warn if the pods' names do not resolve."""
     plugins = job.spec.plugins or {}
-    served = "svc" in plugins or (isinstance(job, ForeignJob) and job.has_service)
+    served = "svc" in plugins or (isinstance(job, OwnerJob) and job.has_service)
     if served or job.replicas < 2 or all("subdomain" in task.pod_spec() for task in job.tasks):
         return []
     text = "the pods have keys for each other, and no names: nothing makes theirs resolve; name plugin svc, too"

@@ -14,6 +14,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import NETWORK_POLICY, SERVICE
 from pumice.plugins import shards
 from pumice.plugins.addresses import (
+    OwnerJob,
     addresses,
     domain,
     fixed_hostname,
@@ -25,7 +26,6 @@ from pumice.plugins.addresses import (
 )
 from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values, parse
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
-from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import manifest, name_errors
@@ -279,7 +279,7 @@ def _network_policy(job: Job) -> Raw:
 
 def _has_service(job: Job) -> bool:
     """True if another controller creates the Service."""
-    return isinstance(job, ForeignJob) and job.has_service
+    return isinstance(job, OwnerJob) and job.has_service
 
 
 def _publishes_not_ready(job: Job, values: Values) -> bool:

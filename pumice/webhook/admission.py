@@ -14,7 +14,7 @@ import msgspec
 from pumice.api import reviews
 from pumice.api.reviews import Request, Response, Review
 from pumice.plugins import PluginSettings, Registry
-from pumice.plugins.native import NativeWirings
+from pumice.plugins.other_owners import OwnerWirings
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.answers import Answer, answered, malformed, responded
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
@@ -84,7 +84,7 @@ class Admission:
         self.plugins = plugins
         self.groups = groups
         self._annotating = annotating(plugins)
-        self._wirings = NativeWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
+        self._wirings = OwnerWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
         self._on_crash = on_crash
         self._told: set[tuple[str, str, int]] = set()
 

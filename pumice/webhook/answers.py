@@ -8,7 +8,7 @@ from pumice.api import reviews
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.reviews import Response
-from pumice.plugins.native import OwnerKey
+from pumice.plugins.other_owners import OwnerKey
 from pumice.webhook.questions import Question
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.catalogue import by_code

@@ -18,7 +18,7 @@ from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.reviews import GroupVersionResource, Request
-from pumice.plugins.native import OWNERS
+from pumice.plugins.other_owners import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.manifest_problems import (
     metadata_problems,

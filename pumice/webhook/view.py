@@ -26,7 +26,7 @@ from pumice.api.kinds import (
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.nodes import Namespace, PriorityClass
 from pumice.api.queues import Queue
-from pumice.plugins.native import OWNERS, Owner, OwnerKey
+from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey
 
 __all__ = ["READ_AS", "AdmissionView", "Overlay", "PodGroupSummary", "Snapshot", "Without"]
 

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.api import kinds
-from pumice.controller.wiring import plan_wiring
+from pumice.controller.other_owners.wiring import plan_wiring
 from pumice.plugins import builtin
-from pumice.plugins.native import OWNERS, NativeWirings, place
+from pumice.plugins.other_owners import OWNERS, OwnerWirings, place
 from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.fuzz.judging import DEADLINE_SECONDS, checked
 from tests.fuzz.mutations import NUMBERS, TEXTS, Mutator
-from tests.unit.plugins.test_native import KINDS, manifest, pod_of
+from tests.unit.plugins.test_other_owners import KINDS, manifest, pod_of
 from tests.unit.webhook.reviewing import request, reraise, review
 
 Raw = dict[str, Any]
@@ -48,7 +48,7 @@ SHAPES: tuple[Raw, ...] = (
 PLACES: Raw = {
     "Job": {"index": 1},
     "JobSet": {"group": "a", "job": 1, "index": 1},
-    "LeaderWorkerSet": {"unit": 1, "index": 1},
+    "LeaderWorkerSet": {"number": 1, "index": 1},
 }
 SIZED = ("completions", "parallelism", "replicas", "size", "maxSurge")
 MUTATOR_SEEDS = st.integers(0, 10**9).map(str)
@@ -77,7 +77,7 @@ def answered(shape: Raw, owner: Raw) -> None:
     pod = pod_of(shape, PLACES[shape["kind"]])
     body = review(request(PATH, pod))
     checked(body, in_time("the review of a pod", lambda: admission.answer(PATH, body)).body)
-    wirings = NativeWirings(builtin())
+    wirings = OwnerWirings(builtin())
     plan = in_time("the controller", lambda: plan_wiring(read, wirings, []))
     assert "Traceback" not in str(plan)
 

@@ -31,8 +31,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection, StaticCredentials
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Observed
-from pumice.controller.loop.process import ControllerSettings
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.process import ControllerSettings, Watches
 from pumice.controller.loop.worker import MAKERS
 from pumice.controller.plan import CreateObject
 from pumice.plugins import builtin

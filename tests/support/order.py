@@ -54,7 +54,7 @@ WAITING = (
     "tests/integration/webhook/test_policies_controlplane.py",
     "tests/integration/webhook/test_table_controlplane.py",
     "tests/e2e/test_whole_way.py",
-    "tests/e2e/test_native_jobs.py",
+    "tests/e2e/test_other_owners.py",
 )
 """Files on the control plane and with real frameworks that take longest, the longest first."""
 

@@ -22,7 +22,7 @@ from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.cli.output import note
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed
-from pumice.controller.key_secrets import with_placeholders
+from pumice.controller.objects import with_placeholders
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
 from pumice.plugins import Registry
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
 from pumice.api.meta import Raw
-from pumice.controller.cronjobs.runs import manifest
-from pumice.controller.cronjobs.subject import ObservedCronJob, read
+from pumice.controller.cronjobs.runs import ObservedCronJob, manifest, read
 from pumice.controller.cronjobs.timetable import Timetable, TimetableError, read_timetable
 
 __all__ = ["Forecast", "forecast", "next_job"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
-from pumice.controller import key_secrets, objects
+from pumice.controller import objects
 from pumice.controller.jobs import notes, restarts, retries
 from pumice.controller.jobs.phases import (
     ABORTED,
@@ -135,7 +135,7 @@ def _as_before(situation: Situation, phase: str) -> PhaseResult:
 
 def _tear_down(situation: Situation) -> list[DeleteObject]:
     meta = situation.job.metadata
-    wanted = [*situation.wanted, *key_secrets.manifests(meta, situation.secrets)]
+    wanted = [*situation.wanted, *objects.secret_manifests(meta, situation.secrets)]
     deletes = objects.remove(meta, wanted, situation.observed.objects)
     group = situation.observed.group
     if group is not None and controls_raw(situation.job.metadata, group):

@@ -124,7 +124,7 @@ class Situation:
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
         wanted_pods: Those of them that it still wants, so without the ones that it no longer has since it was scaled.
-        foreign_pods: Pods that carry the Job's name in a label and have another owner.
+        pods_of_others: Pods that carry the Job's name in a label and have another owner.
         job_pods: Existing and former pods of the Job.
         counts: The Job's own pods by phase.
         facts: The numbers for the state machine; only pods that the Job wants decide its phase.
@@ -144,7 +144,7 @@ class Situation:
     now: float
     pods: tuple[Pod, ...]
     wanted_pods: tuple[Pod, ...]
-    foreign_pods: tuple[Pod, ...]
+    pods_of_others: tuple[Pod, ...]
     job_pods: JobPods
     counts: Counts
     facts: Facts
@@ -226,9 +226,9 @@ def situation_of(
     """
     job = read(observed.job, limits.max_pods)
     pods: list[Pod] = []
-    foreign_pods: list[Pod] = []
+    pods_of_others: list[Pod] = []
     for pod in observed.pods:
-        (pods if controls(job.metadata, pod.metadata) else foreign_pods).append(pod)
+        (pods if controls(job.metadata, pod.metadata) else pods_of_others).append(pod)
     ordered = _in_order(job, pods)
     found = (
         each["metadata"]["name"]
@@ -260,7 +260,7 @@ def situation_of(
         now=now,
         pods=ordered,
         wanted_pods=wanted_pods,
-        foreign_pods=tuple(foreign_pods),
+        pods_of_others=tuple(pods_of_others),
         job_pods=job_pods,
         counts=counts,
         facts=facts(job, decisive),

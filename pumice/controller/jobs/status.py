@@ -6,6 +6,10 @@ succeeded and exist no longer. Pods that the controller is about to remove count
 
 The times when the Job began to run and ended are in `controlledResources`, as `pumice.dev/startTime` and
 `pumice.dev/completionTime`: the CRD has no other place that outlives a return to `Pending`.
+
+Pods of a gang start and end one after the other, and a status for each of them would be as many writes as there are pods. So
+changed counts wait for a second (`COUNT_SECONDS`). Phases, reasons with an event, restarts and notes are written immediately,
+except for the note of succeeded pods, which grows like a count.
 """
 
 from collections import Counter
@@ -15,9 +19,11 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.durations import format_duration
 from pumice.api.jobs import Job
+from pumice.api.kinds import POD
 from pumice.api.messages import shortened
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.pods import Pod
+from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.phases import (
     ABORTED,
     FINISHED,
@@ -29,8 +35,21 @@ from pumice.controller.jobs.phases import (
     TaskFacts,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY, min_available
+from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
-__all__ = ["COMPLETION", "INVALID", "START", "Counts", "compose", "count", "facts", "refused"]
+__all__ = [
+    "COMPLETION",
+    "COUNT_SECONDS",
+    "INVALID",
+    "START",
+    "Counts",
+    "compose",
+    "count",
+    "counts_only",
+    "facts",
+    "refused",
+    "without_status",
+]
 
 START = "pumice.dev/startTime"
 """Key of the note with the time when the present incarnation first ran."""
@@ -232,3 +251,48 @@ def _set(status: Raw, key: str, value: object) -> None:
 def _plain(status: Raw) -> Raw:
     """An object without empty fields: some writers store zeros, others leave them out."""
     return {key: value for key, value in status.items() if value or value == ""}
+
+
+COUNT_SECONDS = 1.0
+"""How long a change of counts waits, so that several are written together."""
+
+_COUNTS = frozenset(
+    ("pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount")
+)
+
+
+def counts_only(stored: Raw, plan: Plan) -> bool:
+    """True if a plan writes the status, and changes only counts and similar fields in it.
+
+    The message about why a Job waits contains counts, too.
+
+    Args:
+        stored: Status as stored.
+        plan: The plan.
+    """
+    status = plan.status
+    if status is None or any(map(_depends_on_it, plan.built)):
+        return False
+    return _rest(stored) == _rest(status)
+
+
+def _depends_on_it(step: Step) -> bool:
+    """True for a step that must not be taken before the status is written."""
+    if isinstance(step, UpdateObject | DeleteObject):
+        return step.kind == POD
+    return isinstance(step, RecordEvent)
+
+
+def without_status(plan: Plan) -> Plan:
+    """A plan without its write of the status."""
+    return plan.without(lambda step: isinstance(step, PatchStatus))
+
+
+def _rest(status: Raw) -> Raw:
+    rest = {key: value for key, value in status.items() if key not in _COUNTS and value}
+    rest["state"] = {"phase": (status.get("state") or {}).get("phase", "")}
+    notes = status.get("controlledResources") or {}
+    rest["controlledResources"] = {
+        key: text for key, text in notes.items() if key != job_pods.SUCCEEDED
+    }
+    return rest

@@ -32,9 +32,8 @@ from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
 from pumice.controller.jobs.replicas import Replicas, creations, is_marked, leaving, removal
 from pumice.controller.jobs.situation import Situation
-from pumice.controller.jobs.volumes import foreign_claims
-from pumice.controller.key_secrets import settle_keys
-from pumice.controller.objects import NameConflict, Settled
+from pumice.controller.jobs.volumes import claims_of_others
+from pumice.controller.objects import NameConflict, Settled, settle_keys
 from pumice.controller.owners import controls_raw, described
 from pumice.controller.plan import (
     CreateObject,
@@ -200,7 +199,7 @@ def _claims(situation: Situation) -> list[RequireObject]:
             "PVCError",
             f"claim {name}, which spec.volumes names, does not exist; the Job waits until it does",
         )
-        for name in foreign_claims(situation.job)
+        for name in claims_of_others(situation.job)
     ]
 
 
@@ -279,10 +278,10 @@ def _names(situation: Situation, replicas: Replicas) -> tuple[frozenset[str], li
     It is no conflict if the object with that name is being removed or belongs to the Job; then the controller waits.
     """
     holders: dict[str, str | None] = {}
-    for foreign_pod in situation.foreign_pods:
-        owner = controller_of(foreign_pod.metadata)
-        leaves = foreign_pod.metadata.deletion_timestamp is not None
-        holders[foreign_pod.metadata.name] = (
+    for pod_of_other in situation.pods_of_others:
+        owner = controller_of(pod_of_other.metadata)
+        leaves = pod_of_other.metadata.deletion_timestamp is not None
+        holders[pod_of_other.metadata.name] = (
             None if leaves else f"{owner.kind} {owner.name}" if owner else "no controller"
         )
     for each in situation.observed.objects:

@@ -13,7 +13,7 @@ from pumice.api.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
 
 __all__ = [
     "JobVolume",
-    "foreign_claims",
+    "claims_of_others",
     "job_volumes",
     "mounted",
     "wanted_claims",
@@ -68,7 +68,7 @@ def wanted_claims(job: Job) -> list[Raw]:
     ]
 
 
-def foreign_claims(job: Job) -> list[str]:
+def claims_of_others(job: Job) -> list[str]:
     """Names of claims that the Job mounts and does not create."""
     own = {claim["metadata"]["name"] for claim in wanted_claims(job)}
     named = [volume.volume_claim_name for volume in job.spec.volumes or ()]

@@ -27,16 +27,15 @@ from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.clock import Clock
 from pumice.cluster.errors import ApiError, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
-from pumice.cluster.sent import SentRequests
+from pumice.cluster.lifecycle import SentRequests
 from pumice.cluster.subscribers import Subscriber
 from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.commands import oldest
 from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.memory import Memories, ObjectMemory
+from pumice.controller.loop.memory import Memories, ObjectKey, ObjectMemory, PlanOutcome
 from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "UNEXPECTED",
     "Controller",
     "NamespacedController",
-    "ObjectKey",
     "PlannedObject",
     "Source",
     "object_key",
@@ -52,9 +50,6 @@ __all__ = [
 ]
 
 K = TypeVar("K", bound=Hashable)
-
-ObjectKey = tuple[str, str]
-"""Namespace and name."""
 
 Source = tuple[WatchCache[Any], Subscriber[Any]]
 """A cache, and what is called with each of its changes."""

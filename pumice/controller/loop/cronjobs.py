@@ -12,10 +12,9 @@ from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject, Source
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.controller import NamespacedController, PlannedObject, Source
+from pumice.controller.loop.memory import ObjectKey, PlanOutcome
+from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
 

@@ -20,12 +20,13 @@ from pumice.api.kinds import COMMAND, JOB, POD, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
-from pumice.cluster.sent import SentRequests
+from pumice.cluster.lifecycle import SentRequests
 from pumice.cluster.turns import Slots
 from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.loop.key_pairs import KeyMaker, make_keys
+from pumice.controller.loop.memory import PlanOutcome
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.steps import PlanOutcome, StepSender
+from pumice.controller.loop.secrets import KeyMaker, make_keys
+from pumice.controller.loop.steps import StepSender
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

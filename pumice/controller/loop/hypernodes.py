@@ -20,8 +20,7 @@ from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
 from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.plan import PatchStatus, Plan
 
 __all__ = ["CONFIGURATION_KEY", "HyperNodeCaches", "HyperNodeController"]

@@ -12,10 +12,9 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.controller import NamespacedController, ObjectKey, PlannedObject, Source
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.controller import NamespacedController, PlannedObject, Source
+from pumice.controller.loop.memory import ObjectKey, PlanOutcome
+from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
 

@@ -28,22 +28,19 @@ from pumice.controller.cronjobs import awaits_note
 from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits, Observed, PlanFailure, secret_names
+from pumice.controller.jobs.status import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import BY_JOB, JobCaches, job_of_pod
-from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.loop.controller import (
     UNSEEN_SECONDS,
     NamespacedController,
-    ObjectKey,
     PlannedObject,
     Source,
     object_key,
 )
-from pumice.controller.loop.job_memory import JobMemories, JobMemory
-from pumice.controller.loop.known_secrets import KnownSecrets
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.memory import JobMemories, JobMemory, ObjectKey, PlanOutcome
+from pumice.controller.loop.process import ControllerProcess, Watches
+from pumice.controller.loop.secrets import KnownSecrets
 from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of

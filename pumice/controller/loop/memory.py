@@ -8,30 +8,145 @@ uids and resourceVersions prevent harm from an outdated state.
 are very new.
 
 *Trouble.* What the API server refused, to report it, and failures in a row, to wait longer.
+
+Of a Job there is more (`JobMemory`):
+
+*Ends.* Pods that succeeded or failed by themselves and were removed, or are being removed, before a pass recorded it in
+the status.
+
+*Requests.* When the removal of pods was first requested; later requests hide that (`lifetimes`).
+
+*Absences.* Pods of which the API server has said that they do not exist: it is asked about a window of them in a pass.
+
+*Counts.* Since when they differ from the stored ones; see `jobs.status`.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from pumice.api.kinds import Kind
-from pumice.api.meta import Raw, version_number
+from pumice.api import keys
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, SECRET, Kind
+from pumice.api.meta import Raw, controller_of, version_number
+from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache, identity_of
-from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.loop.steps import OwnWrite, PlanOutcome
+from pumice.controller.jobs.lifetimes import ended_by_itself, first_request
+from pumice.controller.jobs.phases import RESTARTING
+from pumice.controller.jobs.situation import Observed, PlanFailure
 from pumice.controller.plan import RecordEvent
 
-__all__ = ["CacheOf", "Memories", "ObjectMemory", "OwnWrites"]
+__all__ = [
+    "CacheOf",
+    "JobMemories",
+    "JobMemory",
+    "Memories",
+    "ObjectKey",
+    "ObjectMemory",
+    "OwnWrite",
+    "OwnWrites",
+    "PlanOutcome",
+]
 
 K = TypeVar("K", bound=Hashable)
 M = TypeVar("M", bound="ObjectMemory")
+
+ObjectKey = tuple[str, str]
+"""Namespace and name."""
 
 WRITE_SECONDS = 5.0
 """How long to wait until the caches show a write."""
 
 CacheOf = Callable[[Kind], WatchCache[Any] | None]
 """The cache of a kind; None for kinds that are not watched."""
+
+
+_READ_AT_ONCE = (JOB, PERSISTENT_VOLUME_CLAIM, SECRET)
+"""Kinds whose objects are read from the responses to their creation."""
+
+
+class OwnWrite(NamedTuple):
+    """A write of this process.
+
+    Attributes:
+        kind: Kind of the object.
+        namespace: Its namespace; empty for kinds that have none.
+        name: Its name.
+        uid: Its uid.
+        version: The resourceVersion of the result; empty for a deletion.
+        made: The object in the response, of kinds that are read before a cache shows them; of thousands of pods it would be
+            the largest part of what a process remembers.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    made: Raw | None = None
+
+    @classmethod
+    def of(cls, kind: Kind, namespace: str, made: Raw) -> "OwnWrite":
+        """The write of an object that was created or changed."""
+        meta = made["metadata"]
+        kept = made if kind in _READ_AT_ONCE else None
+        return cls(kind, namespace, meta["name"], meta["uid"], meta["resourceVersion"], kept)
+
+
+@dataclass(slots=True)
+class PlanOutcome:
+    """The outcome of a plan.
+
+    Attributes:
+        written: Successful writes, in the order of the responses.
+        finds: Existing objects with a name that was to be created.
+        absent: Names of objects that do not exist, as was required, or that belong to another owner.
+        after: Seconds until the next pass, even if nothing changes.
+        outdated: Whether the plan was made from an outdated state.
+        confirmed: Whether the server confirmed that the Job is in the state that was observed.
+        wrote_status: Whether the status of the Job was written.
+        trouble: The refusal of the server.
+        over_quota: Tasks whose pods a quota refuses.
+        refused: Why a Job cannot be created; the others of the stage are created all the same.
+        broken: Whether the server could not be reached.
+        busy: Seconds for which an overloaded server wants no requests; None if it is not overloaded.
+        interrupted: Whether the rest is left to the next pass, so that others have their turn.
+    """
+
+    written: list[OwnWrite] = field(default_factory=list)
+    finds: list[tuple[Kind, Raw]] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)
+    after: float | None = None
+    outdated: bool = False
+    confirmed: bool = False
+    wrote_status: bool = False
+    trouble: PlanFailure | None = None
+    over_quota: dict[str, PlanFailure] = field(default_factory=dict)
+    refused: PlanFailure | None = None
+    broken: bool = False
+    busy: float | None = None
+    interrupted: bool = False
+
+    @property
+    def progress(self) -> int:
+        """Number of steps whose result the next plan starts from."""
+        return len(self.written) + len(self.absent)
+
+    @property
+    def complete(self) -> bool:
+        """True if every step was carried out."""
+        return self.goes_on and not self.over_quota and self.refused is None
+
+    @property
+    def goes_on(self) -> bool:
+        """True if further steps may be carried out."""
+        return not (
+            self.outdated
+            or self.trouble
+            or self.broken
+            or self.busy is not None
+            or self.interrupted
+        )
 
 
 @dataclass(slots=True)
@@ -155,3 +270,108 @@ def _shows(written: OwnWrite, cache_of: CacheOf) -> bool:
     if uid != written.uid:
         return not version or version_number(stored_version) > version_number(version)
     return version_number(stored_version) >= version_number(version) if version else leaving
+
+
+@dataclass(slots=True)
+class JobMemory(ObjectMemory):
+    """State of one Job.
+
+    Attributes:
+        observed: The input of the plan that is being carried out.
+        began: Moment (monotonic) when that pass began.
+        claims: Claims that exist; they are not watched.
+        plugins: The plugins of the Job when `secrets` were found out.
+        secrets: Names of the Secrets that they want.
+        ended: Pods that had succeeded or failed by themselves and were removed, or are being removed, since the status was
+            last composed and written.
+        requested: When the removal of pods was first requested, by uid.
+        absent: Names of pods that the API server does not have, asked for since the status was last written.
+        differs_since: Moment (monotonic) when the counts began to differ from those that are stored; None if they do not.
+        cost: Seconds that the last plan took.
+    """
+
+    observed: Observed | None = None
+    began: float = 0.0
+    claims: dict[str, Raw] = field(default_factory=dict)
+    plugins: object = None
+    secrets: tuple[str, ...] = ()
+    ended: dict[str, Pod] = field(default_factory=dict)
+    requested: dict[str, float] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    differs_since: float | None = None
+    cost: float = 0.0
+
+    def leaves(self, pod: Pod, requested: float | None) -> None:
+        """Remember a pod that is being removed, or is gone, if it had ended by itself.
+
+        Args:
+            pod: The pod, in its last state.
+            requested: When its removal was first requested, as `first_request` tells.
+        """
+        if not pod.metadata.annotation(keys.OUT_OF_SYNC) and ended_by_itself(pod, requested):
+            self.ended[pod.metadata.name] = pod
+
+    def noted(self, pods: Iterable[Pod], *phases: str) -> None:
+        """Drop ended pods that the status takes into account now.
+
+        Args:
+            pods: The pods.
+            phases: The Job's phase in the pass, and the one that was written. Failed pods stay while it is `Restarting`:
+                no policy is asked then, and the write that begins a restart notes none for which a policy waits.
+        """
+        for pod in pods:
+            waits = RESTARTING in phases and pod.status.phase == "Failed"
+            if not waits and self.ended.get(pod.metadata.name) is pod:
+                del self.ended[pod.metadata.name]
+
+
+class JobMemories(Memories[ObjectKey, JobMemory]):
+    """State of all Jobs."""
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        super().__init__(JobMemory)
+
+    def changed(self, key: ObjectKey, old: Pod, new: Pod, *, watched: bool) -> None:
+        """Record when the removal of a pod was first requested, and whether the pod had ended before.
+
+        Args:
+            key: The Job whose name it carries.
+            old: Its state before the change.
+            new: Its state after the change.
+            watched: Whether a watch showed the change; a list may leave out states in between.
+        """
+        found = self._with_pod(key, new) if new.metadata.deletion_timestamp is not None else None
+        if found is None:
+            return
+        if old.metadata.deletion_timestamp is None:
+            found.requested.pop(new.metadata.uid, None)  # from before the API server was restored
+            if (moment := first_request(old, new, watched=watched)) is not None:
+                found.requested[new.metadata.uid] = moment
+        found.leaves(new, found.requested.get(new.metadata.uid))
+
+    def removed(self, key: ObjectKey, pod: Pod) -> None:
+        """Record that a pod was removed.
+
+        Args:
+            key: The Job whose name it carries.
+            pod: Its last state.
+        """
+        if (found := self._with_pod(key, pod)) is not None:
+            found.leaves(pod, found.requested.pop(pod.metadata.uid, None))
+
+    def _with_pod(self, key: ObjectKey, pod: Pod) -> JobMemory | None:
+        """State of the Job of a pod; None if the pod has another owner."""
+        owner = controller_of(pod.metadata)
+        if owner is None:
+            return None
+        found = self._known.get(key) or self.of(key, owner.uid)
+        return found if found.uid == owner.uid else None
+
+    def cost(self, key: ObjectKey) -> float:
+        """Seconds that the last plan took; 0 for a Job without one."""
+        return self._known[key].cost if key in self._known else 0.0
+
+    def waits(self, key: ObjectKey) -> bool:
+        """True if the caches do not show a write to a Job yet."""
+        return key in self._known and bool(self._known[key].writes)

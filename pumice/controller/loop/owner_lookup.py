@@ -15,8 +15,8 @@ from pumice.api.kinds import Kind
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.errors import ApiError, Forbidden, NotFound
+from pumice.controller.other_owners import OwnedGang, PodOwner
 from pumice.controller.plan import RecordEvent
-from pumice.controller.workloads import OwnedGang, Workload
 
 __all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
 
@@ -52,7 +52,7 @@ class FoundOwner:
         unread: Why reading it is forbidden.
     """
 
-    owner: Workload | None = None
+    owner: PodOwner | None = None
     unread: RecordEvent | None = None
 
 
@@ -115,7 +115,7 @@ class OwnerLookup:
         except Forbidden:
             self._refused[where] = now
             return _unread(gang, kind)
-        owner = msgspec.convert({"metadata": found["metadata"]}, Workload)
+        owner = msgspec.convert({"metadata": found["metadata"]}, PodOwner)
         return FoundOwner(owner if owner.metadata.uid == gang.uid else None)
 
     async def _served(self, kind: Kind) -> Kind | None:

@@ -18,19 +18,18 @@ from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
 from pumice.controller.loop.controller import Controller, PlannedObject, Source
 from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.watches import Watches
-from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
-from pumice.controller.workloads import (
+from pumice.controller.loop.process import ControllerProcess, Watches
+from pumice.controller.other_owners import (
     OWNER_KINDS,
     ObservedGroup,
     OwnedGang,
-    Workload,
+    PodOwner,
     gang_of,
     group_named_by,
     plan_group,
 )
-from pumice.controller.workloads.owners import GROUP_PREFIX
+from pumice.controller.other_owners.owners import GROUP_PREFIX
+from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 
 __all__ = ["GangKey", "PodGroupCaches", "PodGroupController"]
 
@@ -67,7 +66,7 @@ class PodGroupCaches:
         """
         self.queues = watches.of(kinds.QUEUE, Queue)
         self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
-        self.owners = {kind: watches.of(kind, Workload) for kind in OWNER_KINDS}
+        self.owners = {kind: watches.of(kind, PodOwner) for kind in OWNER_KINDS}
         self.pods = _pods(watches, frozenset(scheduler_names))
         self.pods.index(_BY_GANG, lambda pod: (_key(pod),))
         self.pods.index(_BY_GROUP, lambda pod: ((pod.metadata.namespace, group_named_by(pod)),))
@@ -203,7 +202,7 @@ class PodGroupController(Controller[GangKey]):
             for pod in self._caches.pods.indexed(_BY_GROUP, (namespace, name)):
                 self.queue.add(_key(pod))
 
-    def _owner_changed(self, old: Workload | None, new: Workload | None) -> None:
+    def _owner_changed(self, old: PodOwner | None, new: PodOwner | None) -> None:
         if new is None or new == old:
             return
         key = new.metadata.namespace, new.metadata.uid

@@ -15,11 +15,10 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import targets
-from pumice.controller.loop.coalescing import COUNT_SECONDS
+from pumice.controller.jobs.status import COUNT_SECONDS
 from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.memory import PlanOutcome
+from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.plan import Plan
 from pumice.controller.queues import (
     GroupCounts,

@@ -6,8 +6,6 @@ The response to a sent write is awaited also if the process no longer leads; see
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
@@ -23,10 +21,11 @@ from pumice.cluster.errors import (
     Unavailable,
 )
 from pumice.cluster.events import EventRecorder, Reference
-from pumice.cluster.sent import SentRequests
+from pumice.cluster.lifecycle import SentRequests
 from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.loop.key_pairs import KeyMaker, with_keys
+from pumice.controller.loop.memory import OwnWrite, PlanOutcome
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.secrets import KeyMaker, with_keys
 from pumice.controller.owners import controls_raw
 from pumice.controller.patches import changes
 from pumice.controller.plan import (
@@ -41,7 +40,7 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["OwnWrite", "PlanOutcome", "StepSender"]
+__all__ = ["StepSender"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,93 +54,6 @@ QUOTA = (
     "insufficient quota to ",
 )
 """Parts of messages with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
-
-_READ_AT_ONCE = (JOB, PERSISTENT_VOLUME_CLAIM, SECRET)
-"""Kinds whose objects are read from the responses to their creation."""
-
-
-class OwnWrite(NamedTuple):
-    """A write of this process.
-
-    Attributes:
-        kind: Kind of the object.
-        namespace: Its namespace; empty for kinds that have none.
-        name: Its name.
-        uid: Its uid.
-        version: The resourceVersion of the result; empty for a deletion.
-        made: The object in the response, of kinds that are read before a cache shows them; of thousands of pods it would be
-            the largest part of what a process remembers.
-    """
-
-    kind: Kind
-    namespace: str
-    name: str
-    uid: str
-    version: str
-    made: Raw | None = None
-
-    @classmethod
-    def of(cls, kind: Kind, namespace: str, made: Raw) -> "OwnWrite":
-        """The write of an object that was created or changed."""
-        meta = made["metadata"]
-        kept = made if kind in _READ_AT_ONCE else None
-        return cls(kind, namespace, meta["name"], meta["uid"], meta["resourceVersion"], kept)
-
-
-@dataclass(slots=True)
-class PlanOutcome:
-    """The outcome of a plan.
-
-    Attributes:
-        written: Successful writes, in the order of the responses.
-        finds: Existing objects with a name that was to be created.
-        absent: Names of objects that do not exist, as was required, or that belong to another owner.
-        after: Seconds until the next pass, even if nothing changes.
-        outdated: Whether the plan was made from an outdated state.
-        confirmed: Whether the server confirmed that the Job is in the state that was observed.
-        wrote_status: Whether the status of the Job was written.
-        trouble: The refusal of the server.
-        over_quota: Tasks whose pods a quota refuses.
-        refused: Why a Job cannot be created; the others of the stage are created all the same.
-        broken: Whether the server could not be reached.
-        busy: Seconds for which an overloaded server wants no requests; None if it is not overloaded.
-        interrupted: Whether the rest is left to the next pass, so that others have their turn.
-    """
-
-    written: list[OwnWrite] = field(default_factory=list)
-    finds: list[tuple[Kind, Raw]] = field(default_factory=list)
-    absent: set[str] = field(default_factory=set)
-    after: float | None = None
-    outdated: bool = False
-    confirmed: bool = False
-    wrote_status: bool = False
-    trouble: PlanFailure | None = None
-    over_quota: dict[str, PlanFailure] = field(default_factory=dict)
-    refused: PlanFailure | None = None
-    broken: bool = False
-    busy: float | None = None
-    interrupted: bool = False
-
-    @property
-    def progress(self) -> int:
-        """Number of steps whose result the next plan starts from."""
-        return len(self.written) + len(self.absent)
-
-    @property
-    def complete(self) -> bool:
-        """True if every step was carried out."""
-        return self.goes_on and not self.over_quota and self.refused is None
-
-    @property
-    def goes_on(self) -> bool:
-        """True if further steps may be carried out."""
-        return not (
-            self.outdated
-            or self.trouble
-            or self.broken
-            or self.busy is not None
-            or self.interrupted
-        )
 
 
 class StepSender:

@@ -10,21 +10,20 @@ from operator import itemgetter
 from typing import Any
 
 from pumice.api import keys
-from pumice.api.kinds import NATIVE, Kind
+from pumice.api.kinds import WIRED_OWNERS, Kind
 from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.loop.caches import WATCHED_KINDS
 from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.known_secrets import KnownSecrets
-from pumice.controller.loop.process import ControllerProcess
-from pumice.controller.loop.steps import PlanOutcome
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.memory import PlanOutcome
+from pumice.controller.loop.process import ControllerProcess, Watches
+from pumice.controller.loop.secrets import KnownSecrets
+from pumice.controller.other_owners.wiring import plan_wiring
 from pumice.controller.plan import CreateObject, Plan
-from pumice.controller.wiring import plan_wiring
 from pumice.plugins import Registry
-from pumice.plugins.native import OWNERS, NativeWirings, Owner, OwnerKey
+from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey, OwnerWirings
 
 __all__ = ["WiringCaches", "WiringController"]
 
@@ -99,10 +98,10 @@ class WiringController(Controller[OwnerKey]):
         self._read: dict[OwnerKey, tuple[str, list[str]]] = {}
         """The uid of each owner, and the names of the Secrets that were read for it."""
         most = settings.max_pods_per_job
-        self._wirings = NativeWirings(registry, settings.plugins, max_pods=most)
-        # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
+        self._wirings = OwnerWirings(registry, settings.plugins, max_pods=most)
+        # A thread has its own: what a `OwnerWirings` remembers is for one thread at a time.
         self._large = Slots(1)
-        self._large_wirings = NativeWirings(registry, settings.plugins, max_pods=most)
+        self._large_wirings = OwnerWirings(registry, settings.plugins, max_pods=most)
 
     def sources(self) -> Iterable[Source]:
         """Owners, and what plugins want for them."""
@@ -183,7 +182,7 @@ class WiringController(Controller[OwnerKey]):
     def _object_changed(self, old: Raw | None, new: Raw | None) -> None:
         obj = new or old or {}
         for owner in obj["metadata"].get("ownerReferences") or ():
-            for kind in NATIVE:
+            for kind in WIRED_OWNERS:
                 if (owner.get("apiVersion"), owner.get("kind")) == (kind.api_version, kind.kind):
                     self.queue.add((kind, obj["metadata"].get("namespace", ""), owner["name"]))
 

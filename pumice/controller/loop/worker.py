@@ -15,9 +15,8 @@ from pumice.controller.loop.jobflows import FlowCaches, JobFlowController, JobTe
 from pumice.controller.loop.jobs import JobController, JobOwners
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.podgroups import PodGroupCaches, PodGroupController
-from pumice.controller.loop.process import ControllerProcess, ControllerSettings
+from pumice.controller.loop.process import ControllerProcess, ControllerSettings, Watches
 from pumice.controller.loop.queues import QueueCaches, QueueController
-from pumice.controller.loop.watches import Watches
 from pumice.controller.loop.wiring import WiringCaches, WiringController
 from pumice.plugins import Registry
 

@@ -8,7 +8,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.events import EventRecorder, Reference
-from pumice.cluster.sent import SentRequests
+from pumice.cluster.lifecycle import SentRequests
 from pumice.cluster.set_aside import ObjectFaults, QueueFaults
 from pumice.scheduler import ClusterState
 from pumice.scheduler.worker.feeds import SchedulerCaches

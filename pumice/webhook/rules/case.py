@@ -9,7 +9,7 @@ from pumice.api.fields import FieldError, Reason
 from pumice.api.queues import Queue
 from pumice.api.suggestions import Suggestions
 from pumice.plugins import Registry
-from pumice.plugins.native import NativeWirings, Owner, OwnerKey
+from pumice.plugins.other_owners import Owner, OwnerKey, OwnerWirings
 from pumice.webhook.patches import Patch
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import Level, Rule, RuleSettings
@@ -57,7 +57,7 @@ class Case(msgspec.Struct, eq=False):
     view: AdmissionView
     plugins: Registry
     annotating: Collection[str] = ()
-    wirings: NativeWirings | None = None
+    wirings: OwnerWirings | None = None
     groups: ResourceGroups = NO_GROUPS
     creating: bool = True
     stricter: bool = False

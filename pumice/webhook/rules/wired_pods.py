@@ -9,7 +9,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.plugins import PluginError
-from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestError, place
+from pumice.plugins.other_owners import Owner, OwnerWirings, PodPlace, RequestError, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
@@ -121,14 +121,14 @@ def volcano_template(case: Case, path: str, template: Raw) -> None:
         case.report(POD_PLUGINS_VOLCANO, f"{path}.{_PATH}", _IN_VAIN)
 
 
-def _wirings(case: Case) -> NativeWirings:
-    return case.wirings or NativeWirings(case.plugins, max_pods=case.settings.max_pods_per_job)
+def _wirings(case: Case) -> OwnerWirings:
+    return case.wirings or OwnerWirings(case.plugins, max_pods=case.settings.max_pods_per_job)
 
 
-def _described(found: NativePlace) -> str:
+def _described(found: PodPlace) -> str:
     if found.group:
         return f"{found.group}-{found.job}-{found.index}"
-    return f"{found.unit}-{found.index}" if found.unit else str(found.index)
+    return f"{found.number}-{found.index}" if found.number else str(found.index)
 
 
 def _is_volcanos(pod: Raw) -> bool:

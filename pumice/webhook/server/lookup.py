@@ -24,7 +24,7 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, NotFound
-from pumice.plugins.native import OWNERS, Owner, OwnerKey
+from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING

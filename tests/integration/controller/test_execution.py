@@ -10,8 +10,8 @@ from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, NAMESPACE, POD
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.execution import Executor
+from pumice.controller.loop.memory import PlanOutcome
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

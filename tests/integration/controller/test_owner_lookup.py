@@ -11,10 +11,10 @@ from pumice.cluster.clock import SystemClock
 from pumice.cluster.errors import ApiError, Forbidden, Unavailable
 from pumice.controller.loop import controller, owner_lookup
 from pumice.controller.loop.owner_lookup import OwnerLookup
-from pumice.controller.workloads import OwnedGang
+from pumice.controller.other_owners import OwnedGang
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
-from tests.integration.controller.test_workloads import MIN_MEMBER, joined, make, pod, reasons
+from tests.integration.controller.test_other_owners import MIN_MEMBER, joined, make, pod, reasons
 from tests.kit.requests import Request, recorded
 
 Raw = dict[str, Any]

@@ -23,7 +23,7 @@ from tests.integration.controller.test_job_flows import (
     phase,
     template,
 )
-from tests.integration.controller.test_workloads import make, pod
+from tests.integration.controller.test_other_owners import make, pod
 
 
 def _deaf(*_: Any) -> tuple[()]:

@@ -27,7 +27,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.set_aside import ObjectFaults
 from pumice.controller.hypernodes import NodeCounter
-from pumice.controller.loop.coalescing import COUNT_SECONDS
+from pumice.controller.jobs.status import COUNT_SECONDS
 from pumice.controller.loop.cronjobs import CronJobController
 from pumice.controller.loop.execution import Executor
 from pumice.controller.loop.hypernodes import HyperNodeController

@@ -4,8 +4,8 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, POD
+from pumice.controller.jobs.status import COUNT_SECONDS
 from pumice.controller.loop.caches import JobCaches
-from pumice.controller.loop.coalescing import COUNT_SECONDS
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 from tests.kit.requests import recorded

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.api.fields import FieldError
-from pumice.api.kinds import NATIVE, of_object
+from pumice.api.kinds import WIRED_OWNERS, of_object
 from pumice.cli.files.checking import ManifestChecker, read_settings, registry
 from pumice.cli.files.manifests import Manifest, Source
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.key_pairs import make_keys, with_keys
-from pumice.controller.render import render, render_native
+from pumice.controller.loop.secrets import make_keys, with_keys
+from pumice.controller.render import render, render_owner
 from pumice.plugins import Wiring
 
 __all__ = ["Wired", "wired"]
@@ -56,8 +56,8 @@ async def wired(manifest: Raw, *others: Raw) -> Wired:
     assert found.allowed, found.errors
     job = found.patched
     kind = of_object(job)
-    if kind is not None and kind in NATIVE:
-        return Wired([*render_native(kind, job, registry()), *others], list(found.warnings))
+    if kind is not None and kind in WIRED_OWNERS:
+        return Wired([*render_owner(kind, job, registry()), *others], list(found.warnings))
     made = {(each["kind"], each["metadata"]["name"]): each for each in render(job, registry())}
     for secret in Wiring(read(job), registry()).secrets():
         private, public = await make_keys(secret.algorithm)

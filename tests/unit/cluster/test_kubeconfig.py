@@ -24,11 +24,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pumice.certs.authority import Authority, Leaf, generate_key, pem
 from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
-from pumice.cluster.connection import ConfigurationError
+from pumice.cluster.connection import ConfigurationError, load_pair
 from pumice.cluster.errors import ApiError, Unavailable
 from pumice.cluster.failures import NOT_TRUSTED
 from pumice.cluster.official import OfficialCredentials
-from pumice.cluster.pem import load_pair
 from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.clocks import FastClock
 from tests.kit.http import serving

@@ -5,8 +5,8 @@ import gc
 
 import pytest
 
-from pumice.cluster import sent
-from pumice.cluster.sent import SentRequests
+from pumice.cluster import lifecycle
+from pumice.cluster.lifecycle import SentRequests
 
 
 class Server:
@@ -54,7 +54,7 @@ async def test_what_was_sent_is_answered_although_the_caller_is_cancelled() -> N
 async def test_an_answer_that_does_not_come_is_not_waited_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sent, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(lifecycle, "ANSWER_SECONDS", 0.01)
     server, requests = Server(), SentRequests()
     caller = asyncio.create_task(requests.send(server.request("a")))
     await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Observed, PlanFailure
-from pumice.controller.loop.key_pairs import with_keys
+from pumice.controller.loop.secrets import with_keys
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import (
     CreateObject,

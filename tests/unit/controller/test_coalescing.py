@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import POD
-from pumice.controller.loop.coalescing import counts_only, without_status
+from pumice.controller.jobs.status import counts_only, without_status
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, RequeueAfter, Step
 
 Raw = dict[str, Any]

@@ -11,7 +11,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.meta import format_time
 from pumice.api.pods import Pod
-from pumice.controller.loop.job_memory import JobMemories
+from pumice.controller.loop.memory import JobMemories
 from pumice.controller.plan import PatchStatus, Plan
 from tests.kit.builders import task
 from tests.kit.tables import table

@@ -11,7 +11,7 @@ from pumice.api import keys, kinds
 from pumice.controller.jobs import job_events, job_pods, podsets, restarts, retries
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
-from pumice.controller.workloads import owners
+from pumice.controller.other_owners import owners
 from tests.kit.builders import job, task
 from tests.unit.controller.fake_cluster import FakeCluster
 from tests.unit.controller.job_scenarios import a_job, policy, running
@@ -156,5 +156,5 @@ def test_numbers_of_thousands_of_digits_on_pods_and_group_do_not_stop_their_job(
 
 def test_a_number_of_thousands_of_digits_on_an_owner_does_not_count() -> None:
     metadata = {"annotations": {owners.DESIRED_REPLICAS: "9" * 5_000}}
-    workload = msgspec.convert({"metadata": metadata, "spec": {"replicas": 2}}, owners.Workload)
+    workload = msgspec.convert({"metadata": metadata, "spec": {"replicas": 2}}, owners.PodOwner)
     assert workload.whole_size(kinds.REPLICA_SET) == 2

@@ -8,7 +8,7 @@ from pumice.api.kinds import CRON_JOB, JOB_FLOW, Kind
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.client import Client
 from pumice.controller.loop.jobs import JobOwners
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.process import Watches
 from pumice.controller.owners import controller_reference
 from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, name_of
 

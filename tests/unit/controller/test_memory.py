@@ -8,9 +8,14 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
 from pumice.api.pods import Pod
-from pumice.controller.loop.job_memory import JobMemories
-from pumice.controller.loop.memory import WRITE_SECONDS, CacheOf, ObjectMemory, OwnWrites
-from pumice.controller.loop.steps import OwnWrite
+from pumice.controller.loop.memory import (
+    WRITE_SECONDS,
+    CacheOf,
+    JobMemories,
+    ObjectMemory,
+    OwnWrite,
+    OwnWrites,
+)
 from tests.kit.builders import pod
 from tests.unit.controller.rows import a_pod
 

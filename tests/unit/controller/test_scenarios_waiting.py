@@ -66,7 +66,7 @@ def test_a_pod_name_that_another_job_has_is_reported() -> None:
     cluster = FakeCluster(a_job())
     cluster.settle()
     cluster.admit()
-    foreign_pod = {
+    pod_of_other = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
@@ -75,7 +75,7 @@ def test_a_pod_name_that_another_job_has_is_reported() -> None:
             "ownerReferences": [{"kind": "Job", "name": "other", "uid": "u9", "controller": True}],
         },
     }
-    cluster.put(foreign_pod)
+    cluster.put(pod_of_other)
     cluster.settle()
     assert cluster.names(POD) == ["train-worker-0", "train-worker-1"]
     assert cluster.reason[0] == "NameConflict"

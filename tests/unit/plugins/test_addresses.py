@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 from pumice.api.jobs import JobSpec
 from pumice.api.meta import ObjectMeta
 from pumice.plugins import address, addresses
-from pumice.plugins.addresses import hostname_pattern, hostnames, joined_size, labels_of_task
-from pumice.plugins.foreign import ForeignJob, ForeignTask, Hostnames
+from pumice.plugins.addresses import (
+    Hostnames,
+    OwnerJob,
+    OwnerTask,
+    hostname_pattern,
+    hostnames,
+    joined_size,
+    labels_of_task,
+)
 from tests.unit.plugins.support import job, task
 
 
@@ -50,8 +57,8 @@ def test_pods_of_other_controllers_go_by_their_names(
     replicas: int, first: int, per_job: int, leader: bool
 ) -> None:
     named = Hostnames("stem", first, per_job, leader and not per_job)
-    workers = ForeignTask(name="w", replicas=replicas, hostnames=named, labels={"role": "w"})
-    train = ForeignJob(metadata=ObjectMeta(name="j"), subdomain="d", labels={"of": "j"})
+    workers = OwnerTask(name="w", replicas=replicas, hostnames=named, labels={"role": "w"})
+    train = OwnerJob(metadata=ObjectMeta(name="j"), subdomain="d", labels={"of": "j"})
 
     found = addresses(train, workers)
 
@@ -65,12 +72,12 @@ def test_what_other_controllers_pods_are_called() -> None:
     assert [Hostnames("s", 1, 2).at(index) for index in range(3)] == ["s-0-1", "s-1-0", "s-1-1"]
     leader = Hostnames("s", leader=True)
     assert [leader.at(index) for index in range(2)] == ["s", "s-1"]
-    task = ForeignTask(name="w", replicas=2, hostnames=leader, labels={"role": "w"})
-    train = ForeignJob(labels={"of": "j"}, subdomain="d")
+    task = OwnerTask(name="w", replicas=2, hostnames=leader, labels={"role": "w"})
+    train = OwnerJob(labels={"of": "j"}, subdomain="d")
     assert hostname_pattern(train, task) == "s s-*"
 
 
 def test_labels_of_a_task_that_nothing_tells_apart_are_those_of_the_job() -> None:
-    task = ForeignTask(name="w", replicas=2, hostnames=Hostnames("s"))
-    train = ForeignJob(spec=JobSpec(tasks=[task]), labels={"of": "j"})
+    task = OwnerTask(name="w", replicas=2, hostnames=Hostnames("s"))
+    train = OwnerJob(spec=JobSpec(tasks=[task]), labels={"of": "j"})
     assert labels_of_task(train, "w") == {"of": "j"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.plugins import builtin, problems
-from pumice.plugins.foreign import ForeignJob, ForeignTask
+from pumice.plugins.addresses import OwnerJob, OwnerTask
 from tests.unit.plugins.support import job, task
 
 
@@ -32,7 +32,7 @@ def test_names_must_resolve(tasks: Any, plugins: Any, expected: bool) -> None:
 @pytest.mark.parametrize("has_service", [True, False])
 def test_another_controller_may_see_to_it(has_service: bool) -> None:
     plain = job("j", plugins={"ssh": []})
-    pods = ForeignTask(name="w", replicas=2)
+    pods = OwnerTask(name="w", replicas=2)
     spec = type(plain.spec)(plugins=plain.spec.plugins, tasks=[pods])
-    found = ForeignJob(metadata=plain.metadata, spec=spec, subdomain="j", has_service=has_service)
+    found = OwnerJob(metadata=plain.metadata, spec=spec, subdomain="j", has_service=has_service)
     assert doubted(found) is not has_service

@@ -15,10 +15,10 @@ from pumice.plugins import builtin
 from pumice.webhook.patches import applied
 from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
-from tests.integration.controller.test_native import crd, indexed_job, template
+from tests.integration.controller.test_other_owners_wiring import crd, indexed_job, template
 from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.kit.waiting import until
-from tests.unit.plugins.test_native import pod_of
+from tests.unit.plugins.test_other_owners import pod_of
 from tests.unit.webhook.reviewing import operations, request, review
 
 JSON = {"Content-Type": "application/json"}
@@ -155,7 +155,7 @@ async def test_pods_of_a_job_set_and_of_a_leader_worker_set(
         pod = pod_of({"kind": "JobSet", "name": "js"}, {"group": "node", "job": 1, "index": 1})
         found = env(stored(pod, await ask(address, pod)))
         assert (found["RANK"], found["MASTER_ADDR"]) == ("4", "js-node-0-0.js")
-        pod = pod_of({"kind": "LeaderWorkerSet", "name": "lws"}, {"unit": 1, "index": 1})
+        pod = pod_of({"kind": "LeaderWorkerSet", "name": "lws"}, {"number": 1, "index": 1})
         found = env(stored(pod, await ask(address, pod)))
         assert (found["RANK"], found["MASTER_ADDR"]) == ("1", "lws-1.lws")
         assert lookups(worker) == {"found": 0, "missing": 0, "failed": 0}

@@ -17,7 +17,7 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.cluster.client import Client
-from pumice.controller.workloads import plan_group
+from pumice.controller.other_owners import plan_group
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.mortal import MortalClient
 from tests.integration.controller.stage import ControllerStage

@@ -13,7 +13,7 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Overlay, Snapshot
-from tests.unit.plugins.test_native import manifest, owner_of, pod_of
+from tests.unit.plugins.test_other_owners import manifest, owner_of, pod_of
 from tests.unit.webhook.reviewing import answer, patched, request, reraise, review
 
 Raw = dict[str, Any]

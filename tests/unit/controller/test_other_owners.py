@@ -10,15 +10,15 @@ from pumice.api import keys
 from pumice.api.kinds import POD, POD_GROUP, REPLICA_SET
 from pumice.api.meta import OwnerReference
 from pumice.api.pods import Pod
+from pumice.controller.other_owners import ObservedGroup, PodOwner, gang_of, plan_group
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, UpdateObject
 from pumice.controller.podgroups import COPIED
-from pumice.controller.workloads import ObservedGroup, Workload, gang_of, plan_group
 from tests.kit.tables import table
 from tests.unit.controller.fake_cluster import merge
 
 Raw = dict[str, Any]
 
-CASES: list[Raw] = table("controller/workloads")
+CASES: list[Raw] = table("controller/other_owners")
 API_VERSIONS = {"Job": "batch/v1", "ReplicationController": "v1"}
 
 
@@ -58,13 +58,13 @@ def reference(owner: Raw) -> Raw:
     return whose | {"controller": True, "blockOwnerDeletion": True}
 
 
-def workload(case: Raw) -> Workload | None:
+def workload(case: Raw) -> PodOwner | None:
     owner = case.get("owner", {"shows": False})
     if not owner.get("shows", True):
         return None
     metadata = {"name": "web", "namespace": "default", "uid": "u1"}
     metadata |= {key: owner[key] for key in ("annotations", "deletionTimestamp") if key in owner}
-    return msgspec.convert({"metadata": metadata, "spec": owner}, Workload)
+    return msgspec.convert({"metadata": metadata, "spec": owner}, PodOwner)
 
 
 def picture(case: Raw, group: Raw | None) -> ObservedGroup:
@@ -227,6 +227,6 @@ def test_of_an_owner_only_what_is_read_is_remembered() -> None:
         },
         "spec": {"replicas": 3, "template": {"spec": {"containers": [{"name": "main"}]}}},
     }
-    read = msgspec.convert(raw, Workload)
+    read = msgspec.convert(raw, PodOwner)
     assert msgspec.to_builtins(read) == {"metadata": {"name": "web"}, "spec": {"replicas": 3}}
     assert read.size(REPLICA_SET) == 3

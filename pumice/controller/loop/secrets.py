@@ -1,10 +1,14 @@
-"""The Secrets with keys of Jobs and other owners, read by name where a plugin needs them.
+"""The Secrets with keys of Jobs and other owners: read by name where a plugin needs them, and their key pairs.
 
 Secrets are neither listed nor watched: the right to list them is the right to read those of all users. What was read or written counts for a
 minute, so that passes that follow each other read nothing. The state of an owner that is gone is dropped, and the number of Secrets is limited.
+
+Creating an RSA key pair takes a tenth of a second of CPU, so it runs in a thread.
 """
 
-from collections.abc import Iterable
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
 
 from pumice.api.kinds import SECRET
@@ -12,10 +16,11 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.errors import Forbidden, NotFound
-from pumice.controller.loop.steps import OwnWrite
+from pumice.controller.loop.memory import OwnWrite
 from pumice.controller.owners import controls_raw
+from pumice.plugins import KeySecret
 
-__all__ = ["KnownSecrets"]
+__all__ = ["KeyMaker", "KnownSecrets", "make_keys", "with_keys"]
 
 SECONDS = 60.0
 """How long it counts what was read."""
@@ -103,3 +108,44 @@ class KnownSecrets:
             return await self._client.get(SECRET, name, namespace) | SECRET.type_meta
         except (NotFound, Forbidden):  # what is forbidden is reported when it is to be created
             return None
+
+
+KeyMaker = Callable[[str], Awaitable[tuple[bytes, bytes]]]
+"""Returns, for an algorithm, a private key (PEM) and its public key (one line, in OpenSSH's format)."""
+
+_RSA_BITS = 2048
+
+
+async def make_keys(algorithm: str) -> tuple[bytes, bytes]:
+    """Create a key pair.
+
+    Args:
+        algorithm: `rsa` (2048 bits, PKCS#1) or `ed25519` (OpenSSH's format).
+    """
+    return await asyncio.to_thread(_make, algorithm)
+
+
+def with_keys(manifest: Raw, secret: KeySecret, private: bytes, public: bytes) -> Raw:
+    """The Secret's manifest with the keys in it."""
+    keys = {secret.private_key: private} | dict.fromkeys(secret.public_keys, public)
+    data = {name: base64.b64encode(value).decode() for name, value in keys.items()}
+    return {**manifest, "data": {**data, **(manifest.get("data") or {})}}
+
+
+def _make(algorithm: str) -> tuple[bytes, bytes]:
+    # Most Jobs need no keys, and this import costs more than starting the rest of the controller.
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+
+    key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
+    if algorithm == "ed25519":
+        key = ed25519.Ed25519PrivateKey.generate()
+        form = serialization.PrivateFormat.OpenSSH
+    else:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=_RSA_BITS)
+        form = serialization.PrivateFormat.TraditionalOpenSSL
+    private = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return private, public + b"\n"

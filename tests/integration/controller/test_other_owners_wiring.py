@@ -25,7 +25,7 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
-from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.process import Watches
 from pumice.controller.loop.wiring import WiringCaches
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage

@@ -1,10 +1,10 @@
-"""Plugins on the pods of other controllers, row by row of `tests/cases/plugins/native.yaml`.
+"""Plugins on the pods of other controllers, row by row of `tests/cases/plugins/other_owners.yaml`.
 
 A row gives `owner` (its kind and shape, in short), and `pod`: where it stands, and what it has itself. It
 expects, where it says so, `task` [name, index], `hostname`, `subdomain`, `has` ("NAME=value" of the container),
-`objects` and `secrets` of the pod's unit, `selector` of its policy, `head`: selector of Ray's Service, `files`: some
+`objects` and `secrets` of the pod's Job, `selector` of its policy, `head`: selector of Ray's Service, `files`: some
 keys of the hosts' ConfigMap, `ssh`: pieces of the client configuration, `errors` and `doubts`: pieces of
-them; `found: false` where the pod has no unit, or `refused`: a piece of why the annotation is no good.
+them; `found: false` where no Job has the pod, or `refused`: a piece of why the annotation is no good.
 """
 
 import copy
@@ -17,23 +17,23 @@ from hypothesis import strategies as st
 
 from pumice.api import kinds
 from pumice.plugins import Raw, builtin
-from pumice.plugins.foreign import Hostnames
-from pumice.plugins.native import (
+from pumice.plugins.addresses import Hostnames
+from pumice.plugins.other_owners import (
     OWNERS,
-    NativePlace,
-    NativeWirings,
     Owner,
+    OwnerWirings,
+    PodPlace,
     RequestError,
     Wired,
     place,
 )
-from pumice.plugins.native.request import read_plugins, read_tasks
+from pumice.plugins.other_owners.request import read_plugins, read_tasks
 from pumice.plugins.settings import PluginSettings
 from tests.kit.counting import calls
 from tests.unit.plugins.support import loses_nothing, repeats, rows
 
-KINDS = {kind.kind: kind for kind in kinds.NATIVE}
-ROWS = rows("native")
+KINDS = {kind.kind: kind for kind in kinds.WIRED_OWNERS}
+ROWS = rows("other_owners")
 
 
 def template(plugins: str, tasks: str = "", marker: str = "") -> Raw:
@@ -111,7 +111,7 @@ def pod_of(shape: Raw, where: Raw) -> Raw:
     if shape["kind"] == "LeaderWorkerSet":
         labels = {
             "leaderworkerset.sigs.k8s.io/name": name,
-            "leaderworkerset.sigs.k8s.io/group-index": str(where["unit"]),
+            "leaderworkerset.sigs.k8s.io/group-index": str(where["number"]),
             "leaderworkerset.sigs.k8s.io/worker-index": index,
         }
         reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": "s"}
@@ -149,7 +149,7 @@ def pod_of(shape: Raw, where: Raw) -> Raw:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def find(row: Raw, wirings: NativeWirings) -> tuple[Raw, NativePlace, Wired | None]:
+def find(row: Raw, wirings: OwnerWirings) -> tuple[Raw, PodPlace, Wired | None]:
     pod = pod_of(row["owner"], row["pod"])
     where = place(pod)
     assert where is not None
@@ -159,13 +159,13 @@ def find(row: Raw, wirings: NativeWirings) -> tuple[Raw, NativePlace, Wired | No
 @pytest.mark.parametrize("row", [each for each in ROWS if "refused" in each.values[0]])
 def test_an_annotation_that_is_no_good_is_refused(row: Raw) -> None:
     with pytest.raises(RequestError) as refusal:
-        list(NativeWirings(builtin()).of(owner_of(row["owner"])))
+        list(OwnerWirings(builtin()).of(owner_of(row["owner"])))
     assert row["refused"] in str(refusal.value)
 
 
 @pytest.mark.parametrize("row", [each for each in ROWS if "pod" in each.values[0]])
 def test_a_pod_is_wired_as_the_table_says(row: Raw) -> None:
-    wirings = NativeWirings(builtin(), PluginSettings(strict_upstream=True))
+    wirings = OwnerWirings(builtin(), PluginSettings(strict_upstream=True))
     pod, where, found = find(row, wirings)
     if not row.get("found", True):
         assert found is None
@@ -181,7 +181,7 @@ def test_a_pod_is_wired_as_the_table_says(row: Raw) -> None:
     assert wirings.pod(found, where, made) is made
     assert made["metadata"]["annotations"]["pumice.dev/wired"]
     if "task" in row:
-        place_in = found.unit.find(where)
+        place_in = found.pods.find(where)
         assert place_in is not None
         assert [place_in[0].name, place_in[1]] == row["task"]
     for field in ("hostname", "subdomain"):
@@ -205,13 +205,13 @@ def test_a_pod_is_wired_as_the_table_says(row: Raw) -> None:
     "row", [each for each in ROWS if each.values[0].get("found", "pod" in each.values[0])]
 )
 def test_a_unit_wants_what_the_table_says(row: Raw) -> None:
-    _, _, found = find(row, NativeWirings(builtin()))
+    _, _, found = find(row, OwnerWirings(builtin()))
     assert found is not None
     objects = {
         f"{each['kind']}/{each['metadata']['name']}": each for each in found.wiring.objects()
     }
     secrets = {each.name: each for each in found.wiring.secrets()}
-    name = found.unit.job.metadata.name
+    name = found.pods.job.metadata.name
     assert all(each["metadata"]["namespace"] == "ns" for each in objects.values())
     if "objects" in row:
         assert list(objects) == row["objects"]
@@ -260,7 +260,7 @@ def test_a_pod_without_an_index_has_none(index: object) -> None:
 
 
 def test_wirings_are_remembered_by_generation() -> None:
-    wirings = NativeWirings(builtin())
+    wirings = OwnerWirings(builtin())
     shape = {"kind": "Job", "name": "t", "completions": 2, "plugins": "pytorch"}
     [first] = wirings.of(owner_of(shape))
     [again] = wirings.of(owner_of(shape))
@@ -268,7 +268,7 @@ def test_wirings_are_remembered_by_generation() -> None:
     grown = manifest(shape | {"completions": 3})
     grown["metadata"]["generation"] = 2
     [later] = wirings.of(msgspec.convert(grown, OWNERS[kinds.INDEXED_JOB]))
-    assert later.unit.job.replicas == 3
+    assert later.pods.job.replicas == 3
 
 
 @given(
@@ -280,14 +280,14 @@ def test_every_index_has_a_rank_and_an_address_of_its_own(
     size: int, plugins: str, data: st.DataObject
 ) -> None:
     shape = {"kind": "Job", "name": "t", "completions": size, "plugins": plugins}
-    [found] = NativeWirings(builtin()).of(owner_of(shape))
+    [found] = OwnerWirings(builtin()).of(owner_of(shape))
     index = data.draw(st.integers(0, size - 1))
     where = place(pod_of(shape, {"index": index}))
     assert where is not None
-    placed = found.unit.find(where)
+    placed = found.pods.find(where)
     assert placed is not None
     assert placed[0].hostnames.at(placed[1]) == f"t-{index}"
-    assert found.unit.job.replicas == size
+    assert found.pods.job.replicas == size
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -316,7 +316,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 def test_no_annotation_makes_a_long_message(plugins: str, tasks: str) -> None:
     shape = {"kind": "Job", "name": "t", "completions": 2, "plugins": plugins, "tasks": tasks}
     with pytest.raises(RequestError) as refusal:
-        list(NativeWirings(builtin()).of(owner_of(shape)))
+        list(OwnerWirings(builtin()).of(owner_of(shape)))
     assert len(str(refusal.value)) < 500
 
 
@@ -342,12 +342,12 @@ def test_a_large_set_of_groups_is_read_group_by_group() -> None:
         "size": 100,
         "plugins": "svc",
     }
-    where = place(pod_of(shape, {"unit": 997, "index": 3}))
+    where = place(pod_of(shape, {"number": 997, "index": 3}))
     assert where is not None
-    NativeWirings(builtin()).find(owner_of(shape), where)  # what is remembered is not counted
-    of_many = calls(lambda: NativeWirings(builtin()).find(owner_of(shape), where))
+    OwnerWirings(builtin()).find(owner_of(shape), where)  # what is remembered is not counted
+    of_many = calls(lambda: OwnerWirings(builtin()).find(owner_of(shape), where))
     shape["groups"] = 998
-    of_fewer = calls(lambda: NativeWirings(builtin()).find(owner_of(shape), where))
+    of_fewer = calls(lambda: OwnerWirings(builtin()).find(owner_of(shape), where))
     assert of_many <= 1.1 * of_fewer
     assert of_many < 5_000
 

@@ -9,38 +9,38 @@ from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.plugins.applied import problems
 from pumice.plugins.interface import PluginError
-from pumice.plugins.native.owners import Owner
-from pumice.plugins.native.places import NativePlace
-from pumice.plugins.native.request import RequestError
-from pumice.plugins.native.units import WiredPods, kind_of, unit_at, unit_count
+from pumice.plugins.other_owners.owners import Owner
+from pumice.plugins.other_owners.places import PodPlace
+from pumice.plugins.other_owners.request import RequestError
+from pumice.plugins.other_owners.wired_pods import WiredPods, kind_of, wired_count, wired_pods_at
 from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.wiring import Wiring
 
-__all__ = ["NativeWirings", "Wired", "is_wired"]
+__all__ = ["OwnerWirings", "Wired", "is_wired"]
 
 _KEPT = 128
-"""Maximum number of cached units."""
+"""Maximum number of cached Jobs of owners."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """A unit with its plugins.
+    """Pods that are wired as one Job, with its plugins.
 
     Attributes:
-        unit: The unit.
+        pods: The pods.
         wiring: Its plugins.
         errors: Errors for which its pods are refused; empty if there are none.
         doubts: Warnings about its pods.
     """
 
-    unit: WiredPods
+    pods: WiredPods
     wiring: Wiring
     errors: tuple[str, ...]
     doubts: tuple[str, ...]
 
 
-class NativeWirings:
+class OwnerWirings:
     """Wires pods, and caches what the pods of one owner share.
 
     Args:
@@ -63,74 +63,74 @@ class NativeWirings:
         self._known: OrderedDict[tuple[object, ...], Wired] = OrderedDict()
 
     def of(self, owner: Owner) -> Iterator[Wired]:
-        """The units of an owner with their plugins, each created when it is needed; none without plugins.
+        """The pods of an owner by the Jobs as which they are wired, each created when it is needed; none without plugins.
 
         Raises:
             RequestError: An annotation is invalid or names an unknown plugin, or the owner is too large.
         """
-        for index in range(unit_count(owner, self._max_pods)):
+        for index in range(wired_count(owner, self._max_pods)):
             yield self._at(owner, index)
 
     def ends(self, owner: Owner) -> list[Wired]:
-        """The first and the last unit of an owner; the others differ from the last only by shorter names.
+        """The first and the last of them; the others differ from the last only by shorter names.
 
         Raises:
             RequestError: As for `of`.
         """
-        count = unit_count(owner, self._max_pods)
+        count = wired_count(owner, self._max_pods)
         return [self._at(owner, index) for index in sorted({0, count - 1}) if index < count]
 
     def _at(self, owner: Owner, index: int) -> Wired:
         meta = owner.metadata
         if not (meta.uid and meta.generation):
-            return self._wired(unit_at(owner, index, self._registry))
+            return self._wired(wired_pods_at(owner, index, self._registry))
         key = (kind_of(owner), meta.namespace, meta.name, meta.uid, meta.generation, index)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._wired(unit_at(owner, index, self._registry))
+            found = self._known[key] = self._wired(wired_pods_at(owner, index, self._registry))
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         else:
             self._known.move_to_end(key)
         return found
 
-    def find(self, owner: Owner, place: NativePlace) -> Wired | None:
-        """The unit of a pod; None if the owner does not have the pod, or not any more.
+    def find(self, owner: Owner, place: PodPlace) -> Wired | None:
+        """The wired pods to which a pod belongs; None if the owner does not have the pod, or not any more.
 
         Raises:
             RequestError: As for `of`.
         """
         if place.uid and owner.metadata.uid and place.uid != owner.metadata.uid:
             return None
-        if place.unit >= unit_count(owner, self._max_pods):
+        if place.number >= wired_count(owner, self._max_pods):
             return None
-        found = self._at(owner, place.unit)
-        return found if found.unit.find(place) is not None else None
+        found = self._at(owner, place.number)
+        return found if found.pods.find(place) is not None else None
 
-    def pod(self, wired: Wired, place: NativePlace, pod: dict[str, Any]) -> dict[str, Any]:
-        """Wire a pod whose unit `find` has found; a pod that is already wired is returned unchanged.
+    def pod(self, wired: Wired, place: PodPlace, pod: dict[str, Any]) -> dict[str, Any]:
+        """Wire a pod of those that `find` has found; a pod that is already wired is returned unchanged.
 
         Raises:
             PluginError: A plugin cannot wire it.
         """
-        found = wired.unit.find(place)
+        found = wired.pods.find(place)
         if found is None or is_wired(pod):
             return pod
         task, index = found
         return wired.wiring.pod(task, index, pod)
 
-    def _wired(self, unit: WiredPods) -> Wired:
+    def _wired(self, pods: WiredPods) -> Wired:
         try:
-            wiring = Wiring(unit.job, self._registry, settings=self._settings)
+            wiring = Wiring(pods.job, self._registry, settings=self._settings)
             idle = _idle(wiring)
         except PluginError as error:
             raise RequestError(f"{keys.PLUGINS}: {error}") from None
-        found = problems(unit.job, self._registry)
+        found = problems(pods.job, self._registry)
         return Wired(
-            unit,
+            pods,
             wiring,
             tuple(map(str, found.errors)),
-            (*unit.doubts, *_marked(unit), *idle, *map(str, found.warnings)),
+            (*pods.doubts, *_marked(pods), *idle, *map(str, found.warnings)),
         )
 
 
@@ -141,9 +141,9 @@ def is_wired(pod: dict[str, Any]) -> bool:
     return isinstance(annotations, dict) and keys.WIRED in annotations
 
 
-def _marked(unit: WiredPods) -> list[str]:
+def _marked(pods: WiredPods) -> list[str]:
     """Templates whose pods are marked as wired before they are created."""
-    tasks = [task for each in unit.groups.values() for task in each]
+    tasks = [task for each in pods.groups.values() for task in each]
     marked = [task.name for task in tasks if is_wired(task.template or {})]
     if not marked:
         return []

@@ -1,22 +1,29 @@
-"""The writes for one queue: its state, the reason why it is closed, its counts, and the result of a Command.
+"""The queue controller: the state of a queue, the reason why it is closed, its counts of PodGroups, and Commands for it.
 
-A queue is closed while its user wants it closed, while a queue above it is closed by its own user, and while it is
-being deleted. A closed queue with PodGroups is Closing: these continue, and none is added. A pass writes either the
-annotation or the state, in an order that is safe if the controller stops in between: the annotation is set before the
-queue closes, and removed after it has opened.
+Whether a queue is closed follows from the whole tree and not from the order of events. A queue is closed while its user
+wants it closed, while a queue above it is closed by its own user, and while it is being deleted; the annotation
+`volcano.sh/closed-by-parent` tells the first two apart. So a restart loses nothing, and a queue that its user closed stays
+closed when the queues above it open.
 
-Commands for queues (`vcctl queue operate --action close` creates one) are taken one at a time, the oldest first. A Command is removed once it is carried out; if the controller stops in
-between, the next one carries it out again, which changes nothing.
+A closed queue with PodGroups is Closing: these continue, and none is added. A pass writes either the annotation or the
+state, in an order that is safe if the controller stops in between: the annotation is set before the queue closes, and
+removed after it has opened. PodGroups are counted with each change, so the cost does not depend on the size of a queue.
+
+Commands for queues (`vcctl queue operate --action close` creates one) are taken one at a time, the oldest first. A Command
+is removed once it is carried out; if the controller stops in between, the next one carries it out again, which changes
+nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from pumice.api import keys
 from pumice.api.commands import Command
 from pumice.api.fields import did_you_mean
-from pumice.api.keys import ROOT_QUEUE
+from pumice.api.keys import DEFAULT_QUEUE, ROOT_QUEUE
 from pumice.api.kinds import COMMAND, QUEUE
 from pumice.api.messages import listed
 from pumice.api.meta import Raw
@@ -34,21 +41,69 @@ from pumice.controller.plan import (
 )
 
 __all__ = [
-    "CLOSE",
-    "CLOSED_STATES",
     "COUNTS",
-    "OPEN",
+    "GroupCounts",
     "ObservedQueue",
-    "QueueOrder",
     "climb",
-    "closed_by_user",
-    "closing_one",
-    "is_marked",
-    "next_queue_order",
     "own_status",
     "parent_of",
     "plan_queue",
 ]
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+def queue_and_phase(group: Raw) -> tuple[str, str]:
+    """Queue and phase of a PodGroup; one without a phase is Pending."""
+    queue = (group.get("spec") or {}).get("queue") or DEFAULT_QUEUE
+    phase = (group.get("status") or {}).get("phase")
+    return queue, phase if phase in PHASES else PHASES[0]
+
+
+class GroupCounts:
+    """PodGroups by queue and phase, also for queues that do not exist."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, Counter[str]] = {}
+        self._counted: dict[tuple[str, str], tuple[str, str]] = {}
+        """How each PodGroup is counted, so that a change that comes twice counts once."""
+
+    def of(self, queue: str) -> Mapping[str, int]:
+        """PodGroups of a queue by phase, without phases that have none."""
+        return self._queues.get(queue, _NONE)
+
+    def change(self, old: Raw | None, new: Raw | None) -> tuple[str, ...]:
+        """Update the counts for a changed PodGroup; None means that it does not exist.
+
+        Returns:
+            The queues whose counts changed.
+        """
+        if (either := new or old) is None:
+            return ()
+        after = queue_and_phase(new) if new is not None else None
+        meta = either["metadata"]
+        key = meta.get("namespace", ""), meta["name"]
+        before = self._counted.get(key)
+        if before == after:
+            return ()
+        if after is None:
+            del self._counted[key]
+        else:
+            self._counted[key] = after
+        if before is not None:
+            self._add(*before, -1)
+        if after is not None:
+            self._add(*after, 1)
+        return tuple(dict.fromkeys(each[0] for each in (before, after) if each is not None))
+
+    def _add(self, queue: str, phase: str, number: int) -> None:
+        counts = self._queues.setdefault(queue, Counter())
+        counts[phase] += number
+        if not counts[phase]:
+            del counts[phase]
+        if not counts:
+            del self._queues[queue]
+
 
 CLOSED_STATES = ("Closed", "Closing")
 
@@ -98,10 +153,7 @@ COUNTS = {phase: phase.lower() for phase in PHASES}
 """Field of a queue's status that counts the PodGroups of a phase."""
 
 
-CLOSE = "CloseQueue"
-
-
-OPEN = "OpenQueue"
+CLOSE, OPEN = "CloseQueue", "OpenQueue"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,19 @@ from pumice.api.kinds import of_object
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.jobs.situation import unexpected_error
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
-from pumice.controller.key_secrets import manifests, settle_keys
-from pumice.controller.objects import NameConflict, UnknownKindError, owned, settle
+from pumice.controller.objects import (
+    NameConflict,
+    UnknownKindError,
+    owned,
+    secret_manifests,
+    settle,
+    settle_keys,
+)
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.plugins import PluginError
-from pumice.plugins.native import NativeWirings, Owner, RequestError, Wired
-from pumice.plugins.native.units import kind_of
+from pumice.plugins.other_owners import Owner, OwnerWirings, RequestError, Wired
+from pumice.plugins.other_owners.wired_pods import kind_of
 
 __all__ = ["plan_wiring"]
 
@@ -26,7 +32,7 @@ _MOST_EVENTS = 10
 """Maximum number of events of one kind about an owner: a thousand groups may have the same problem."""
 
 
-def plan_wiring(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) -> Plan:
+def plan_wiring(owner: Owner, wirings: OwnerWirings, present: Sequence[Raw]) -> Plan:
     """The plan for the objects that plugins want for an owner.
 
     Args:
@@ -57,22 +63,22 @@ def plan_wiring(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) ->
     return Plan.of(
         _events(found, conflicts, new=bool(creates)),
         [*creates, *settled.updates, *made.updates],
-        _surplus(meta, [*plain, *manifests(meta, secrets, kind)], present),
+        _surplus(meta, [*plain, *secret_manifests(meta, secrets, kind)], present),
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
     )
 
 
-def _objects(units: Iterable[Wired]) -> list[Raw]:
-    return [manifest for each in units for manifest in each.wiring.objects()]
+def _objects(wired: Iterable[Wired]) -> list[Raw]:
+    return [manifest for each in wired for manifest in each.wiring.objects()]
 
 
 def _events(
-    units: Sequence[Wired], conflicts: Sequence[NameConflict], *, new: bool
+    wired: Sequence[Wired], conflicts: Sequence[NameConflict], *, new: bool
 ) -> list[RecordEvent]:
     """Events about an owner, the first of each kind; warnings are recorded once."""
     found = {
-        "PluginError": [error for each in units for error in each.errors],
-        "PluginArgument": [doubt for each in units for doubt in each.doubts] if new else [],
+        "PluginError": [error for each in wired for error in each.errors],
+        "PluginArgument": [doubt for each in wired for doubt in each.doubts] if new else [],
         "NameConflict": [conflict.message for conflict in conflicts],
     }
     return [
@@ -83,7 +89,7 @@ def _events(
 
 
 def _surplus(meta: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
-    """Objects of the owner that no unit wants any more."""
+    """Objects of the owner that nothing wants any more."""
     names = {(each["kind"], each["metadata"]["name"]) for each in wanted}
     deletes = []
     for each in present:

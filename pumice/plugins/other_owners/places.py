@@ -15,7 +15,7 @@ __all__ = [
     "REPLICATED_JOB",
     "SET_NAME",
     "WORKER_INDEX",
-    "NativePlace",
+    "PodPlace",
     "place",
 ]
 
@@ -31,14 +31,14 @@ _JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 
 
 @dataclass(frozen=True, slots=True)
-class NativePlace:
+class PodPlace:
     """A pod's position.
 
     Attributes:
         kind: Kind of the owner.
         owner: Its name.
         uid: Its uid; empty if the pod does not have it.
-        unit: Number of the unit in the owner.
+        number: Number of the group of a LeaderWorkerSet; 0 for owners whose pods are wired as one Job.
         group: Replicated job that the pod belongs to; empty if the owner has no such groups.
         job: Number of the Job in the group.
         index: Number of the pod in its Job or group; None if it has none.
@@ -47,20 +47,20 @@ class NativePlace:
     kind: Kind
     owner: str
     uid: str = ""
-    unit: int = 0
+    number: int = 0
     group: str = ""
     job: int = 0
     index: int | None = None
 
 
-def place(pod: dict[str, Any]) -> NativePlace | None:
+def place(pod: dict[str, Any]) -> PodPlace | None:
     """Position of a pod; None if none of these controllers created it."""
     metadata = _object(pod.get("metadata"))
     labels = _object(metadata.get("labels"))
     if name := _text(labels.get(SET_NAME)):
-        unit = number_in(labels.get(GROUP_INDEX))
-        index = number_in(labels.get(WORKER_INDEX)) if unit is not None else None
-        return NativePlace(kinds.LEADER_WORKER_SET, name, unit=unit or 0, index=index)
+        number = number_in(labels.get(GROUP_INDEX))
+        index = number_in(labels.get(WORKER_INDEX)) if number is not None else None
+        return PodPlace(kinds.LEADER_WORKER_SET, name, number=number or 0, index=index)
     owner = _controller(metadata)
     of_job = (owner.get("apiVersion"), owner.get("kind")) == (
         kinds.INDEXED_JOB.api_version,
@@ -69,7 +69,7 @@ def place(pod: dict[str, Any]) -> NativePlace | None:
     index = _completion_index(metadata, labels)
     if name := _text(labels.get(JOB_SET_NAME)):
         job = number_in(labels.get(_JOB_INDEX))
-        return NativePlace(
+        return PodPlace(
             kinds.JOB_SET,
             name,
             _text(labels.get(_JOB_SET_UID)),
@@ -79,7 +79,7 @@ def place(pod: dict[str, Any]) -> NativePlace | None:
         )
     if not of_job:
         return None
-    return NativePlace(
+    return PodPlace(
         kinds.INDEXED_JOB, _text(owner.get("name")), _text(owner.get("uid")), index=index
     )
 

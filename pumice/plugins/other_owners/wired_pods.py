@@ -1,7 +1,7 @@
-"""Units: the Jobs that plugins see in an object of another controller.
+"""The Jobs that plugins see in an object of another controller.
 
-All pods of an Indexed Job, and all of a JobSet, are one unit; each group of a LeaderWorkerSet is a unit. If a JobSet
-has several replicated jobs, they are the tasks of the unit; pods of one template are divided by index.
+All pods of an Indexed Job, and all of a JobSet, are wired as one Job; each group of a LeaderWorkerSet is. If a JobSet has
+several replicated jobs, they are the tasks of that Job; pods of one template are divided by index.
 `pumice.dev/tasks` defines the division. Without it, index 0 has the leading role of the framework's plugin (master,
 head, chief), and the others are its workers.
 """
@@ -13,10 +13,10 @@ from pumice.api import keys, kinds
 from pumice.api.jobs import DEFAULT_MAX_PODS, JobSpec
 from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
+from pumice.plugins.addresses import Hostnames, OwnerJob, OwnerTask
 from pumice.plugins.applied import read_arguments
-from pumice.plugins.foreign import ForeignJob, ForeignTask, Hostnames
-from pumice.plugins.native import places
-from pumice.plugins.native.owners import (
+from pumice.plugins.other_owners import places
+from pumice.plugins.other_owners.owners import (
     IndexedJob,
     JobSet,
     LeaderWorkerSet,
@@ -24,11 +24,11 @@ from pumice.plugins.native.owners import (
     Template,
     annotation,
 )
-from pumice.plugins.native.places import NativePlace
-from pumice.plugins.native.request import Plugins, RequestError, read_plugins, read_tasks
+from pumice.plugins.other_owners.places import PodPlace
+from pumice.plugins.other_owners.request import Plugins, RequestError, read_plugins, read_tasks
 from pumice.plugins.registry import Registry, dependencies
 
-__all__ = ["LEADS", "MAX_GROUPS", "WiredPods", "kind_of", "unit_at", "unit_count"]
+__all__ = ["LEADS", "MAX_GROUPS", "WiredPods", "kind_of", "wired_count", "wired_pods_at"]
 
 LEADS = {
     "pytorch": "master",
@@ -77,12 +77,12 @@ class WiredPods:
         doubts: Warnings about valid specifications that are unlikely to work.
     """
 
-    job: ForeignJob
-    groups: dict[str, tuple[ForeignTask, ...]]
+    job: OwnerJob
+    groups: dict[str, tuple[OwnerTask, ...]]
     doubts: tuple[str, ...] = ()
 
-    def find(self, place: NativePlace) -> tuple[ForeignTask, int] | None:
-        """The task of a pod and its index in it; None if the unit does not have the pod."""
+    def find(self, place: PodPlace) -> tuple[OwnerTask, int] | None:
+        """The task of a pod and its index in it; None if the pod is not one of them."""
         tasks = self.groups.get(place.group, ())
         if not tasks or place.index is None:
             return None
@@ -104,10 +104,10 @@ def kind_of(owner: Owner) -> Kind:
     return kinds.JOB_SET if isinstance(owner, JobSet) else kinds.LEADER_WORKER_SET
 
 
-def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
-    """Number of units of an owner; 0 if none of its templates names plugins.
+def wired_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
+    """Number of Jobs as which the pods of an owner are wired; 0 if none of its templates names plugins.
 
-    The number is computed without creating units: a LeaderWorkerSet may request two thousand million groups.
+    The number is computed without creating them: a LeaderWorkerSet may request two thousand million groups.
 
     Raises:
         RequestError: It requests more pods or groups than plugins wire.
@@ -129,8 +129,8 @@ def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
     return owner.groups
 
 
-def unit_at(owner: Owner, index: int, registry: Registry) -> WiredPods:
-    """One of the units of an owner, by its number from 0 below `unit_count`.
+def wired_pods_at(owner: Owner, index: int, registry: Registry) -> WiredPods:
+    """One of them, by its number from 0 below `wired_count`.
 
     Raises:
         RequestError: An annotation is invalid, or the pods have no index.
@@ -160,10 +160,8 @@ def _of_indexed_job(owner: IndexedJob, registry: Registry) -> WiredPods:
             f"{spec.parallelism} of {spec.size} pods run at once, so those that wait for all others wait "
             "forever; set spec.parallelism to spec.completions"
         )
-    job = ForeignJob(
-        metadata=_metadata(owner, name), labels={places.JOB_NAME: name}, subdomain=name
-    )
-    return _unit(job, [group], registry, doubts)
+    job = OwnerJob(metadata=_metadata(owner, name), labels={places.JOB_NAME: name}, subdomain=name)
+    return _wired_pods(job, [group], registry, doubts)
 
 
 def _of_job_set(owner: JobSet, registry: Registry) -> WiredPods:
@@ -190,13 +188,13 @@ def _of_job_set(owner: JobSet, registry: Registry) -> WiredPods:
             doubts.append(
                 f"replicated job {each.name} is not wired: its pod template lacks {keys.PLUGINS}"
             )
-    job = ForeignJob(
+    job = OwnerJob(
         metadata=_metadata(owner, name),
         labels={places.JOB_SET_NAME: name},
         subdomain=subdomain or name,
         has_service=resolves,
     )
-    return _unit(job, groups, registry, doubts)
+    return _wired_pods(job, groups, registry, doubts)
 
 
 def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> WiredPods:
@@ -212,13 +210,13 @@ def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> WiredPo
         {},
         places.WORKER_INDEX,
     )
-    job = ForeignJob(
+    job = OwnerJob(
         metadata=_metadata(owner, stem),
         labels={places.SET_NAME: name, places.GROUP_INDEX: str(index)},
         subdomain=stem if own_domain else name,
         has_service=True,
     )
-    return _unit(job, [group], registry, _unwired(owner), lead="leader")
+    return _wired_pods(job, [group], registry, _unwired(owner), lead="leader")
 
 
 def _unwired(owner: LeaderWorkerSet) -> list[str]:
@@ -240,8 +238,8 @@ def _metadata(owner: Owner, name: str) -> ObjectMeta:
     return ObjectMeta(name=name, namespace=meta.namespace, uid=meta.uid, generation=meta.generation)
 
 
-def _unit(
-    job: ForeignJob,
+def _wired_pods(
+    job: OwnerJob,
     groups: Sequence[_NumberedPods],
     registry: Registry,
     doubts: Sequence[str],
@@ -263,7 +261,7 @@ def _unit(
         divided[group.name] = _tasks(group, parts)
     tasks = [task for each in divided.values() for task in each]
     # Structs are frozen, and plugins read only this and the name of the Job.
-    whole = ForeignJob(
+    whole = OwnerJob(
         metadata=job.metadata,
         spec=JobSpec(plugins=plugins, tasks=list(tasks)),
         labels=job.labels,
@@ -309,7 +307,7 @@ def _leading(plugins: Plugins, registry: Registry) -> tuple[str, str] | None:
     return None
 
 
-def _tasks(group: _NumberedPods, parts: Sequence[tuple[str, int]]) -> tuple[ForeignTask, ...]:
+def _tasks(group: _NumberedPods, parts: Sequence[tuple[str, int]]) -> tuple[OwnerTask, ...]:
     tasks = []
     first = 0
     for name, size in parts:
@@ -321,7 +319,7 @@ def _tasks(group: _NumberedPods, parts: Sequence[tuple[str, int]]) -> tuple[Fore
         )
         template = group.templates[0 if first == 0 else 1]
         tasks.append(
-            ForeignTask(name=name, replicas=size, template=template, hostnames=names, labels=labels)
+            OwnerTask(name=name, replicas=size, template=template, hostnames=names, labels=labels)
         )
         first += size
     return tuple(tasks)

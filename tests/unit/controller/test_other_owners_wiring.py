@@ -5,12 +5,12 @@ import base64
 import pytest
 
 from pumice.api.meta import Raw
+from pumice.controller.other_owners.wiring import plan_wiring
 from pumice.controller.plan import CreateObject, Plan, RecordEvent
-from pumice.controller.wiring import plan_wiring
 from pumice.plugins import builtin
-from pumice.plugins.native import NativeWirings
+from pumice.plugins.other_owners import OwnerWirings
 from tests.kit.counting import calls
-from tests.unit.plugins.test_native import owner_of
+from tests.unit.plugins.test_other_owners import owner_of
 
 
 def groups(count: int, plugins: str = "mpi", size: int = 3) -> Raw:
@@ -24,7 +24,7 @@ def groups(count: int, plugins: str = "mpi", size: int = 3) -> Raw:
 
 
 def planned(shape: Raw, present: list[Raw]) -> Plan:
-    return plan_wiring(owner_of(shape), NativeWirings(builtin()), present)
+    return plan_wiring(owner_of(shape), OwnerWirings(builtin()), present)
 
 
 def created(plan: Plan) -> list[Raw]:
@@ -69,7 +69,7 @@ def test_twice_the_groups_take_twice_the_calls() -> None:
     assert [len(each) for each in there] == [160, 320]
     costs = []
     for shape, present in zip((few, twice), there, strict=True):
-        owner, wirings = owner_of(shape), NativeWirings(builtin())
+        owner, wirings = owner_of(shape), OwnerWirings(builtin())
         assert not created(plan_wiring(owner, wirings, present))
         costs.append(calls(lambda o=owner, w=wirings, p=present: plan_wiring(o, w, p)))  # type: ignore[misc]
     assert costs[1] <= 2.3 * costs[0]

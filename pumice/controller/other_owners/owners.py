@@ -15,7 +15,7 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta, controller_of, number_in
 from pumice.api.pods import Pod
 
-__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "OwnedGang", "Workload", "gang_of", "group_named_by"]
+__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "OwnedGang", "PodOwner", "gang_of", "group_named_by"]
 
 OWNER_KINDS: tuple[Kind, ...] = (
     kinds.REPLICA_SET,
@@ -35,7 +35,7 @@ _READ = ("volcano.sh/", "scheduling.volcano.sh/", DESIRED_REPLICAS)
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in OWNER_KINDS}
 
 
-class WorkloadMeta(ApiStruct, frozen=True):
+class PodOwnerMeta(ApiStruct, frozen=True):
     """Identity of an object, and those of its annotations on which its PodGroup depends."""
 
     name: str = ""
@@ -51,7 +51,7 @@ class WorkloadMeta(ApiStruct, frozen=True):
         msgspec.structs.force_setattr(self, "annotations", read or None)
 
 
-class WorkloadSpec(ApiStruct, frozen=True):
+class PodOwnerSpec(ApiStruct, frozen=True):
     """Number of pods of an owner, and its update strategy."""
 
     replicas: int | None = None
@@ -61,11 +61,11 @@ class WorkloadSpec(ApiStruct, frozen=True):
     pod_management_policy: str = ""
 
 
-class Workload(ApiStruct, frozen=True):
+class PodOwner(ApiStruct, frozen=True):
     """An owner of pods: a ReplicaSet, StatefulSet, DaemonSet, ReplicationController or batch Job, or the metadata of any other."""
 
-    metadata: WorkloadMeta = WorkloadMeta()
-    spec: WorkloadSpec = WorkloadSpec()
+    metadata: PodOwnerMeta = PodOwnerMeta()
+    spec: PodOwnerSpec = PodOwnerSpec()
 
     def size(self, kind: Kind) -> int | None:
         """Number of its pods; None for a DaemonSet, where it depends on the nodes, and for owners of other kinds."""

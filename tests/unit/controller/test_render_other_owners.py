@@ -3,15 +3,15 @@
 import pytest
 
 from pumice.api.kinds import INDEXED_JOB
-from pumice.controller.render import render_native
+from pumice.controller.render import render_owner
 from pumice.plugins import Raw, builtin
-from tests.unit.plugins.test_native import manifest
+from tests.unit.plugins.test_other_owners import manifest
 
 SHAPE: Raw = {"kind": "Job", "name": "train", "completions": 2, "plugins": "env"}
 
 
 def pods(shape: Raw) -> list[Raw]:
-    made = render_native(INDEXED_JOB, manifest(shape), builtin())
+    made = render_owner(INDEXED_JOB, manifest(shape), builtin())
     return [each for each in made if each["kind"] == "Pod"]
 
 
