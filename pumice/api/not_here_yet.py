@@ -111,7 +111,7 @@ SOFT_TOPOLOGY = NotHereYet(
 SUB_GROUPS = NotHereYet(
     "field",
     "sub-groups (subGroupPolicy; partitionPolicy of which not all pods are needed)",
-    "they are no gangs of their own, so the gang may start with incomplete ones",
+    "sub-groups are no gangs of their own, so the gang may start with incomplete ones",
     "let minMember, or minAvailable of the Job, be all pods",
     _ELSEWHERE,
 )

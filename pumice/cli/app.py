@@ -37,6 +37,7 @@ _NAMES = (
     "simulate",
     "dev",
     "explain",
+    "migrate",
     "job",
     "queue",
     "plugins",

@@ -13,7 +13,7 @@ from pumice.cli.exits import UserError
 __all__ = ["instead_of", "spread", "without_values"]
 
 _STATE = "--state"
-_ALWAYS = frozenset({"simulate", "webhook"})
+_ALWAYS = frozenset({"migrate", "simulate", "webhook"})
 """Verbs without arguments of their own."""
 _AFTER_THE_REST = frozenset({"lint", "render", "review"})
 """Verbs with files or a path of their own; only arguments before `--state` are surely these."""

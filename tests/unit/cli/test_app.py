@@ -6,7 +6,7 @@ import pytest
 import typer
 
 import pumice as package
-from pumice.cli import app, exits, job, kubectl_plugin, main, queue
+from pumice.cli import app, exits, job, kubectl_plugin, main, migrate, queue
 from tests.kit.builders import job as job_object
 from tests.kit.counting import calls
 from tests.unit.cli.conftest import Pumice, texts
@@ -18,6 +18,7 @@ VERBS = [
     "simulate",
     "dev",
     "explain",
+    "migrate",
     "job",
     "queue",
     "plugins",
@@ -44,7 +45,9 @@ def test_help_lists_every_verb(pumice: Pumice) -> None:
 
 
 OF_GROUPS = [
-    f"{group.__name__.rpartition('.')[2]} {each}" for group in (job, queue) for each in group.VERBS
+    f"{group.__name__.rpartition('.')[2]} {each}"
+    for group in (job, migrate, queue)
+    for each in group.VERBS
 ]
 
 
