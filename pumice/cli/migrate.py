@@ -24,8 +24,7 @@ HELP = "Find what would change for a cluster of Volcano."
 _State = Annotated[
     list[str] | None,
     state_option(
-        "Objects of the cluster, as `kubectl get -o yaml` writes them, instead of the cluster itself; - reads stdin. Several "
-        "files may follow.",
+        "Objects from `kubectl get -o yaml`, in place of a cluster. More files may follow."
     ),
 ]
 _Config = Annotated[

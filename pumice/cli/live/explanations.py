@@ -13,7 +13,12 @@ from pumice.api.jobs import Job
 from pumice.api.messages import listed
 from pumice.api.meta import number_in
 from pumice.api.names import pod_group_name
-from pumice.api.not_here_yet import sentences, uses_in_job, uses_in_pod
+from pumice.api.not_here_yet import (
+    sentences,
+    uses_in_job,
+    uses_in_pod,
+    uses_in_pod_group,
+)
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
@@ -91,12 +96,20 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "message": message,
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
-        "notHereYet": sentences(uses_in_pod(pod)),
+        "notHereYet": sentences(uses_in_pod(pod)) + _of_group(group),
         "podGroup": _podgroup(group),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
         "events": events_about(seen.events, {pod.metadata.uid}),
         "notAllowed": seen.forbidden,
     }
+
+
+def _of_group(group: PodGroup | None) -> list[str]:
+    """What the PodGroup of a pod asks for and is not acted on yet."""
+    if group is None:
+        return []
+    name = f"PodGroup {group.metadata.name}"
+    return [f"{name}: {each}" for each in sentences(uses_in_pod_group(group))]
 
 
 def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Explanation:

@@ -126,7 +126,7 @@ async def _read(client: "Client", kind: Kind, found: VolcanoState) -> None:
 
 def _manifest(raw: Raw, kind: Kind) -> Manifest:
     """An object of a list, which does not say its kind."""
-    return Manifest({"apiVersion": kind.api_version, "kind": kind.kind} | raw, Source("cluster"))
+    return Manifest(kind.type_meta | raw, Source("cluster"))
 
 
 def config_text(config_map: Manifest) -> str:
