@@ -75,9 +75,13 @@ def _content(what: list[str]) -> str:
             raise ValueError(f"nothing is generated for {' '.join(what)!r}")
 
 
+_CODE = re.compile(r"(?<![`\w/-])((?:[a-z]+\.)+[a-z]+/[\w.…-]+|[a-z]+[A-Z]\w*)")
+"""Names of fields and resources in a text for people."""
+
+
 def _missing(row: NotHereYet) -> tuple[str, ...]:
     name = row.name if row.where == "field" else f"{row.where} `{row.name}`"
-    return name, row.outcome, row.remedy, row.harm
+    return *(_CODE.sub(r"`\1`", text) for text in (name, row.outcome, row.remedy)), row.harm
 
 
 def _arguments(arguments: tuple[SchedulerArgument, ...]) -> str:

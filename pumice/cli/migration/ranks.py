@@ -54,6 +54,7 @@ WARNED: dict[str, Harm] = {
     "JOB-PLUGIN-ARGUMENT": ELSEWHERE,
     "JOB-PRIORITY-HIGHER": ELSEWHERE,
     "Q-CAP-ZERO": NOT_RUN,
+    "Q-GROUP-PREFERENCE": ELSEWHERE,
     "SCHEMA-UNKNOWN": ELSEWHERE,
     "VOL-TAKEN": ELSEWHERE,
     "VOL-TWICE": ELSEWHERE,
@@ -63,8 +64,9 @@ WARNED: dict[str, Harm] = {
 REMEDIES = {
     "JOB-PLUGIN": "bring the plugin as a Python package (`pumice plugins check`), or remove it",
     "JOB-PLUGIN-ARGUMENT": "correct the argument; Volcano takes 0 or false for it, Pumice its default",
-    "JOB-PRIORITY-HIGHER": "use one class for both, or run the controller with --strict-upstream",
+    "JOB-PRIORITY-HIGHER": "use one class for both, or give the controller --set strict-upstream=true",
     "Q-CAP-ZERO": "leave the resource out of the capability if it is not limited",
+    "Q-GROUP-PREFERENCE": "remove the preference, or the requirement that contradicts it",
     "SCHEMA-UNKNOWN": "remove it: Pumice's CRDs do not have the field, so the API server drops it",
     "VOL-TAKEN": "mount one of the two elsewhere; Volcano makes pods that fail",
     "VOL-TWICE": "remove one of the two paths; Volcano mounts the first one only",
