@@ -26,6 +26,7 @@ _VALUES = {
 """What Go's strconv.ParseBool reads."""
 
 _CREATE = "`kubectl create -f FILE`"
+_SCALE = "`kubectl edit vcjob NAME`, and change `replicas` of a task"
 _EXPLAIN_QUEUE = "`pumice explain queue/NAME`"
 _CLOSE_OR_OPEN = "`pumice queue close NAME` or `pumice queue open NAME`"
 _LIST = "`pumice job list` or `pumice queue list`"
@@ -41,6 +42,10 @@ _INSTEAD = {
     ("", "apply"): "`kubectl apply -f FILE`",
     ("", "create"): _CREATE,
     ("", "delete"): "`kubectl delete KIND NAME`",
+    ("", "logs"): "`pumice job logs NAME`",
+    ("", "run"): _CREATE,
+    ("", "scale"): _SCALE,
+    ("job", "scale"): _SCALE,
     ("job", "run"): _CREATE,
     ("job", "create"): _CREATE,
     ("job", "delete"): "`kubectl delete vcjob NAME`",
@@ -53,6 +58,19 @@ _INSTEAD = {
     ("queue", "describe"): _EXPLAIN_QUEUE,
     ("queue", "operate"): _CLOSE_OR_OPEN,
     **{("", each): _BEHIND for each in ("--context", "--kubeconfig", "--namespace", "-n", "-A")},
+    **{
+        (f"{group} {verb}", option): f"the name without an option: `pumice {group} {verb} NAME`"
+        for group, verbs in (("job", ("get", "suspend", "resume")), ("queue", ("close", "open")))
+        for verb in verbs
+        for option in ("-N", "--name")
+    },
+    ("job list", "-N"): "`pumice job get NAME`",
+    ("job list", "--name"): "`pumice job get NAME`",
+    ("job list", "-q"): _EXPLAIN_QUEUE,
+    ("job list", "--queue"): _EXPLAIN_QUEUE,
+    ("explain", "-q"): _EXPLAIN_QUEUE,
+    ("explain", "--queue"): _EXPLAIN_QUEUE,
+    ("explain", "-N"): "`pumice explain job/NAME`",
     ("queue list", "-A"): "`pumice queue list`, since queues are in no namespace",
     ("job get", "-w"): "`pumice explain job/NAME --watch`",
     ("job get", "--watch"): "`pumice explain job/NAME --watch`",

@@ -3,6 +3,7 @@
 As text it has one sentence first, then the details.
 """
 
+import enum
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,15 +13,16 @@ import typer
 from pumice.api.fields import plain
 from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
+from pumice.cli.live.listing import write_result
 from pumice.cli.live.sessions import get, run
 from pumice.cli.options import (
     ClusterOptions,
     Namespace,
-    Output,
     SchedulerConfig,
     Watch,
+    output_option,
 )
-from pumice.cli.output import Format, json_line, paint, table, write, write_document, write_json
+from pumice.cli.output import Form, json_line, paint, table, write, write_document
 
 if TYPE_CHECKING:
     from pumice.cli.live.observed import ReadableCluster
@@ -66,12 +68,34 @@ _EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NA
 Target = tuple[str, str]
 
 
+class _Form(enum.StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def _complete(context: typer.Context, incomplete: str) -> list[str]:
+    """What may follow: kinds, and names of objects of the cluster."""
+    from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
+    from pumice.cli.live.names import names
+
+    resources = {"job": JOB, "queue": QUEUE, "pod": POD, "jobflow": JOB_FLOW, "cronjob": CRON_JOB}
+    kinds = {word: kind for key, kind in resources.items() for word in _WORDS[key]}
+    before, slash, name = incomplete.rpartition("/")
+    typed = context.params.get("target") or [before]
+    if (kind := kinds.get(typed[0].lower())) is not None:
+        return [f"{before}{slash}{each}" for each in names(context, kind, name)]
+    words = [each for each in resources if each.startswith(incomplete)]
+    return [] if typed[0] else [*words, *names(context, JOB, incomplete)]
+
+
 def explain(
     target: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[job|queue|pod|jobflow|cronjob NAME]",
             help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all waiting gangs.",
+            autocompletion=_complete,
         ),
     ] = None,
     namespace: Namespace = None,
@@ -80,7 +104,7 @@ def explain(
     ] = False,
     watch: Watch = False,
     config: SchedulerConfig = None,
-    output: Output = Format.TEXT,
+    output: Annotated[_Form, output_option("Form of the result.")] = _Form.TEXT,
     *,
     cluster: ClusterOptions,
 ) -> None:
@@ -120,9 +144,7 @@ def _target(words: list[str]) -> Target | None:
 class _ExplainRun:
     """One explanation, or one after each change."""
 
-    def __init__(
-        self, target: Target | None, config: "Config", output: Format, watch: bool
-    ) -> None:
+    def __init__(self, target: Target | None, config: "Config", output: _Form, watch: bool) -> None:
         self._target = target
         self._config = config
         self._output = output
@@ -188,12 +210,16 @@ class _ExplainRun:
         line = json_line(found)
         if line == self._printed:
             return
-        if self._output is Format.JSON:
-            # One document a line, so that a program can read them as they come.
-            write_document(line) if self._watch else write_json(found)
+        again = self._printed is not None
+        if self._output is _Form.JSON and self._watch:
+            write_document(line)  # one document a line, for programs that read as they come
+        elif self._output is _Form.TEXT:
+            text = text_of(found) if self._target else list_text(found)
+            write(f"\n{text}" if again else text)
         else:
-            again = "" if self._printed is None else "\n"
-            write(again + (text_of(found) if self._target else list_text(found)))
+            if again:
+                write_document("---")
+            write_result(Form(self._output), found, (), str)
         sys.stdout.flush()
         self._printed = line
 

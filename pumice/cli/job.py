@@ -7,6 +7,7 @@ import typer
 from pumice.api.fields import plain
 from pumice.cli.files.configuration import read_config
 from pumice.cli.live.listing import ListPrinter, write_result
+from pumice.cli.live.names import complete_jobs
 from pumice.cli.live.sessions import get, listed, name_of, run
 from pumice.cli.options import (
     AllNamespaces,
@@ -35,8 +36,13 @@ HELP = "List Jobs and why each waits; suspend and resume them."
 _WORDS = ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh")
 _RESOURCE = "job.batch.volcano.sh"
 
-_Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of Jobs.")]
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the Job.")]
+_Names = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME", help="Names of Jobs.", autocompletion=complete_jobs),
+]
+_Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the Job.", autocompletion=complete_jobs)
+]
 
 
 def list_jobs(

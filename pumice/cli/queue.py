@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from pumice.cli.live.listing import ListPrinter, age
+from pumice.cli.live.names import complete_queues
 from pumice.cli.live.sessions import listed, name_of, run
 from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
 from pumice.cli.output import ListForm, table
@@ -18,7 +19,10 @@ _RESOURCE = "queue.scheduling.volcano.sh"
 _COLOURS = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
 _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
 
-_Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of queues.")]
+_Names = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME", help="Names of queues.", autocompletion=complete_queues),
+]
 
 Row = dict[str, Any]
 

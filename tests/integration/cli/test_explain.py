@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from pumice.api import keys
 from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
@@ -50,6 +51,12 @@ def explained(url: str, *arguments: str) -> dict[str, Any]:
     assert told.code == 0, told.err
     found: dict[str, Any] = told.json
     return found
+
+
+def test_yaml_says_what_json_says(server: Server) -> None:
+    told = ran("explain", "pod", "big-0", "--master", server.url, "-o", "yaml")
+    assert told.code == 0, told.err
+    assert yaml.safe_load(told.out) == explained(server.url, "pod", "big-0")
 
 
 def test_a_pod_with_all_rights(server: Server) -> None:
