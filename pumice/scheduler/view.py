@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
+from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.host_ports import PortBlock, PortUsers
@@ -160,20 +160,6 @@ class SessionView:
         is_there = place < len(self.waiting) and self.waiting[place] is job
         if not is_there and job.key not in self._quarantined:
             self.waiting.insert(place, job)
-
-    def vector(self, amounts: Mapping[str, int], missing: int = 0) -> Ints:
-        """Milli-units by resource name as columns; resources that no node and no pod has named are left out.
-
-        Args:
-            amounts: Milli-units by resource name.
-            missing: What stands in columns of resources that are not among them.
-        """
-        vector = np.full(len(self._axis), missing, dtype=np.int64)
-        for name, milli in amounts.items():
-            column = self._axis.find(name)
-            if column is not None:
-                vector[column] = in_units(column, milli, has=True)
-        return vector
 
     def wake_at(self, moment: float, *, changes_nodes: bool = False) -> None:
         """Schedule a cycle at a time, even if nothing changes until then.

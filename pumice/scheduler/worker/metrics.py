@@ -15,15 +15,15 @@ class SchedulerMetrics:
     """Metrics of one scheduler; what each counts, its text says.
 
     Attributes:
-        registry: Where they are registered; a registry of their own unless one is given.
+        registry: Where they are registered.
         binds: Bindings by result: `bound`, `gone` (no such pod), `node` (removed or cordoned meanwhile), `failed`.
         errors: Unexpected exceptions in cycles, by what they ended: `gang`, `cycle`.
         volcano: Volcano's metrics, under their names.
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self) -> None:
         """Register the metrics."""
-        self.registry = registry or CollectorRegistry()
+        self.registry = CollectorRegistry()
         self.cycles = self._counter("cycles", "Scheduling cycles run.")
         self.cycle_seconds = self._histogram(
             "cycle_seconds", "Duration of a scheduling cycle.", _CYCLE_SECONDS

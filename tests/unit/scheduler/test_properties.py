@@ -232,7 +232,7 @@ def test_the_order_of_events_does_not_matter(cluster: dict[str, Any], dice: Any)
 
 @EXAMPLES
 @given(clusters(), clusters(), st.randoms(use_true_random=False))
-def test_a_state_that_lived_equals_one_built_anew(
+def test_a_state_that_lived_equals_one_built_from_its_objects(
     first: dict[str, Any], second: dict[str, Any], dice: Any
 ) -> None:
     """From one cluster, event by event, to another, with a cycle in between: nothing of the past is left."""

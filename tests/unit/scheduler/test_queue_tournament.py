@@ -1,6 +1,6 @@
 """The order of queues in trees: exact at each moment, at a cost that does not depend on how many queues wait."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -144,12 +144,14 @@ def trees(draw: st.DrawFn) -> Raw:
 @pytest.mark.parametrize("plugins", PLUGINS)
 @examples(100)
 @given(cluster=trees())
-def test_cycles_decide_as_if_all_keys_were_taken_anew(cluster: Raw, plugins: str) -> None:
+def test_cycles_decide_as_if_all_keys_were_taken_again(cluster: Raw, plugins: str) -> None:
     """The reference is a list that is searched for the smallest key each time."""
     found = Scenario(cluster, config(plugins)).cycle()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            PluginAnswers, "ordered_queues", lambda answers: Searched(answers.queue_key)
+            PluginAnswers,
+            "ordered_queues",
+            lambda answers, queues: Searched(answers.queue_key, queues),
         )
         wanted = Scenario(cluster, config(plugins)).cycle()
     assert (found.binds, found.pipelined, found.evicted) == (
@@ -164,9 +166,9 @@ def test_cycles_decide_as_if_all_keys_were_taken_anew(cluster: Raw, plugins: str
 class Searched:
     """Queues that wait, searched for the smallest key at each turn."""
 
-    def __init__(self, key: Callable[[Queue], Any]) -> None:
+    def __init__(self, key: Callable[[Queue], Any], queues: Iterable[Queue]) -> None:
         self.key = key
-        self.waiting: dict[str, Queue] = {}
+        self.waiting = {queue.metadata.name: queue for queue in queues}
 
     def __len__(self) -> int:
         return len(self.waiting)

@@ -263,7 +263,7 @@ def test_a_condition_that_is_lost_is_written_again() -> None:
     assert _message(scenario) is not None
 
 
-def test_pods_that_arrive_anew_are_arriving_too() -> None:
+def test_pods_that_arrive_again_are_arriving_too() -> None:
     """After a restart the pods come one by one: that some lack is not worth a word."""
     scenario = _scenario({**CASE, "nodes": [["n1", 1, "8Gi"]], "pod_sets": []})
     names = ["ns/g-0", "ns/g-1"]
@@ -312,7 +312,7 @@ def test_a_condition_whose_cause_has_gone_is_replaced() -> None:
     assert "waits for its gang" in told["ns/g-1"].message
 
 
-def test_a_podgroup_made_anew_is_reported_anew() -> None:
+def test_a_podgroup_made_again_is_reported_again() -> None:
     scenario = _scenario()
     scenario.cycle(NOW)
     assert len(scenario.cycle(NOW + 1).events) == 1

@@ -198,7 +198,7 @@ def test_switches_keep_plugins_out() -> None:
     assert (extensions.job_order, extensions.job_ready, extensions.job_pipelined) == ([], [], [])
 
 
-def test_a_plugin_registers_every_session_anew() -> None:
+def test_a_plugin_registers_in_every_session() -> None:
     scenario = Scenario(GANG, load_config(config_text([["gang"]])))
     assert len(open_session(scenario).extensions.job_ready) == 1
     assert len(open_session(scenario).extensions.job_ready) == 1

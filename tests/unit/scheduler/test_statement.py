@@ -117,7 +117,7 @@ def test_handlers_hear_of_everything_and_of_its_undoing(scenario: Scenario) -> N
     assert heard == ["-b-1@n1", "-b-0@n2", "+a-1@n2", "+a-0@n1"]
 
 
-def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
+def test_keys_are_taken_again_where_a_share_became_smaller() -> None:
     """A line notices the eviction of a pod, and an undone placement during which keys were taken."""
     scenario = Scenario(
         {

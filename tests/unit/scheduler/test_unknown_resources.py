@@ -138,8 +138,8 @@ def test_decisions_do_not_depend_on_the_order_of_events(
         found = scenario.cycle()
         assert len(scenario.state.axis) <= 5 + 4 + 1
     listed = [[name, 4, "8Gi", {"resources": nodes[name]}] for name in sorted(nodes)]
-    anew = Scenario({"nodes": listed, "podgroups": groups, "pods": list(pods.values())}, PLUGINS)
-    wanted = anew.cycle()
+    rebuilt = Scenario({"nodes": listed, "podgroups": groups, "pods": list(pods.values())}, PLUGINS)
+    wanted = rebuilt.cycle()
     assert (found.binds, found.pipelined, found.evicted) == (
         wanted.binds,
         wanted.pipelined,
