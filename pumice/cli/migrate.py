@@ -116,8 +116,6 @@ def _read_kinds(seen: "VolcanoState") -> Counter[str]:
 
 
 _COLOURS = dict(zip(HARMS, ("red", "yellow", "blue"), strict=True))
-_MOST = 20
-"""Findings of an object that are shown as text; JSON has all of them."""
 
 
 def _text(found: "Sequence[MigrationFinding]", seen: "VolcanoState") -> Iterator[str]:
@@ -144,10 +142,8 @@ def _text(found: "Sequence[MigrationFinding]", seen: "VolcanoState") -> Iterator
 
 
 def _lines(found: "Sequence[MigrationFinding]") -> Iterator[str]:
-    for each in found[:_MOST]:
+    for each in found:
         where = f"{each.path}: " if each.path else ""
         yield plain(f"    {where}{each.message} [{each.code}]")
         if each.remedy:
             yield plain(f"      -> {each.remedy}")
-    if len(found) > _MOST:
-        yield f"    and {len(found) - _MOST} more, which -o json lists"

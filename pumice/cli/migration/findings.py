@@ -69,10 +69,28 @@ def of_objects(manifests: Iterable[Manifest]) -> Iterator[MigrationFinding]:
             yield MigrationFinding(row.harm, name, "", _NOT_HERE_YET, row.outcome, row.remedy)
         elif _is_judged(manifest, uids):
             owner = str(_controller(manifest.object).get("uid") or manifest.identity)
-            for found in _of_object(manifest, admission):
+            for found in _in_short(_of_object(manifest, admission)):
                 if (owner, *found[2:]) not in seen:
                     seen.add((owner, *found[2:]))
                     yield found
+
+
+_MOST = 100
+"""Findings of one object; `pumice lint` shows all of them."""
+
+
+def _in_short(found: Iterable[MigrationFinding]) -> Iterator[MigrationFinding]:
+    """What is found in several fields of an object once, and of very many findings the most harmful."""
+    alike: dict[tuple[str, str], list[MigrationFinding]] = {}
+    for each in found:
+        alike.setdefault((each.code, each.message), []).append(each)
+    ranked = sorted(alike.values(), key=lambda group: group[0].rank)
+    for first, *others in ranked[:_MOST]:
+        more = f" (here and in {len(others)} more)" if others else ""
+        yield first._replace(message=f"{first.message}{more}")
+    if left := ranked[_MOST:]:
+        message = f"and {sum(map(len, left))} more findings, which `pumice lint` shows"
+        yield left[0][0]._replace(path="", message=message)
 
 
 def _is_judged(manifest: Manifest, uids: set[str]) -> bool:

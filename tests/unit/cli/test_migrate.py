@@ -129,6 +129,27 @@ def test_pods_of_one_owner_are_told_once_and_those_of_others_not_at_all(pumice: 
     ]
 
 
+def test_what_many_fields_of_an_object_have_in_common_is_told_once(pumice: Pumice) -> None:
+    tasks = [task(f"t{n}", topologyPolicy="restricted", cpu="1") for n in range(150)]
+    (found,) = found_in(pumice, job(tasks=tasks))
+    assert found["path"] == "spec.tasks[0].topologyPolicy"
+    assert found["message"].endswith("(here and in 149 more)")
+
+
+def test_of_very_many_findings_the_most_harmful_are_told(pumice: Pumice) -> None:
+    tasks = [task(f"t{n}", topologyPolicy="restricted", cpu="1") for n in range(150)]
+    for number, each in enumerate(tasks):
+        each["maxRetry"] = -1 - number
+        each["policies"] = [
+            {"event": "PodFailed", "action": "RestartJob", "timeout": f"{number} x"}
+        ]
+    found = found_in(pumice, job(tasks=tasks))
+    assert len(found) == 101
+    assert {each["harm"] for each in found} == {"would not run"}
+    assert found[-1]["message"].startswith("and ")
+    assert found[-1]["message"].endswith(" more findings, which `pumice lint` shows")
+
+
 ODD: tuple[dict[str, Any], ...] = (
     {"metadata": [], "spec": 1},
     {"metadata": {"name": "x", "ownerReferences": {"kind": "Job"}}, "spec": []},
