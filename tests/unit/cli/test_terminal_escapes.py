@@ -123,6 +123,8 @@ def test_half_of_a_surrogate_pair_is_escaped_in_json(monkeypatch: pytest.MonkeyP
     [
         "simulate --state - --explain",
         "simulate --state - -o json",
+        "migrate check --state -",
+        "migrate check --state - -o json",
         "lint - --changes",
         "lint - -o json",
         "lint - -o github",
