@@ -4,14 +4,14 @@ One table serves the client, the watch caches, the embedded API server, the CRD 
 offline verbs, so that a plural or a scope is written down once.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 __all__ = ["ALL", "VOLCANO", "WIRED_OWNERS", "Kind", "of_object"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True, cache_hash=True):
     """One resource of the Kubernetes API.
 
     Attributes:

@@ -5,8 +5,9 @@ enforce them: an object that breaks a bound must still be readable, so that ever
 be reported at once and so that old objects can be repaired.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 __all__ = ["DNS_LABEL_PATTERN", "DNS_SUBDOMAIN_PATTERN", "Marker", "Preserved", "Validation"]
 
@@ -14,8 +15,7 @@ DNS_LABEL_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class Validation(msgspec.Struct, frozen=True, kw_only=True):
     """A CEL rule over several fields, which the API server enforces.
 
     Attributes:
@@ -27,8 +27,7 @@ class Validation:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
+class Marker(msgspec.Struct, frozen=True, kw_only=True):
     """Constraints of one field; whatever is None is not constrained.
 
     Attributes:
@@ -60,8 +59,7 @@ class Marker:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Preserved:
+class Preserved(msgspec.Struct, frozen=True):
     """A raw part of an object whose unknown fields the API server must keep.
 
     Attributes:

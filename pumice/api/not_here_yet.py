@@ -6,7 +6,6 @@ What is built is removed here, and so disappears everywhere.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -52,8 +51,7 @@ LONGEST_ABOUT_NODES = 32 * 1024
 """Bytes that are read of each rule about nodes, enough for the names of a thousand nodes. Each expression is compared with all nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotHereYet:
+class NotHereYet(msgspec.Struct, frozen=True):
     """A row of the table.
 
     Attributes:

@@ -8,13 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
+from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
@@ -193,11 +193,11 @@ def _add(
 
 
 def _with_options(verb: Callable[..., object]) -> Callable[..., object]:
-    """A verb as the parser of options takes it: with an option for each field where a parameter is a dataclass."""
+    """A verb as the parser of options takes it: with an option for each field where a parameter is a struct."""
     groups: dict[str, type] = {}
     options: list[inspect.Parameter] = []
     for each in inspect.signature(verb).parameters.values():
-        if isinstance(each.annotation, type) and is_dataclass(each.annotation):
+        if isinstance(each.annotation, type) and issubclass(each.annotation, Struct):
             groups[each.name] = each.annotation
             options += inspect.signature(each.annotation).parameters.values()
         else:

@@ -126,7 +126,7 @@ def controller(
     """
     from pumice.cli import lean
 
-    with lean.importing():
+    with lean.importing_http():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
         from pumice.cli.processes import components
         from pumice.controller.loop import ControllerSettings, ControllerWorker

@@ -152,8 +152,6 @@ class _ExplainRun:
         self._printed: str | None = None
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
-        from pumice.cli.live.observed import change
-
         async with cluster.connect() as client:
             where = None if everywhere else namespace or client.connection.namespace
             while True:
@@ -161,6 +159,8 @@ class _ExplainRun:
                 self._print(found)
                 if not self._watch:
                     return
+                from pumice.cli.live.observed import change
+
                 await change(client, seen)
 
     async def _look(self, client: "Client", where: str | None) -> "tuple[ReadableCluster, Any]":
@@ -175,7 +175,6 @@ class _ExplainRun:
         from pumice.api.queues import Queue
         from pumice.cli.live import explanations
         from pumice.cli.live.observed import observe
-        from pumice.cli.workflows import cron_jobs, job_flows
 
         kind, name = self._target or ("", "")
         raw: Any = None
@@ -184,8 +183,12 @@ class _ExplainRun:
             resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
             raw = await get(client, resources[kind], name, where)
         if kind == "jobflow":
+            from pumice.cli.workflows import job_flows
+
             return await job_flows.explanation(client, raw)
         if kind == "cronjob":
+            from pumice.cli.workflows import cron_jobs
+
             return await cron_jobs.explanation(client, raw, time.time())
         seen = await observe(client, where)
         now, config = time.time(), self._config

@@ -252,7 +252,10 @@ async def _context(
 
     if not any(is_waiting(job) for job in jobs):
         return None
-    from pumice.cli.live.observed import observe  # which imports the scheduler
+    from pumice.cli import lean
+
+    with lean.importing():
+        from pumice.cli.live.observed import observe  # which imports the scheduler
 
     return await observe(client, where, events=False)
 

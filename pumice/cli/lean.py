@@ -1,11 +1,13 @@
 """Faster start of verbs, and less memory for servers."""
 
 import gc
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
-__all__ = ["collecting_rarely", "importing", "settled"]
+__all__ = ["collecting_rarely", "importing", "importing_http", "settled"]
 
 _FOR_PEOPLE = "rich"
 """structlog formats tracebacks with this library if it is installed, which costs 3 MiB and a tenth of the start. Servers log them as plain text."""
@@ -13,14 +15,19 @@ _FOR_PEOPLE = "rich"
 _AUTHORITY_LOADERS = ("load_default_certs", "set_default_verify_paths")
 """aiohttp creates two TLS contexts at import and reads the system's certificate authorities for both, which takes a tenth of the start. Pumice's connections have their own contexts, so these two need no authorities."""
 
+_COMPILE = re.compile
+
+_UNUSED_PATTERNS = ("aiohttp._cookie_helpers", "http.cookies", "yaml.reader")
+"""Modules that compile large regular expressions at import, which takes a twentieth of the start. They are for cookies, and for YAML where libyaml is missing; Pumice needs neither, so they are compiled when they are used."""
+
 _YOUNG_OBJECTS = 10_000
 """Number of new objects before the garbage collector runs. Imports leave no garbage, and a request creates a thousand objects without cycles, so with the default of 700 most collections would find nothing; they would take an eighth of the start."""
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import a server, or a client of a cluster, without libraries for terminals and without garbage collection."""
-    import ssl
+    """Import without libraries for terminals, without what is prepared and not used, and without garbage collection."""
+    import inspect
 
     hidden = _FOR_PEOPLE not in sys.modules and not sys.stderr.isatty()
     if hidden:
@@ -28,10 +35,8 @@ def importing() -> Iterator[None]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        with ExitStack() as stack:
-            if "aiohttp.connector" not in sys.modules:
-                for name in _AUTHORITY_LOADERS:
-                    stack.enter_context(_replaced(ssl.SSLContext, name, _load_nothing))
+        # NumPy cleans the docstrings of all its functions at import, which takes a fortieth of the start.
+        with _replaced(inspect, "cleandoc", str), _replaced(re, "compile", _compile):
             yield
     finally:
         if collecting:
@@ -41,21 +46,49 @@ def importing() -> Iterator[None]:
 
 
 @contextmanager
-def _replaced(cls: type, name: str, function: Callable[..., None]) -> Iterator[None]:
-    """Replace a method inside the block."""
-    own = cls.__dict__.get(name)
-    setattr(cls, name, function)
+def importing_http() -> Iterator[None]:
+    """Import a server, or a client of a cluster; like `importing`."""
+    import ssl
+
+    with importing(), ExitStack() as stack:
+        if "aiohttp.connector" not in sys.modules:
+            for name in _AUTHORITY_LOADERS:
+                stack.enter_context(_replaced(ssl.SSLContext, name, _load_nothing))
+        yield
+
+
+@contextmanager
+def _replaced(owner: object, name: str, function: Callable[..., object]) -> Iterator[None]:
+    """Replace a function of a module or class inside the block."""
+    own = vars(owner).get(name)
+    setattr(owner, name, function)
     try:
         yield
     finally:
         if own is None:
-            delattr(cls, name)
+            delattr(owner, name)
         else:
-            setattr(cls, name, own)
+            setattr(owner, name, own)
 
 
 def _load_nothing(*_: object, **__: object) -> None:
     """Replacement for the loading of certificate authorities."""
+
+
+class _Later:
+    """A regular expression that is compiled when it is used."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_COMPILE(*self._arguments), name)
+
+
+def _compile(pattern: Any, flags: Any = 0) -> Any:
+    """Replacement for `re.compile`."""
+    importing = sys._getframe(1).f_globals.get("__name__")  # noqa: SLF001
+    return (_Later if importing in _UNUSED_PATTERNS else _COMPILE)(pattern, flags)
 
 
 @contextmanager

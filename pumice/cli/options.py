@@ -1,14 +1,14 @@
 """Arguments and options that several verbs share.
 
 Where verbs explain the same option in other words, a function here declares it and the verb brings the help text. Options that go
-together are a dataclass: a verb has one parameter of this type, and the parser an option for each field (`app.py`).
+together are a struct: a verb has one parameter of this type, and the parser an option for each field (`app.py`).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from pumice.cli.output import Form, Format, ListForm
@@ -236,8 +236,7 @@ MetricsPort = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ClusterOptions(msgspec.Struct, frozen=True):
     """The options that name an API server.
 
     Attributes:
@@ -254,15 +253,14 @@ class ClusterOptions:
         """Open a session with the API server, for an `async with` block."""
         from pumice.cli import lean
 
-        with lean.importing():
+        with lean.importing_http():
             from pumice.cluster.client import Client
 
         kubeconfig = str(self.kubeconfig) if self.kubeconfig else None
         return Client.connect(kubeconfig, self.server, context=self.context, fail_fast=True)
 
 
-@dataclass(frozen=True, slots=True)
-class OrderOptions:
+class OrderOptions(msgspec.Struct, frozen=True):
     """The options of verbs that create Commands.
 
     Attributes:
@@ -276,8 +274,7 @@ class OrderOptions:
     output: ObjectOutput = Form.TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionOptions:
+class ElectionOptions(msgspec.Struct, frozen=True):
     """The options of leader election, as users write them.
 
     Attributes:

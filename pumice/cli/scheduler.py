@@ -96,7 +96,7 @@ def scheduler(
     """
     from pumice.cli import lean
 
-    with lean.importing():
+    with lean.importing_http():
         from pumice.cli.files.configuration import config_text, read_config, report_config
         from pumice.cli.processes import components
         from pumice.cli.processes.volcano_flags import is_on

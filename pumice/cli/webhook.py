@@ -140,7 +140,7 @@ def webhook(
     from pumice.cli import lean
     from pumice.cli.processes import logs
 
-    with lean.importing():
+    with lean.importing_http():
         from pumice.cli.processes import admission_server, volcano_flags, webhook_certificates
         from pumice.cli.processes.components import report_ignored, run
 

@@ -6,13 +6,13 @@ attempt.
 """
 
 import zlib
-from dataclasses import dataclass
+
+import msgspec
 
 __all__ = ["Backoff"]
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """A schedule of delays.
 
     Attributes:

@@ -9,10 +9,10 @@ import os
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from multidict import CIMultiDict
 
 from pumice.cluster.clock import Clock, SystemClock
@@ -128,8 +128,7 @@ class ConfigurationError(Exception):
     """The configuration of an API server cannot be used; the text says what is missing and how to set it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True):
     """All parameters for the connection to one API server.
 
     Attributes:

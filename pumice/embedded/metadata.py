@@ -3,8 +3,9 @@
 import random
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind

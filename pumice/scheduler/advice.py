@@ -4,11 +4,10 @@ Each reported change has been simulated, with all other gangs unchanged; the num
 same objects give the same advice.
 """
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from pumice.api import keys
@@ -28,8 +27,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 _SCARCE = ("cpu", "memory")
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(msgspec.Struct, frozen=True):
     """Result of a cycle on a copy of the cluster for one gang.
 
     Attributes:
@@ -101,7 +99,7 @@ def _changes(
         data = {"addNode": {"like": name, "allocatable": has}}
         listed = ", ".join(f"{amount} {resource}" for resource, amount in has.items())
         text = f"one more node like {name} ({listed})"
-        yield text, data, dataclasses.replace(objects, nodes=[*objects.nodes, copy])
+        yield text, data, msgspec.structs.replace(objects, nodes=[*objects.nodes, copy])
     if not other_queues:
         return
     own = group.spec.queue or keys.DEFAULT_QUEUE
@@ -173,4 +171,4 @@ def _with_group(objects: ClusterObjects, group: PodGroup) -> ClusterObjects:
         group if (each.metadata.namespace, each.metadata.name) == identity else each
         for each in objects.pod_groups
     ]
-    return dataclasses.replace(objects, pod_groups=groups)
+    return msgspec.structs.replace(objects, pod_groups=groups)

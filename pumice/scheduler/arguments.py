@@ -5,7 +5,8 @@ generated from the declarations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
@@ -23,8 +24,7 @@ _EXPECTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerArgument:
+class SchedulerArgument(msgspec.Struct, frozen=True):
     """One argument of a plugin or an action.
 
     Attributes:

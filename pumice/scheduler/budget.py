@@ -22,7 +22,8 @@ other processes of the machine.
 """
 
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass
+
+import msgspec
 
 from pumice.scheduler.model.jobs import JobInfo
 
@@ -49,8 +50,7 @@ TOO_SLOW = "SchedulingTooSlow"
 """Reason of a gang that was set aside after its turn was interrupted; no change of the gang ends this, only time does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """How long a cycle may take.
 
     Attributes:

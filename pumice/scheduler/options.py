@@ -5,8 +5,9 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from pumice.scheduler.actions.elect import restore
 from pumice.scheduler.arguments import Arguments
@@ -43,8 +44,7 @@ SWITCHES: Mapping[str, bool] = {
 """Switches of a plugin and their defaults, spelled as unevenly as Volcano spells them: those of extension points, `enableHierarchy`, and unused ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginOption:
+class PluginOption(msgspec.Struct, frozen=True):
     """A plugin as the file configures it.
 
     Attributes:
@@ -60,8 +60,7 @@ class PluginOption:
     switches: Mapping[str, bool]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Config:
+class Config(msgspec.Struct, frozen=True, eq=False):
     """A configuration that can be used.
 
     Attributes:

@@ -5,9 +5,10 @@ Plugins register functions when a session opens (`registrar.py`); `session/answe
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
+
+import msgspec
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
@@ -76,8 +77,7 @@ class Combined(StrEnum):
     NONE = "they are told, and asked nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueGroups:
+class QueueGroups(msgspec.Struct, frozen=True):
     """Which keys of queues a decision about a pod changes.
 
     Attributes:
@@ -104,8 +104,7 @@ Refusal = Callable[[], Reason]
 """A rejection whose reason is put into words when it is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult:
+class FilterResult(msgspec.Struct, frozen=True):
     """A filter's answer for some rows.
 
     Attributes:
@@ -117,8 +116,7 @@ class FilterResult:
     texts: tuple[str, ...]
 
 
-@dataclass(slots=True, eq=False)
-class PodClass:
+class PodClass(msgspec.Struct, eq=False):
     """Pods for which the same nodes are equally good: one shape, in one queue.
 
     Attributes:
@@ -176,8 +174,7 @@ class DomainScore(Protocol):
         """The value of every node now; to be read only."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterPoint:
+class FilterPoint(msgspec.Struct, frozen=True):
     """A filter of nodes with its properties.
 
     Attributes:
@@ -191,8 +188,7 @@ class FilterPoint:
     by_rules: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScorePoint:
+class ScorePoint(msgspec.Struct, frozen=True):
     """A scorer of nodes with its properties.
 
     Attributes:
@@ -210,16 +206,14 @@ class ScorePoint:
     amounts_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TaskScorePoint:
+class TaskScorePoint(msgspec.Struct, frozen=True):
     """A scorer that looks at the single pod; ranked ones come after the ranked ones of classes."""
 
     score: TaskScore
     is_ranked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class VictimPoint:
+class VictimPoint(msgspec.Struct, frozen=True):
     """A choice of pods to evict without a preemptor.
 
     Attributes:
@@ -231,8 +225,7 @@ class VictimPoint:
     every: float
 
 
-@dataclass(frozen=True, slots=True)
-class Extension(Generic[T]):
+class Extension(msgspec.Struct, Generic[T], frozen=True):
     """One registered function.
 
     Attributes:

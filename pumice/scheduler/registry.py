@@ -5,9 +5,10 @@ Others come from the entry points `pumice.scheduler_plugins` and `pumice.schedul
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
+
+import msgspec
 
 from pumice.api import not_here_yet
 from pumice.scheduler.actions import (
@@ -49,6 +50,9 @@ __all__ = [
     "default_registry",
 ]
 
+_PLUGINS = "pumice.scheduler_plugins"
+_ACTIONS = "pumice.scheduler_actions"
+
 PLANNED_PLUGINS = frozenset(each.name for each in not_here_yet.TABLE if each.where == "plugin")
 """Volcano's plugins that Pumice does not have yet: a configuration may name them, they do nothing."""
 
@@ -56,8 +60,7 @@ PLANNED_ACTIONS = frozenset(each.name for each in not_here_yet.TABLE if each.whe
 """The same for actions."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerRegistry:
+class SchedulerRegistry(msgspec.Struct, frozen=True):
     """Plugins and actions by name."""
 
     plugins: Mapping[str, PluginSpec]
@@ -125,22 +128,23 @@ def default_registry() -> SchedulerRegistry:
     Raises:
         ValueError: An entry point is not a spec, or its name is taken.
     """
+    entries = entry_points()  # once, because it reads the metadata of all packages
     return builtin_registry().extended(
-        plugins=_installed("pumice.scheduler_plugins", PluginSpec),
-        actions=_installed("pumice.scheduler_actions", ActionSpec),
+        plugins=_installed(entries.select(group=_PLUGINS), PluginSpec),
+        actions=_installed(entries.select(group=_ACTIONS), ActionSpec),
     )
 
 
 T = TypeVar("T")
 
 
-def _installed(group: str, kind: type[T]) -> list[T]:
+def _installed(entries: Iterable[EntryPoint], kind: type[T]) -> list[T]:
     found: list[T] = []
-    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+    for entry in sorted(entries, key=lambda entry: entry.name):
         spec = entry.load()
         if not isinstance(spec, kind):
             raise ValueError(
-                f"entry point {entry.name} of {group} ({entry.value}) must name a "
+                f"entry point {entry.name} of {entry.group} ({entry.value}) must name a "
                 f"{kind.__name__}, found {type(spec).__name__}"
             )
         found.append(spec)

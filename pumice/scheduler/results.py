@@ -4,6 +4,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import msgspec
+
 from pumice.api.messages import shortened
 from pumice.api.podgroups import PodGroupStatus
 
@@ -79,8 +81,7 @@ class PodVerdict:
         object.__setattr__(self, "message", shortened(self.message))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """The result of a session for a gang that is not completely placed.
 
     Attributes:
@@ -91,11 +92,10 @@ class Finding:
 
     reason: Reason
     is_unschedulable: bool
-    pods: Mapping[str, PodVerdict] = field(default_factory=dict)
+    pods: Mapping[str, PodVerdict] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """An event for the owner of an object.
 
     Attributes:
@@ -115,8 +115,7 @@ class Event:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class CycleResult:
+class CycleResult(msgspec.Struct, frozen=True):
     """Outcome of one cycle.
 
     Attributes:
@@ -144,18 +143,18 @@ class CycleResult:
 
     all_pod_groups: Mapping[str, PodGroupStatus]
     pending: Mapping[str, Reason]
-    binds: dict[str, str] = field(default_factory=dict)
-    pipelined: dict[str, str] = field(default_factory=dict)
-    evicted: list[str] = field(default_factory=list)
-    pod_groups: dict[str, PodGroupStatus] = field(default_factory=dict)
+    binds: dict[str, str] = msgspec.field(default_factory=dict)
+    pipelined: dict[str, str] = msgspec.field(default_factory=dict)
+    evicted: list[str] = msgspec.field(default_factory=list)
+    pod_groups: dict[str, PodGroupStatus] = msgspec.field(default_factory=dict)
     urgent: Set[str] = frozenset()
-    pods: dict[str, PodVerdict] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
+    pods: dict[str, PodVerdict] = msgspec.field(default_factory=dict)
+    events: list[Event] = msgspec.field(default_factory=list)
     decided: int = 0
     preemptions: int = 0
-    nominations: Mapping[str, str] = field(default_factory=dict)
-    opened: list[str] = field(default_factory=list)
-    started: list[str] = field(default_factory=list)
-    errors: Mapping[str, Exception] = field(default_factory=dict)
+    nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    opened: list[str] = msgspec.field(default_factory=list)
+    started: list[str] = msgspec.field(default_factory=list)
+    errors: Mapping[str, Exception] = msgspec.field(default_factory=dict)
     unreached: int = 0
     error: Exception | None = None

@@ -6,9 +6,9 @@ cycle is an argument.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -47,8 +47,7 @@ class UnreadableObjectError(ValueError):
     """An object that scheduling cannot read; the message names it."""
 
 
-@dataclass(slots=True)
-class ClusterObjects:
+class ClusterObjects(msgspec.Struct):
     """The objects that a simulation starts from.
 
     Attributes:
@@ -66,18 +65,18 @@ class ClusterObjects:
         budgets: Limits on how many pods may be evicted.
     """
 
-    nodes: list[Node] = field(default_factory=list)
-    namespaces: list[Namespace] = field(default_factory=list)
-    queues: list[Queue] = field(default_factory=list)
-    priority_classes: list[PriorityClass] = field(default_factory=list)
-    pod_groups: list[PodGroup] = field(default_factory=list)
-    pods: list[Pod] = field(default_factory=list)
-    claims: list[PersistentVolumeClaim] = field(default_factory=list)
-    volumes: list[PersistentVolume] = field(default_factory=list)
-    storage_classes: list[StorageClass] = field(default_factory=list)
-    csi_nodes: list[CsiNode] = field(default_factory=list)
-    quotas: list[ResourceQuota] = field(default_factory=list)
-    budgets: list[PodDisruptionBudget] = field(default_factory=list)
+    nodes: list[Node] = msgspec.field(default_factory=list)
+    namespaces: list[Namespace] = msgspec.field(default_factory=list)
+    queues: list[Queue] = msgspec.field(default_factory=list)
+    priority_classes: list[PriorityClass] = msgspec.field(default_factory=list)
+    pod_groups: list[PodGroup] = msgspec.field(default_factory=list)
+    pods: list[Pod] = msgspec.field(default_factory=list)
+    claims: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
+    volumes: list[PersistentVolume] = msgspec.field(default_factory=list)
+    storage_classes: list[StorageClass] = msgspec.field(default_factory=list)
+    csi_nodes: list[CsiNode] = msgspec.field(default_factory=list)
+    quotas: list[ResourceQuota] = msgspec.field(default_factory=list)
+    budgets: list[PodDisruptionBudget] = msgspec.field(default_factory=list)
 
     def newest(self) -> float:
         """The newest time in any object, in UNIX seconds; 0 if there is none."""

@@ -1,8 +1,9 @@
 """Specifications of plugins and actions: name, arguments, and how to build or run them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.registrar import Registrar
@@ -19,8 +20,7 @@ class Plugin(Protocol):
         """Register functions for this session."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSpec:
+class PluginSpec(msgspec.Struct, frozen=True):
     """A scheduler plugin.
 
     Attributes:
@@ -43,8 +43,7 @@ class PluginSpec:
     bind_timeout: Callable[[Arguments], float | None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActionSpec:
+class ActionSpec(msgspec.Struct, frozen=True):
     """A step of the cycle.
 
     Attributes:

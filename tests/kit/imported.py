@@ -17,7 +17,9 @@ before = set(sys.modules)
 from pumice.cli import main
 with contextlib.redirect_stdout(io.StringIO()):
     code = main(sys.argv[1:])
-print((code, sorted(set(sys.modules) - before)))
+connector = sys.modules.get("aiohttp.connector")
+read = connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509_ca"] if connector else 0
+print((code, sorted(set(sys.modules) - before), read))
 """
 
 
@@ -37,9 +39,12 @@ def check_imports(row: dict[str, Any], *options: str) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    code, imported = ast.literal_eval(ran.stdout)
+    code, imported, authorities = ast.literal_eval(ran.stdout)
     assert code == row.get("code", 0), ran.stderr
     names = set(imported)
     rooms = {name.split(".")[1] for name in names if name.startswith("pumice.")}
     assert sorted(rooms) == row["rooms"]
     assert [each for each in row["absent"] if each in names] == []
+    assert authorities == 0, (
+        "read for aiohttp's own context; import it inside lean.importing_http()"
+    )

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.cli.exits import UserError
-from pumice.cli.files.manifests import read_bytes
 from pumice.cli.output import Format, note, write, write_json
 
 if TYPE_CHECKING:
@@ -23,7 +22,10 @@ def read_config(path: Path | None, text: str | None = None) -> "Config":
     Raises:
         UserError: The file cannot be read, or its content is invalid.
     """
-    from pumice.scheduler import ConfigError, load_config
+    from pumice.cli import lean
+
+    with lean.importing():
+        from pumice.scheduler import ConfigError, load_config
 
     try:
         config = load_config(config_text(path) if text is None else text)
@@ -69,6 +71,8 @@ def config_text(path: Path | None) -> str | None:
     """
     if path is None:
         return None
+    from pumice.cli.files.manifests import read_bytes
+
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:

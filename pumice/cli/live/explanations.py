@@ -4,9 +4,10 @@ Numbers come from a scheduling cycle over the objects that were read. If the use
 left out, and the scheduler's message on the PodGroup is used.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job
@@ -173,7 +174,7 @@ def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[
     if simulation is not None:
         simulation.cycle(now)
     # The gangs of a queue are in all namespaces.
-    everywhere = dataclasses.replace(seen, namespace=None)
+    everywhere = msgspec.structs.replace(seen, namespace=None)
     gangs = {str(each["podGroup"]): each for each in _waiting(everywhere, simulation)}
     for gang in gangs.values():
         gang |= {"position": None, "gangsWaiting": None}

@@ -5,7 +5,6 @@ left out, and the output names them.
 """
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,8 +43,7 @@ _SETTLING = 1.0
 _LONGEST_WATCH = 290.0
 
 
-@dataclass(slots=True)
-class ReadableCluster:
+class ReadableCluster(msgspec.Struct):
     """Objects of a cluster as far as the user may read them.
 
     Attributes:
@@ -59,10 +57,10 @@ class ReadableCluster:
     """
 
     namespace: str | None
-    objects: ClusterObjects = field(default_factory=ClusterObjects)
-    events: list[dict[str, Any]] = field(default_factory=list)
-    forbidden: list[str] = field(default_factory=list)
-    versions: list[tuple[Kind, str | None, str]] = field(default_factory=list)
+    objects: ClusterObjects = msgspec.field(default_factory=ClusterObjects)
+    events: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    forbidden: list[str] = msgspec.field(default_factory=list)
+    versions: list[tuple[Kind, str | None, str]] = msgspec.field(default_factory=list)
     sees_queues: bool = True
     sees_cluster: bool = True
 

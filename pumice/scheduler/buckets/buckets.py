@@ -7,7 +7,8 @@ them repel it. Pods that are placed already make a bucket of their node.
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pumice.api.quantities import MILLI
 from pumice.scheduler.buckets.task_rules import NONE, TopologyRules
@@ -19,8 +20,7 @@ __all__ = ["Bucket", "Buckets", "weight_of"]
 _MEBIBYTE = 1024 * 1024
 
 
-@dataclass(slots=True)
-class Bucket:
+class Bucket(msgspec.Struct):
     """Pods that are meant for one node.
 
     Attributes:
@@ -34,10 +34,10 @@ class Bucket:
     """
 
     index: int
-    roles: Counter[str] = field(default_factory=Counter)
-    members: list[TaskInfo] = field(default_factory=list)
-    pending: dict[str, TaskInfo] = field(default_factory=dict)
-    placed: dict[str, Counter[str]] = field(default_factory=dict)
+    roles: Counter[str] = msgspec.field(default_factory=Counter)
+    members: list[TaskInfo] = msgspec.field(default_factory=list)
+    pending: dict[str, TaskInfo] = msgspec.field(default_factory=dict)
+    placed: dict[str, Counter[str]] = msgspec.field(default_factory=dict)
     weight: float = 0.0
     size: int = 0
 

@@ -6,7 +6,8 @@ of `docs/design/bucket.md` of Volcano.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.task_lists import read_groups, read_order
@@ -29,8 +30,7 @@ class TopologyError(ValueError):
     """Annotations that are invalid for the job."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyRules:
+class TopologyRules(msgspec.Struct, frozen=True):
     """Affinities between tasks.
 
     Attributes:
@@ -72,8 +72,7 @@ class TopologyRules:
         return TopologyPairs(_pairs(self.affinity), _pairs(self.anti_affinity))
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyPairs:
+class TopologyPairs(msgspec.Struct, frozen=True):
     """Pairs that belong together and pairs that belong apart."""
 
     together: set[tuple[str, str]]

@@ -10,7 +10,6 @@ With a budget, a cycle ends between two gangs once its time is over (`budget`), 
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from msgspec import structs
@@ -165,7 +164,7 @@ def _result(
     closing: Closing, nominations: Mapping[str, str], error: Exception | None = None
 ) -> CycleResult:
     session = closing.session
-    return replace(
+    return structs.replace(
         _nothing_decided(session.state, error),
         binds=session.committed.binds,
         pipelined=session.pipelined,

@@ -5,8 +5,8 @@ last pod. Age and name of gangs do not count, so that pods of equal gangs are or
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.api.queues import Queue
@@ -32,8 +32,7 @@ HALF = 1 << 31
 """Priorities of pods lie between -HALF and HALF - 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionRules:
+class EvictionRules(msgspec.Struct, frozen=True):
     """What an action may evict for one pod.
 
     Attributes:

@@ -6,7 +6,8 @@ result. Bounds and results are cached for all pods of a class, also in different
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
 from pumice.scheduler.eviction.bounds import Bounds

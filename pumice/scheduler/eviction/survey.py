@@ -6,8 +6,8 @@ class, so that many waiting gangs cost little more than one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.scheduler.eviction.allowed import EvictionRules
@@ -20,8 +20,7 @@ from pumice.scheduler.session.victims import EvictionFailure, VictimAnswers, jud
 __all__ = ["Survey", "accepted_gangs", "survey"]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True):
     """Running pods that an action may look at.
 
     Attributes:

@@ -6,8 +6,8 @@ reprieved, the last one first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
@@ -23,8 +23,7 @@ from pumice.scheduler.session.victims import allowed
 __all__ = ["NodeVictims", "VictimSets", "fewest"]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVictims:
+class NodeVictims(msgspec.Struct, frozen=True):
     """A node and its victims.
 
     Attributes:

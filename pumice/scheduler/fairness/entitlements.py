@@ -11,8 +11,7 @@ Parts of the cluster are meant for pods on ready nodes, and `capability` is a li
 what all pods of a queue hold, so those of the first kind are larger by what its pods hold on other nodes.
 """
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from pumice.scheduler.model.axis import CPU, MEMORY, Bools, Ints
@@ -23,8 +22,7 @@ from pumice.scheduler.model.running_pods import Away
 __all__ = ["Entitlements"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entitlements:
+class Entitlements(msgspec.Struct, frozen=True):
     """What queues may have and deserve, by row and column.
 
     Attributes:

@@ -8,8 +8,8 @@ bound, or until the pod is forgotten.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
@@ -25,8 +25,7 @@ Waiting = tuple[str | WantedVolume, ...]
 """Claims of a pod that wait: what they ask for, or the name of one that another pod may decide about."""
 
 
-@dataclass(slots=True)
-class VolumeChoice:
+class VolumeChoice(msgspec.Struct):
     """What a claim is to be bound to.
 
     Attributes:
@@ -37,7 +36,7 @@ class VolumeChoice:
 
     volume: str
     node: str
-    holders: set[str] = field(default_factory=set)
+    holders: set[str] = msgspec.field(default_factory=set)
 
 
 class ClaimChoices:

@@ -1,7 +1,8 @@
 """Which pods use which claims, whether they can, and on which nodes; with the claims, and what is chosen for those that wait."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pumice.api.meta import ObjectMeta
 from pumice.api.pods import Pod
@@ -18,8 +19,7 @@ from pumice.scheduler.model.tasks import NEEDS_ROOM, TENTATIVE, SchedulingStatus
 __all__ = ["ClaimTable"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(msgspec.Struct, frozen=True):
     """How a pod uses claims: on which node, the volumes that are attached for it, and whether it is leaving."""
 
     node: str

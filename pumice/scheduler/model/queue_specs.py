@@ -1,8 +1,8 @@
 """Resource fields of queue specs, in columns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.api.quantities import parse_milli
@@ -25,8 +25,7 @@ def weight_of(queue: Queue) -> int:
     return 1 if weight is None else min(max(weight, 0), MAX_WEIGHT)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueAmounts:
+class QueueAmounts(msgspec.Struct, frozen=True):
     """Amounts of one queue's spec, in milli-units by resource name; what is below 0 counts as nothing."""
 
     capability: Amounts
@@ -45,8 +44,7 @@ class QueueAmounts:
         return cls(_read(spec.capability), _read(spec.deserved), _read(guarantee))
 
 
-@dataclass(frozen=True, slots=True)
-class QueueLimits:
+class QueueLimits(msgspec.Struct, frozen=True):
     """The same of all queues, by row and column.
 
     Attributes:

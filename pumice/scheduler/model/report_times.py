@@ -5,7 +5,7 @@ when its cause has lasted for some time, so that short-lived causes are never wr
 All functions get the time as an argument.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 __all__ = ["NEVER", "Cause", "Report", "ReportDelays"]
 
@@ -15,8 +15,7 @@ Cause = tuple[str, ...]
 NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportDelays:
+class ReportDelays(msgspec.Struct, frozen=True):
     """How long to wait before something is written, in seconds; zero writes at once.
 
     Attributes:

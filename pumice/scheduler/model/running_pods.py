@@ -4,8 +4,8 @@ Each pod has a row, in no order; rows of removed pods are reused. Preemption and
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.api.budgets import PodDisruptionBudget
@@ -143,8 +143,7 @@ class RunningTable:
         self.vectors = np.pad(self.vectors, ((0, count), (0, 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class Away:
+class Away(msgspec.Struct, frozen=True):
     """What pods of queues hold on nodes that are not ready, or not there, by row and column.
 
     The size of the cluster is that of its ready nodes. What a queue may have as a part of it is therefore compared with what its

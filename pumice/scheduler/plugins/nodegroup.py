@@ -15,8 +15,8 @@ added to the others.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.api import keys
@@ -40,8 +40,7 @@ _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 Limits = Mapping[str, Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRules:
+class GroupRules(msgspec.Struct, frozen=True):
     """What a queue says about node groups.
 
     Attributes:

@@ -10,10 +10,10 @@ A time that the clock skips counts as if it had not skipped it, and of a time th
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+import msgspec
 import numpy as np
 
 from pumice.api import keys
@@ -41,8 +41,7 @@ _HOURS, _MINUTES = 24, 60
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(msgspec.Struct, frozen=True):
     """A window of every day.
 
     Attributes:

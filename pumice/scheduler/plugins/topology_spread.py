@@ -1,8 +1,8 @@
 """Topology spread: filter and score by domain, for plugins `predicates` and `nodeorder`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from pumice.scheduler.model.affinity_terms import Spread
@@ -26,8 +26,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 _FULL = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(msgspec.Struct, frozen=True):
     """A constraint of a class of pods.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Candidates for eviction that the plugins allow, and the plugins that protect the others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import total_ordering
 from itertools import groupby
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
@@ -15,8 +15,7 @@ from pumice.scheduler.points import Extension, SortKey
 __all__ = ["EvictionFailure", "Reversed", "VictimAnswers", "allowed", "judge"]
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionFailure:
+class EvictionFailure(msgspec.Struct, frozen=True):
     """Why no evictions make room for a gang.
 
     Attributes:
@@ -33,7 +32,7 @@ class EvictionFailure:
     candidates: int = 0
     allowed: int = 0
     protected: int = 0
-    by: Mapping[str, int] = field(default_factory=dict)
+    by: Mapping[str, int] = msgspec.field(default_factory=dict)
     never: bool = False
     refused: str = ""
 
@@ -87,8 +86,7 @@ class Reversed:
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True)
-class VictimAnswers:
+class VictimAnswers(msgspec.Struct, frozen=True):
     """The plugins' answers about candidates.
 
     Attributes:

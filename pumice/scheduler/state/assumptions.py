@@ -22,7 +22,7 @@ resourceVersions are compared as integers, which Kubernetes allows for objects o
 from files) always count as the latest.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from pumice.api.meta import ObjectMeta, version_number
 from pumice.api.podgroups import PodGroupStatus
@@ -31,8 +31,7 @@ from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
 __all__ = ["AssumedStatus", "Assumptions", "is_older"]
 
 
-@dataclass(frozen=True, slots=True)
-class _AssumedPod:
+class _AssumedPod(msgspec.Struct, frozen=True):
     """A decision about one pod: its status, its node, and the queue under which it is bound."""
 
     uid: str
@@ -49,8 +48,7 @@ class _AssumedPod:
         return shown.shown in PLACED
 
 
-@dataclass(slots=True)
-class AssumedStatus:
+class AssumedStatus(msgspec.Struct):
     """A status that a PodGroup has, or is about to have.
 
     Attributes:

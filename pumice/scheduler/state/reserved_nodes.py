@@ -163,8 +163,7 @@ def timed_out(job: JobInfo) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class MissingRoom:
+class MissingRoom(msgspec.Struct, frozen=True):
     """What a set of nodes lacks to hold a gang if they were empty.
 
     Attributes:

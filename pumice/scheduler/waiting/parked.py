@@ -27,10 +27,11 @@ may take, its budget bounds (`budget`).
 """
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntFlag
 from itertools import islice
 from typing import NamedTuple
+
+import msgspec
 
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.free_room import Needs, least
@@ -73,8 +74,7 @@ class Bound(NamedTuple):
     required: int
 
 
-@dataclass(slots=True)
-class Parked:
+class Parked(msgspec.Struct):
     """Why a gang waits.
 
     Attributes:

@@ -53,7 +53,7 @@ AUTHORITIES = """
 import ssl
 from pumice.cli import lean
 before = dict(ssl.SSLContext.__dict__)
-with lean.importing():
+with lean.importing_http():
     import aiohttp.connector as connector
 trusted = connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509_ca"]
 print(trusted, connector._SSL_CONTEXT_VERIFIED.verify_mode.name, dict(ssl.SSLContext.__dict__) == before)
@@ -66,3 +66,21 @@ def test_authorities_of_the_system_are_not_read_for_contexts_that_are_not_used()
         [sys.executable, "-c", AUTHORITIES], capture_output=True, text=True, check=True
     )
     assert ran.stdout.split() == ["0", "CERT_REQUIRED", "True"], ran.stderr
+
+
+PATTERNS = """
+import inspect, re
+from pumice.cli import lean
+before = (re.compile, inspect.cleandoc)
+with lean.importing():
+    from http import cookies
+later = not isinstance(cookies._CookiePattern, re.Pattern)
+print(later, dict(cookies.SimpleCookie("a=b; Path=/"))["a"].value, (re.compile, inspect.cleandoc) == before)
+"""
+
+
+def test_patterns_that_are_hardly_ever_used_are_compiled_when_they_are() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", PATTERNS], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["True", "b", "True"], ran.stderr

@@ -1,10 +1,10 @@
 """The cycle as a whole: what it reports, what it leaves out, what it costs to do nothing."""
 
-from dataclasses import fields
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import fields
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config, run_cycle
 from pumice.scheduler.arguments import Arguments

@@ -1,6 +1,6 @@
 """What is installed beside the built-in plugins and actions."""
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
@@ -31,11 +31,8 @@ ACTION = ActionSpec("rest", "Does nothing.", _idle)
 
 
 def _install(monkeypatch: pytest.MonkeyPatch, **groups: str) -> None:
-    def installed(group: str) -> list[EntryPoint]:
-        name = group.rpartition("_")[2]
-        return [EntryPoint("x", groups[name], group)] if name in groups else []
-
-    monkeypatch.setattr(registry, "entry_points", installed)
+    found = [EntryPoint("x", value, f"pumice.scheduler_{name}") for name, value in groups.items()]
+    monkeypatch.setattr(registry, "entry_points", lambda: EntryPoints(found))
 
 
 def test_installed_plugins_and_actions_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,9 @@
 """Which node groups a queue may use and prefers."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
