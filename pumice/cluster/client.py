@@ -17,9 +17,9 @@ from pumice.api.kinds import POD, Kind
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import Connection
-from pumice.cluster.decoding import decode, frames
 from pumice.cluster.errors import ApiError, TooLarge, error_of
 from pumice.cluster.kubeconfig import find_connection
+from pumice.cluster.reading import decode, frames
 from pumice.cluster.transport import Body, Transport
 
 __all__ = [

@@ -13,7 +13,7 @@ import msgspec
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.client import Client
-from pumice.cluster.decoding import decode
+from pumice.cluster.reading import decode
 
 __all__ = ["Collection", "Head", "ListPage", "head_of"]
 

@@ -189,7 +189,7 @@ async def find_connection(
     """
     environ = os.environ if environ is None else environ
     if kubeconfig is not None:
-        return await _file(str(kubeconfig), server, context)
+        return await load(str(kubeconfig), server=server, context=context)
     if server is not None:
         if context is not None:
             raise ConfigurationError(
@@ -197,20 +197,15 @@ async def find_connection(
             )
         return Connection(server=server.rstrip("/"), credentials=StaticCredentials())
     if paths := environ.get("KUBECONFIG"):
-        return await _file(paths, context=context)
+        return await load(paths, context=context)
     if environ.get("KUBERNETES_SERVICE_HOST") and context is None:
         return in_cluster(environ, service_account)
     if default := _home_config(environ):
-        return await _file(default, context=context)
+        return await load(default, context=context)
     raise ConfigurationError(
         "no API server known: give --kubeconfig FILE, set KUBECONFIG, create ~/.kube/config, or "
         "run in a pod with a service account"
     )
-
-
-async def _file(paths: str, server: str | None = None, context: str | None = None) -> Connection:
-
-    return await load(paths, server=server, context=context)
 
 
 def _home_config(environ: Mapping[str, str]) -> str | None:

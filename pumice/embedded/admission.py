@@ -18,8 +18,8 @@ from pumice.api.kinds import Kind
 from pumice.api.reviews import API_VERSION
 from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.embedded import statuses
-from pumice.embedded.calls import DEFAULT_USER, Call
 from pumice.embedded.metadata import Identities
+from pumice.embedded.resources import DEFAULT_USER, Call
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, Storage
 

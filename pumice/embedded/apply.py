@@ -8,12 +8,12 @@ from collections.abc import Set
 from typing import Any
 
 from pumice.embedded import fieldsets, statuses
-from pumice.embedded.calls import Call
 from pumice.embedded.fieldsets import Path
 from pumice.embedded.fieldtypes import FieldType, element, field_type
 from pumice.embedded.metadata import check_shape
 from pumice.embedded.objects import Objects
 from pumice.embedded.ownership import ManagerKey, Managers, Owned
+from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Version
 from pumice.embedded.strategic import in_order
 

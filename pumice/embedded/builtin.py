@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from pumice.api import kinds
 from pumice.api.kinds import Kind
+from pumice.embedded.crds import CrdStrategy
 from pumice.embedded.naming import path_segment_problem
 from pumice.embedded.resources import STATUS, Resource, Subresource
 from pumice.embedded.strategies import Strategy
@@ -22,7 +23,6 @@ from pumice.embedded.strategies_core import (
     SecretStrategy,
     ServiceStrategy,
 )
-from pumice.embedded.strategies_crd import CrdStrategy
 from pumice.embedded.strategies_pods import PodStrategy
 from pumice.embedded.subresources import SCALE
 

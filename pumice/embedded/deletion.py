@@ -11,8 +11,8 @@ from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.meta import format_time, parse_time
 from pumice.embedded import statuses
-from pumice.embedded.calls import Call
 from pumice.embedded.objects import Objects, is_finished
+from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Version
 
 __all__ = ["FOREGROUND", "ORPHAN", "DeleteOptions", "Deleted", "Deletion"]

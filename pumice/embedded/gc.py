@@ -10,14 +10,13 @@ from functools import partial
 from typing import Any
 
 from pumice.api import kinds
-from pumice.embedded.calls import Call
+from pumice.embedded.crds import CLEANUP
 from pumice.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects, is_finished
-from pumice.embedded.resources import ResourceRegistry
+from pumice.embedded.resources import Call, ResourceRegistry
 from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, ResourceKey, StoredWrite
-from pumice.embedded.strategies_crd import CLEANUP
 
 __all__ = ["GarbageCollector"]
 

@@ -9,11 +9,10 @@ import msgspec
 from pumice.api.fields import FieldError
 from pumice.embedded import media, patches, selectors, shapes, statuses
 from pumice.embedded.apply import Applier
-from pumice.embedded.calls import Call, FieldValidation
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Continue, Renderer
-from pumice.embedded.resources import Target
+from pumice.embedded.resources import Call, FieldValidation, Target
 from pumice.embedded.storage import Obj, Version, encode
 from pumice.embedded.strategies import field_required
 from pumice.embedded.subresources import bind, scale_of, scaled

@@ -11,7 +11,6 @@ from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.embedded import statuses
 from pumice.embedded.admission import AdmissionChain, AdmissionPlugin
-from pumice.embedded.calls import Call
 from pumice.embedded.metadata import (
     Identities,
     check_shape,
@@ -21,6 +20,7 @@ from pumice.embedded.metadata import (
     wipe_server_fields,
 )
 from pumice.embedded.ownership import Ownership
+from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Storage, Version
 
 __all__ = ["Objects", "is_finished"]

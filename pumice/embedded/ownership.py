@@ -9,9 +9,9 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from pumice.embedded import fieldsets
-from pumice.embedded.calls import Call
 from pumice.embedded.fieldsets import Path
 from pumice.embedded.fieldtypes import field_type
+from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj
 
 __all__ = ["FIRST", "ManagerKey", "Managers", "Owned", "Ownership"]

@@ -6,7 +6,7 @@ registry is a value of one server; imports register nothing.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pumice.api.kinds import Kind
 from pumice.embedded.storage import ResourceKey
@@ -14,6 +14,9 @@ from pumice.embedded.strategies import Strategy
 
 __all__ = [
     "ALL_VERBS",
+    "DEFAULT_USER",
+    "Call",
+    "FieldValidation",
     "PrinterColumn",
     "Resource",
     "ResourceRegistry",
@@ -229,3 +232,37 @@ def locate(registry: ResourceRegistry, segments: list[str]) -> Target | None:
 def _is_namespace_part(group: str, segment: str) -> bool:
     """Whether `namespaces/x/<segment>` is part of the namespace x, not a resource in it."""
     return not group and segment in {"status", "finalize"}
+
+
+FieldValidation = Literal["Ignore", "Warn", "Strict"]
+DEFAULT_USER = "kubernetes-admin"
+"""There is no authentication: the server listens on loopback for one user."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A request: operation, object and options.
+
+    Attributes:
+        resource: The resource.
+        namespace: Its namespace, empty for cluster-scoped resources and for all namespaces.
+        name: Its name, empty for a collection.
+        subresource: The subresource; empty for the object itself.
+        dry_run: Whether nothing may be written.
+        manager: Name under which server-side apply records who set a field.
+        force: Whether an apply takes fields over from other managers.
+        validation: What happens about fields that the kind does not have.
+        warnings: Warnings for the client; filled while the request is handled.
+        admit: Whether admission is called. Direct writes of tests skip it.
+    """
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    dry_run: bool = False
+    manager: str = "unknown"
+    force: bool = False
+    validation: FieldValidation = "Warn"
+    warnings: list[str] = field(default_factory=list)
+    admit: bool = True

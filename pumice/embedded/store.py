@@ -8,10 +8,9 @@ from typing import Any
 
 from pumice.api.kinds import Kind
 from pumice.embedded import statuses
-from pumice.embedded.calls import Call
 from pumice.embedded.deletion import DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
-from pumice.embedded.resources import Resource, ResourceRegistry
+from pumice.embedded.resources import Call, Resource, ResourceRegistry
 from pumice.embedded.selectors import selector
 from pumice.embedded.storage import Obj, Storage, Version
 

@@ -7,8 +7,8 @@ writes.
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.embedded import shapes, statuses
-from pumice.embedded.calls import Call
 from pumice.embedded.objects import Objects
+from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj
 
 __all__ = ["SCALE", "bind", "scale_of", "scaled"]

@@ -18,7 +18,7 @@ import msgspec
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.suggestions import Suggestions
-from pumice.plugins import answers
+from pumice.plugins import interface
 from pumice.plugins.arguments import ArgumentProblem, ArgumentSpec, Parsed, Values, parse, shown
 from pumice.plugins.edits import PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor, Raw
@@ -53,13 +53,13 @@ class Applied(msgspec.Struct, frozen=True):
 
     def check(self, job: Job) -> Findings:
         """Errors and warnings of the plugin about the Job."""
-        found: Findings = self._ask(self.plugin.check, job, answers.fault_of_findings)
+        found: Findings = self._ask(self.plugin.check, job, interface.fault_of_findings)
         return found
 
     def job_annotations(self, job: Job) -> Mapping[str, str]:
         """Annotations that it wants on the Job."""
         found: Mapping[str, str] = self._ask(
-            self.plugin.job_annotations, job, answers.fault_of_annotations
+            self.plugin.job_annotations, job, interface.fault_of_annotations
         )
         return found
 
@@ -68,7 +68,7 @@ class Applied(msgspec.Struct, frozen=True):
         found: list[Raw] = self._ask(
             lambda job, values: list(self.plugin.objects(job, values)),
             job,
-            answers.fault_of_objects,
+            interface.fault_of_objects,
         )
         return found
 
@@ -77,18 +77,20 @@ class Applied(msgspec.Struct, frozen=True):
         found: list[KeySecret] = self._ask(
             lambda job, values: list(self.plugin.secrets(job, values)),
             job,
-            answers.fault_of_secrets,
+            interface.fault_of_secrets,
         )
         return found
 
     def editor(self, job: Job) -> PodEditor:
         """The function that computes its edits to a pod; call it through `edits`."""
-        found: PodEditor = self._ask(self.plugin.for_job, job, answers.fault_of_editor)
+        found: PodEditor = self._ask(self.plugin.for_job, job, interface.fault_of_editor)
         return found
 
     def edits(self, edit: PodEditor, task: Task, index: int) -> PodEdits:
         """Its edits to the pod of a task at an index, computed by its editor."""
-        found: PodEdits = self._ask(lambda task, _: edit(task, index), task, answers.fault_of_edits)
+        found: PodEdits = self._ask(
+            lambda task, _: edit(task, index), task, interface.fault_of_edits
+        )
         return found
 
     def failed(self, error: BaseException) -> PluginError:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from pumice.api.booleans import parse_bool
 from pumice.api.fields import closest
 from pumice.plugins import words
 from pumice.plugins.settings import DEFAULT, PluginSettings
@@ -89,7 +90,7 @@ def _read_integer(word: str) -> int:
 
 
 def _read_boolean(word: str) -> bool:
-    value = words.boolean(word)
+    value = parse_bool(word)
     if value is None:
         raise BadValueError("true or false", upstream=False)
     return value
@@ -366,7 +367,7 @@ class _ArgumentReader:
             return
         hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
         if bare is not None:
-            right = word if words.boolean(word) is not None else "true or false"
+            right = word if parse_bool(word) is not None else "true or false"
             hint = f"write --{bare.name}={right}"
         name = bare.name if bare is not None else ""
         text = f'"{word}" is not a flag and is ignored: {hint}'

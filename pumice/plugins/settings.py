@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from pumice.api.booleans import parse_bool
 from pumice.api.json_words import quoted
 from pumice.api.setting_errors import SettingError, assigned
-from pumice.plugins import words
 
 __all__ = ["DEFAULT", "PluginSettings"]
 
@@ -98,7 +98,7 @@ def _value(name: str, text: str) -> Any:
         except msgspec.DecodeError as error:
             message = f"must be a JSON object, found {quoted(text)}: {error}"
             raise SettingError.of(message, name) from None
-    chosen = words.boolean(text) if name == "strict-upstream" else None
+    chosen = parse_bool(text) if name == "strict-upstream" else None
     return text if chosen is None else chosen
 
 

@@ -1,14 +1,12 @@
-"""How Volcano spells booleans and integers on a plugin's command line.
+"""How Volcano spells integers on a plugin's command line.
 
 Volcano's plugins read their arguments with Go's flag package, and manifests rely on its spellings:
-`T` is a boolean, `0x16` and `1_000` are integers, `yes` and `1e3` are neither.
+`0x16` and `1_000` are integers, `1e3` is none.
 """
 
 import re
 
-from pumice.api.booleans import parse_bool
-
-__all__ = ["MAX_INT64", "MIN_INT64", "boolean", "integer"]
+__all__ = ["MAX_INT64", "MIN_INT64", "integer"]
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
@@ -23,11 +21,6 @@ _INTEGERS = (
     (re.compile(r"[+-]?0(_?[0-7])+"), 8),
     (re.compile(r"[+-]?(0|[1-9](_?[0-9])*)"), _DECIMAL),
 )
-
-
-def boolean(word: str) -> bool | None:
-    """Read a boolean; None if the word is not a boolean."""
-    return parse_bool(word)
 
 
 def integer(word: str) -> int | None:

@@ -6,7 +6,7 @@ from functools import partial
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from pumice.serving.errors import HttpError
+from pumice.serving.http_server import HttpError
 
 __all__ = ["Check", "Probes", "collected"]
 

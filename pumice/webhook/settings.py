@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, ConfigDict, field_validator
 from pydantic.dataclasses import dataclass
 
+from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem
@@ -175,5 +176,5 @@ def _as_flag(name: str, value: str) -> bool | int | str:
     """A value in the spelling of people and of Go's flags; the text if it is not one."""
     declared = RuleSettings.declared().get(name.replace("-", "_"))
     kind = declared.type if declared is not None else str
-    found = words.boolean(value) if kind is bool else words.integer(value) if kind is int else None
+    found = parse_bool(value) if kind is bool else words.integer(value) if kind is int else None
     return value if found is None else found

@@ -12,8 +12,7 @@ from contextlib import AsyncExitStack
 from prometheus_client import CollectorRegistry
 
 from pumice.cluster.side_loop import call_in, side_loop
-from pumice.serving.errors import HttpError
-from pumice.serving.http_server import HttpServer
+from pumice.serving.http_server import HttpError, HttpServer
 from pumice.serving.limits import CONNECTIONS, HttpLimits, affordable
 from pumice.serving.probes import Check, Probes, collected
 

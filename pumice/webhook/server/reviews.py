@@ -18,7 +18,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from pumice.api.durations import parse_nanoseconds
-from pumice.serving.errors import JSON, HttpError
+from pumice.serving.http_server import JSON, HttpError
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS

@@ -17,7 +17,7 @@ from pumice.api.kinds import EVENT, INDEXED_JOB, QUEUE, Kind
 from pumice.api.queues import Queue
 from pumice.cluster import reading
 from pumice.cluster.client import Client
-from pumice.cluster.decoding import decode
+from pumice.cluster.reading import decode
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook import admission

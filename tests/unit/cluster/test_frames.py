@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.decoding import frames
+from pumice.cluster.reading import frames
 
 EVENTS = [("ADDED", {"a": "ü\n"}), ("MODIFIED", {"b": ["x" * 50]}), ("BOOKMARK", {})]
 WIRE = b"".join(

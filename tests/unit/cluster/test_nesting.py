@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.decoding import DEEPEST, decode
+from pumice.cluster.reading import DEEPEST, decode
 
 ANY = msgspec.json.Decoder()
 JSON = st.recursive(

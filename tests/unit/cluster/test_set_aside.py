@@ -12,10 +12,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from pumice.api.kinds import POD
-from pumice.cluster import collection, decoding
+from pumice.cluster import collection
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.reading import decode
 from pumice.cluster.set_aside import ObjectFaults, QueueFaults, RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.cluster.workqueue import WorkQueue
@@ -68,9 +69,12 @@ class Faulty:
         self.cache.subscribe(self.other)
         if place == "decoder":
             check = self._checking(True, lambda each: each)
-            monkeypatch.setattr(
-                "pumice.cluster.reading.decode", lambda *args: check(decoding.decode(*args))
-            )
+
+            def decoded(decoder: msgspec.json.Decoder[Any], body: Any) -> Any:
+                found = decode(decoder, body)
+                return check(found) if isinstance(found, Thing) else found
+
+            monkeypatch.setattr("pumice.cluster.reading.decode", decoded)
 
     def _checking(self, faulty: bool, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def checked(each: Any) -> Any:
@@ -261,7 +265,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     names = {"bad"}
 
     def decoded(decoder: msgspec.json.Decoder[Any], body: Any) -> Any:
-        found = decoding.decode(decoder, body)
+        found = decode(decoder, body)
         meta = getattr(found, "metadata", None)
         if isinstance(found, collection._Object) and getattr(meta, "name", "") in names:
             raise ZeroDivisionError("oh")

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, Kind
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.calls import Call
+from pumice.embedded.resources import Call
 from pumice.embedded.statuses import ApiStatusError
 from tests.unit.embedded.support import Clock, config_map, widgets
 

@@ -10,10 +10,9 @@ from pumice.api.kinds import CONFIG_MAP, JOB, Kind
 from pumice.cli.development.dev_cluster import StoreView
 from pumice.embedded import EmbeddedCluster, fieldsets
 from pumice.embedded.apply import Applier
-from pumice.embedded.calls import Call
 from pumice.embedded.fieldtypes import field_type
 from pumice.embedded.patches import merge
-from pumice.embedded.resources import Resource
+from pumice.embedded.resources import Call, Resource
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Version
 from pumice.plugins import builtin

@@ -6,8 +6,8 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, CRD, NAMESPACE, NODE, POD, Kind
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.calls import Call
 from pumice.embedded.deletion import DeleteOptions, Deletion
+from pumice.embedded.resources import Call
 from pumice.embedded.statuses import ApiStatusError
 from tests.kit.counting import calls
 from tests.unit.embedded.support import config_map, offline, pod, widgets

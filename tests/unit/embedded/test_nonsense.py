@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import pytest
 
 from pumice.embedded.apply import Applier
-from pumice.embedded.calls import Call
 from pumice.embedded.patches import JSON_PATCH, STRATEGIC_PATCH, merge, patched
+from pumice.embedded.resources import Call
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Version
 from pumice.embedded.tables import Tables

@@ -12,7 +12,7 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.calls import Call
+from pumice.embedded.resources import Call
 from pumice.embedded.statuses import ApiStatusError
 from tests.unit.embedded.support import (
     WIDGET,

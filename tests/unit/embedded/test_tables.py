@@ -7,10 +7,9 @@ import pytest
 from pumice.api.durations import human_duration
 from pumice.api.meta import format_time
 from pumice.embedded.crds import resource_of
-from pumice.embedded.jsonpaths import PathError, compile_path
 from pumice.embedded.printers import PRINTERS
 from pumice.embedded.storage import Version
-from pumice.embedded.tables import Tables
+from pumice.embedded.tables import PathError, Tables, compile_path
 from tests.unit.embedded.support import MOMENT, Clock, cases, pod, widgets
 
 
