@@ -1,8 +1,8 @@
 """Write `docs/rules.md`: what admission checks, as the rules themselves say it.
 
-Run as `python -m tools.rules_page [--check] PAGE`. A section for each thing that is judged, with a table
-to look over and a heading for each code, so that a code found in a terminal, in an audit log or in a
-metric has an address: `docs/rules.md#job-dup-task`.
+Run as `python -m tools.rules_page [--check] PAGE`. A section for each thing that is judged, with a heading
+for each code, so that a code found in a terminal, in an audit log or in a metric has an address:
+`docs/rules.md#job-dup-task`.
 """
 
 import sys
@@ -19,35 +19,35 @@ HEAD = """\
 
 # Rules of admission
 
-What is checked beyond the schema of the CRDs. The same rules answer the API server, `pumice lint` and `pumice review`; every one that an
-object breaks is reported at once, with its path, its code, and what would be right. An update is judged by what it changes only.
-The mistakes that are made most are [on a page of their own](mistakes.md); `pumice rules CODE` prints the same text in a terminal. Messages contain the words by
-which [Volcano's denials](phrases.md) are known.
+What is checked beyond the schema of the CRDs, by the API server, `pumice lint` and `pumice review` alike. Every rule that an object breaks is reported, with its path, its code, and what
+would be right. An update is judged by what it changes only. The most frequent mistakes have [a page of their own](mistakes.md); `pumice rules CODE` prints the same text in a terminal. Messages
+contain the words by which [Volcano's denials](phrases.md) are known.
 
 ## How strict a rule is
 
-A rule **refuses** the object or **warns** about it. The ones marked **stricter** are Pumice's own: Volcano admits what breaks them.
-[Settings](settings.md#how-strict-each-rule-is) change that for each rule, for the whole cluster or for one namespace:
+Each rule below ends with its answer, and with an example of what gets it. It **refuses** the object or **warns** about it. The ones marked **stricter** are Pumice's own: Volcano admits what
+breaks them. [Settings](settings.md#how-strict-each-rule-is) change that for each rule, for the whole cluster or for one namespace:
 
-| level | what becomes of an object that breaks the rule | where it is seen |
+| level | an object that breaks the rule | where it is seen |
 |---|---|---|
-| `enforce` | it is refused | by the user; audit annotation `rules`; metric `pumice_admission_refusals_total`; log |
-| `warn` | it is admitted, with a warning | by the user; audit annotation `warned`; metric `pumice_admission_warnings_total` |
-| `off` | it is admitted | nowhere |
+| `enforce` | is refused | by the user; audit annotation `rules`; metric `pumice_admission_refusals_total`; log |
+| `warn` | is admitted, with a warning | by the user; audit annotation `warned`; metric `pumice_admission_warnings_total` |
+| `off` | is admitted | nowhere |
 
-The first level that is set counts: that for the object's namespace, that for the cluster, `strict-upstream` (rules that are stricter than
-Volcano's only warn), the rule's own. What is admitted with a warning and would be refused by the rule's own level is also in the audit
-annotation `tolerated`, in `pumice_admission_tolerated_total` and in the log: a rule that is set to `warn` shows which objects it would refuse before it refuses any.
+Precedence: namespace > cluster > `strict-upstream` (stricter rules only warn) > the rule's own level. What is admitted with a warning and would be refused by the rule's own level is also in
+the audit annotation `tolerated`, in `pumice_admission_tolerated_total` and in the log, so a rule that is set to `warn` shows what it would refuse.
 
-Three things cannot be set. What does not decode, or breaks the schema of its kind (codes that begin with `SCHEMA-`), is always refused; so is an
-object on which a rule fails by a defect of Pumice, because it was not judged; and the codes of job plugins that other packages bring are as strict as those make them.
+Three things cannot be set. What does not decode or breaks the schema of its kind (codes that begin with `SCHEMA-`), and an object on which a rule fails by a defect of Pumice, are always
+refused. Job plugins of other packages set the levels of their codes.
 """
+
+FIRST = "0.1"
+"""The first version of Pumice: a rule that came with it says so nowhere."""
 
 STRICTER = """\
 ## Stricter than Volcano
 
-What breaks one of these is admitted by Volcano, and refused here unless `strict-upstream` or a level says otherwise; the reasons, and what else differs, stand
-on [the page on compatibility](compatibility.md#admission).
+[The page on compatibility](compatibility.md#admission) has the reasons for these, and what else differs.
 """
 
 
@@ -85,21 +85,17 @@ def _codes(rules: list[Rule]) -> str:
 
 def _section(section: Section, rules: list[Rule]) -> Iterator[str]:
     yield f"## {section.title}\n"
-    yield "| code | what must hold | answer | since |\n|---|---|---|---|"
-    for rule in rules:
-        cells = (_link(rule), rule.title, answer(rule), rule.since)
-        yield f"| {' | '.join(map(_cell, cells))} |"
-    yield ""
     for rule in rules:
         yield f"### {rule.code}\n"
         yield f"{_sentence(rule.title)} {_line(rule.why)}\n"
-        yield f"Against the rule: `{_line(rule.example.replace('`', ''))}`\n"
+        yield f"{answer(rule).capitalize()}: `{_line(rule.example.replace('`', ''))}`\n"
 
 
 def answer(rule: Rule) -> str:
-    """What an object gets that breaks a rule, unless settings say otherwise."""
+    """What an object gets that breaks a rule, unless settings say otherwise, and since when if that is not the first version."""
     words = {"enforce": "refuses", "warn": "warns", "off": "off"}
-    return words[rule.level] + (", stricter" if rule.stricter else "")
+    since = "" if rule.since == FIRST else f" since {rule.since}"
+    return words[rule.level] + since + (", stricter" if rule.stricter else "")
 
 
 def _sentence(title: str) -> str:
@@ -111,10 +107,6 @@ def _sentence(title: str) -> str:
 
 def _anchor(heading: str) -> str:
     return heading.lower().replace(" ", "-")
-
-
-def _cell(text: str) -> str:
-    return _line(text).replace("|", "\\|")
 
 
 def _line(text: str) -> str:

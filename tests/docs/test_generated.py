@@ -96,7 +96,6 @@ def test_every_plugin_and_argument_is_documented() -> None:
 def test_every_rule_is_documented_once() -> None:
     text = (ROOT / "docs/rules.md").read_text()
     for rule in ALL:
-        assert text.count(f"| [`{rule.code}`](#{rule.code.lower()}) |") == 1
         assert text.count(f"\n### {rule.code}\n") == 1
 
 

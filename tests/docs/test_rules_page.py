@@ -40,8 +40,7 @@ def test_a_section_without_a_name_is_shown_too(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(rules_page, "ALL", (*ALL, new))
     text = rules_page.page()
     assert "- [NEW](#new): 1 rule\n" in text
-    assert "| [`NEW-THING`](#new-thing) | things are new | refuses | 9.9 |" in text
-    assert "Things are new. Old ones break.\n\nAgainst the rule: `thing: old | older`" in text
+    assert "Things are new. Old ones break.\n\nRefuses since 9.9: `thing: old | older`" in text
 
 
 @pytest.mark.parametrize(
