@@ -1,11 +1,9 @@
 """Faster start of verbs, and less memory for servers."""
 
 import gc
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 __all__ = ["collecting_rarely", "importing", "importing_http", "settled"]
 
@@ -15,29 +13,20 @@ _FOR_PEOPLE = "rich"
 _AUTHORITY_LOADERS = ("load_default_certs", "set_default_verify_paths")
 """aiohttp creates two TLS contexts at import and reads the system's certificate authorities for both, which takes a tenth of the start. Pumice's connections have their own contexts, so these two need no authorities."""
 
-_COMPILE = re.compile
-
-_UNUSED_PATTERNS = ("aiohttp._cookie_helpers", "http.cookies", "yaml.reader")
-"""Modules that compile large regular expressions at import, which takes a twentieth of the start. They are for cookies, and for YAML where libyaml is missing; Pumice needs neither, so they are compiled when they are used."""
-
 _YOUNG_OBJECTS = 10_000
 """Number of new objects before the garbage collector runs. Imports leave no garbage, and a request creates a thousand objects without cycles, so with the default of 700 most collections would find nothing; they would take an eighth of the start."""
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import without libraries for terminals, without what is prepared and not used, and without garbage collection."""
-    import inspect
-
+    """Import without libraries for terminals and without garbage collection."""
     hidden = _FOR_PEOPLE not in sys.modules and not sys.stderr.isatty()
     if hidden:
         sys.modules[_FOR_PEOPLE] = None  # type: ignore[assignment] # which says: not installed
     collecting = gc.isenabled()
     gc.disable()
     try:
-        # NumPy cleans the docstrings of all its functions at import, which takes a fortieth of the start.
-        with _replaced(inspect, "cleandoc", str), _replaced(re, "compile", _compile):
-            yield
+        yield
     finally:
         if collecting:
             gc.enable()
@@ -73,22 +62,6 @@ def _replaced(owner: object, name: str, function: Callable[..., object]) -> Iter
 
 def _load_nothing(*_: object, **__: object) -> None:
     """Replacement for the loading of certificate authorities."""
-
-
-class _Later:
-    """A regular expression that is compiled when it is used."""
-
-    def __init__(self, *arguments: Any) -> None:
-        self._arguments = arguments
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_COMPILE(*self._arguments), name)
-
-
-def _compile(pattern: Any, flags: Any = 0) -> Any:
-    """Replacement for `re.compile`."""
-    importing = sys._getframe(1).f_globals.get("__name__")  # noqa: SLF001
-    return (_Later if importing in _UNUSED_PATTERNS else _COMPILE)(pattern, flags)
 
 
 @contextmanager

@@ -66,21 +66,3 @@ def test_authorities_of_the_system_are_not_read_for_contexts_that_are_not_used()
         [sys.executable, "-c", AUTHORITIES], capture_output=True, text=True, check=True
     )
     assert ran.stdout.split() == ["0", "CERT_REQUIRED", "True"], ran.stderr
-
-
-PATTERNS = """
-import inspect, re
-from pumice.cli import lean
-before = (re.compile, inspect.cleandoc)
-with lean.importing():
-    from http import cookies
-later = not isinstance(cookies._CookiePattern, re.Pattern)
-print(later, dict(cookies.SimpleCookie("a=b; Path=/"))["a"].value, (re.compile, inspect.cleandoc) == before)
-"""
-
-
-def test_patterns_that_are_hardly_ever_used_are_compiled_when_they_are() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", PATTERNS], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.split() == ["True", "b", "True"], ran.stderr
