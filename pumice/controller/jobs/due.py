@@ -20,7 +20,7 @@ from pumice.api.jobs import ACTIONS, Job
 from pumice.api.kinds import JOB
 from pumice.api.meta import format_time
 from pumice.controller.commands import misdirected, oldest, targets
-from pumice.controller.jobs import retries
+from pumice.controller.jobs import restart_budgets
 from pumice.controller.jobs.escalation import after_failure, evictions_that_wait
 from pumice.controller.jobs.job_events import job_events
 from pumice.controller.jobs.notes import COMMAND
@@ -35,14 +35,14 @@ from pumice.controller.jobs.policies import (
     concerns,
     has_policies,
 )
-from pumice.controller.jobs.restarts import (
+from pumice.controller.jobs.restart_budgets import Unit
+from pumice.controller.jobs.restart_targets import (
     Restart,
     Target,
     restart_for,
     restart_of,
     target_for,
 )
-from pumice.controller.jobs.retries import Unit
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.sync import DelayedRestarts
 
@@ -152,7 +152,7 @@ class _Together:
         self.found += 1
         self.targets.append(target)
         if unit is not None:
-            self.failed[unit] = self.failed.get(unit, True) and retries.rested(request.ran)
+            self.failed[unit] = self.failed.get(unit, True) and restart_budgets.rested(request.ran)
         if request.gone:
             self.gone[request.pod] = None
 
@@ -180,7 +180,7 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
     wider: list[tuple[PolicyRequest, PolicyChoice]] = []
     together = _Together()
     policies, names = Policies(situation.job), situation.job_pods.names
-    tallies = {} if situation.strict else retries.of(situation.job, names)
+    tallies = {} if situation.strict else restart_budgets.of(situation.job, names)
     actions, evictions = turning(situation.phase), evictions_that_wait(situation.job, policies)
     without = [
         event for event in (POD_PENDING, TASK_COMPLETED) if not concerns(situation.job, event)
@@ -201,11 +201,11 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
             if target is None:
                 continue  # the event concerns no pod
             if request.event == POD_FAILED:
-                unit = retries.unit(target, names)
+                unit = restart_budgets.unit(target, names)
         # If it failed earlier and is only pending since it was created again, it is not known how long it ran.
         failed = unit and not request.gone and request.ran is not None
         tally = tallies.get(unit) if tallies and unit and failed else None
-        backoff = retries.delay(tally, request.ran) if tally else 0.0
+        backoff = restart_budgets.delay(tally, request.ran) if tally else 0.0
         if backoff and request.task in evictions:
             wider += after_failure(request, choice, evictions[request.task], backoff)
         if delay := max(choice.delay, backoff):

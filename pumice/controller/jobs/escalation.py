@@ -23,7 +23,7 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.jobs.pods import partition_of
 from pumice.controller.jobs.policies import POD_EVICTED, Policies, PolicyChoice, PolicyRequest
-from pumice.controller.jobs.restarts import Restart
+from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 
 __all__ = ["after_failure", "evictions_that_wait", "replaced_since"]

@@ -14,7 +14,7 @@ from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
 from pumice.controller import objects
-from pumice.controller.jobs import notes, restarts, retries
+from pumice.controller.jobs import notes, restart_budgets, restart_targets
 from pumice.controller.jobs.phases import (
     ABORTED,
     FINISHED,
@@ -28,8 +28,8 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.jobs.reasons import arrival
 from pumice.controller.jobs.replicas import removal
-from pumice.controller.jobs.restarts import Restart
-from pumice.controller.jobs.retries import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import INVALID, facts
 from pumice.controller.owners import controls_raw
@@ -72,9 +72,12 @@ def kill(situation: Situation) -> Plan:
 def restart(situation: Situation) -> Plan:
     """Remove the pods that a restart replaces, then set the Job to `Pending`."""
     noted = situation.job.status.controlled_resources or {}
-    under_way = restarts.parse(noted.get(restarts.NOTE, ""), situation.job_pods.names)
+    under_way = restart_targets.parse(noted.get(restart_targets.NOTE, ""), situation.job_pods.names)
     names = situation.job_pods.names
-    again, tallies = retries.units(under_way, names), retries.of(situation.job, names)
+    again, tallies = (
+        restart_budgets.units(under_way, names),
+        restart_budgets.of(situation.job, names),
+    )
     verdict = judged(situation, under_way, situation.facts.retry_count, again, tallies)
     remaining: list[Pod] = []
     if verdict.phase in FINISHED:
@@ -115,10 +118,10 @@ def judged(
         tallies: Restarts of its pods, tasks and partitions, with this one.
     """
     rule, restarted = NextPhase.RESTART, ""
-    if not situation.strict and restart == restarts.RESUME:
+    if not situation.strict and restart == restart_targets.RESUME:
         rule = NextPhase.RESUME
     elif not situation.strict and restart.targeted:
-        retry_count, restarted = retries.spent(again, tallies, situation.job_pods.names)
+        retry_count, restarted = restart_budgets.spent(again, tallies, situation.job_pods.names)
     numbers = replace(situation.facts, retry_count=retry_count, restarted=restarted)
     return judge(rule, RESTARTING, numbers)
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from pumice.api.messages import listed
 from pumice.api.pods import Pod
-from pumice.controller.jobs import job_pods, restarts, retries
+from pumice.controller.jobs import job_pods, restart_budgets, restart_targets
 from pumice.controller.jobs.job_events import completed
-from pumice.controller.jobs.restarts import Restart
-from pumice.controller.jobs.retries import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import COMPLETION, START
 from pumice.controller.jobs.volumes import job_volumes
@@ -34,8 +34,8 @@ _CLAIMS = 200
 
 _LASTING = (COMMAND, DOUBTS, START, COMPLETION)
 _LIVING = (
-    restarts.NOTE,
-    retries.NOTE,
+    restart_targets.NOTE,
+    restart_budgets.NOTE,
     job_pods.PODS,
     job_pods.SUCCEEDED,
     job_pods.EVICTED,
@@ -98,17 +98,21 @@ def of_restart(
     """
     notes = _beside(situation, command)
     if not over:
-        notes[restarts.NOTE] = restart.note(situation.job_pods.names)
+        notes[restart_targets.NOTE] = restart.note(situation.job_pods.names)
     if restart.targeted:
         covers = restart.covers(situation.job, situation.job_pods.names)
         notes |= situation.job_pods.running(
             covers, since or {}, _completed(situation), replaced=since is None
         )
         stored = situation.job.status.controlled_resources or {}
-        text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
+        text = (
+            stored.get(restart_budgets.NOTE, "")
+            if tallies is None
+            else restart_budgets.write(tallies)
+        )
         if text:
-            notes[retries.NOTE] = text
-    elif restart == restarts.RESUME:
+            notes[restart_budgets.NOTE] = text
+    elif restart == restart_targets.RESUME:
         notes |= situation.job_pods.ended()
     return notes
 
@@ -134,7 +138,7 @@ def _beside(situation: Situation, command: str) -> dict[str, str]:
 
 def _noted(situation: Situation) -> dict[str, str]:
     stored = situation.job.status.controlled_resources or {}
-    noted = {key: stored[key] for key in (*_LASTING, retries.NOTE) if key in stored}
+    noted = {key: stored[key] for key in (*_LASTING, restart_budgets.NOTE) if key in stored}
     if situation.doubts:
         noted[DOUBTS] = listed(situation.doubts, "; ", _LONGEST)
     return noted

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pumice.api.kinds import COMMAND
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
-from pumice.controller.jobs import notes, restarts, retries
+from pumice.controller.jobs import notes, restart_budgets, restart_targets
 from pumice.controller.jobs.due import Delayed, DueAction, Order, due, next_order
 from pumice.controller.jobs.escalation import replaced_since
 from pumice.controller.jobs.kill import judged, kill, restart
@@ -28,8 +28,8 @@ from pumice.controller.jobs.phases import (
     Work,
     row,
 )
-from pumice.controller.jobs.restarts import Restart, restart_for
-from pumice.controller.jobs.retries import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_targets import Restart, restart_for
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed, Situation, situation_of
 from pumice.controller.jobs.status import INVALID, START, refused
 from pumice.controller.jobs.subject import UnusableError
@@ -166,8 +166,10 @@ def _of_restart(
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not situation.strict:
         names = situation.job_pods.names
-        again = retries.units(under_way, names)
-        tallies = retries.restarted(retries.of(situation.job, names), again, decision.failed)
+        again = restart_budgets.units(under_way, names)
+        tallies = restart_budgets.restarted(
+            restart_budgets.of(situation.job, names), again, decision.failed
+        )
     verdict = judged(situation, under_way, situation.facts.retry_count + retry, again, tallies)
     if verdict.phase not in FINISHED:
         since = replaced_since(situation, under_way, decision.since) if under_way.targeted else {}
@@ -179,10 +181,10 @@ def _of_restart(
         return controlled, [pod for pod in situation.pods if under_way.replaces(pod)]
     # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
     controlled = notes.of_passing(situation, command=uid) | {
-        restarts.NOTE: under_way.note(situation.job_pods.names)
+        restart_targets.NOTE: under_way.note(situation.job_pods.names)
     }
     if tallies:
-        controlled[retries.NOTE] = retries.write(tallies)
+        controlled[restart_budgets.NOTE] = restart_budgets.write(tallies)
     return controlled, _unfinished(situation)
 
 

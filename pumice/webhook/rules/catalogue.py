@@ -11,14 +11,16 @@ from pumice.webhook.rules.queues import (
     capability,
     closing,
     fields,
-    hierarchy,
+    hierarchy_annotations,
     node_groups,
     sums,
     tree,
 )
 from pumice.webhook.rules.rule import Rule, rules_in
 
-_OF_QUEUES = rules_in(amounts, fields, node_groups, closing, hierarchy, tree, capability, sums)
+_OF_QUEUES = rules_in(
+    amounts, fields, node_groups, closing, hierarchy_annotations, tree, capability, sums
+)
 _OF_PODS = rules_in(pod_groups, wired_pods, pods)
 _OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes, not_here_yet)
 

@@ -9,7 +9,7 @@ from pumice.api.meta import format_time
 from pumice.controller.jobs.phases import PhaseResult
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.jobs.restarts import restart_for
+from pumice.controller.jobs.restart_targets import restart_for
 from pumice.controller.jobs.situation import Limits, Observed
 from pumice.controller.jobs.status import compose, count
 from pumice.controller.jobs.subject import read

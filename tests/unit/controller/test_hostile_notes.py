@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pumice.api import keys, kinds
-from pumice.controller.jobs import job_events, job_pods, podsets, restarts, retries
+from pumice.controller.jobs import job_events, job_pods, podsets, restart_budgets, restart_targets
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
 from pumice.controller.other_owners import owners
@@ -32,24 +32,24 @@ def _moments(text: str) -> Any:
 
 
 READERS: dict[str, tuple[str, str, Callable[[str], Any]]] = {
-    "restart": (";", "pods/train-worker/{}", lambda text: restarts.parse(text, NAMES).pods),
+    "restart": (";", "pods/train-worker/{}", lambda text: restart_targets.parse(text, NAMES).pods),
     "restart of what is no task": (
         ";",
         "pods/odd/{}",
-        lambda text: restarts.parse(text, NAMES).pods,
+        lambda text: restart_targets.parse(text, NAMES).pods,
     ),
     "restart of partitions": (
         ";",
         "partitions/worker/{}",
-        lambda text: restarts.parse(text, NAMES).partitions,
+        lambda text: restart_targets.parse(text, NAMES).partitions,
     ),
     "retries of partitions": (
         " ",
         "partition/worker/{}=1/1",
-        lambda text: retries.read(text, NAMES),
+        lambda text: restart_budgets.read(text, NAMES),
     ),
     "pods": (" ", "worker/{}", lambda text: podsets.read(text, NAMES)),
-    "retries": (" ", "pod/worker/{}=1/1", lambda text: retries.read(text, NAMES)),
+    "retries": (" ", "pod/worker/{}=1/1", lambda text: restart_budgets.read(text, NAMES)),
     "evicted": (" ", "worker/{}@2001-01-01T00:00:00Z", _moments),
 }
 

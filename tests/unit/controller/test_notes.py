@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.controller.jobs import job_pods, podsets, retries
+from pumice.controller.jobs import job_pods, podsets, restart_budgets
 from pumice.controller.jobs.podsets import PodKey, PodNames
-from pumice.controller.jobs.restarts import Restart, parse
-from pumice.controller.jobs.retries import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_targets import Restart, parse
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 
@@ -58,7 +58,7 @@ def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
 
 @given(st.dictionaries(UNITS, st.builds(RestartCount, st.integers(1, 99), st.integers(0, 6))))
 def test_tallies_read_as_they_were_written(tallies: dict[Unit, RestartCount]) -> None:
-    assert retries.read(retries.write(tallies), NAMES) == tallies
+    assert restart_budgets.read(restart_budgets.write(tallies), NAMES) == tallies
 
 
 def test_a_restart_of_many_partitions_is_written_as_ranges() -> None:
@@ -70,14 +70,17 @@ def test_a_restart_of_many_partitions_is_written_as_ranges() -> None:
 
 def test_a_partition_that_a_user_gave_a_name_counts_as_its_task() -> None:
     restart = Restart(partitions=frozenset({("worker", "named"), ("ps", "1")}))
-    assert retries.units(restart, NAMES) == [("task", "worker", ""), ("partition", "ps", "1")]
+    assert restart_budgets.units(restart, NAMES) == [
+        ("task", "worker", ""),
+        ("partition", "ps", "1"),
+    ]
 
 
 @given(st.text(alphabet="worke/ps-0123456789,~=@ AZ_Zé٣", max_size=60))
 def test_every_text_can_be_read(text: str) -> None:
     podsets.read(text, NAMES)
     podsets.fits(text, NAMES)
-    retries.read(text, NAMES)
+    restart_budgets.read(text, NAMES)
     parse(text, NAMES)
 
 
@@ -87,7 +90,7 @@ def test_every_text_can_be_read(text: str) -> None:
 )
 def test_no_text_makes_more_pods_than_the_job_has(text: str) -> None:
     assert len(podsets.read(text, NAMES)) <= 300
-    assert len(retries.read(f"pod/{text}=1/1", NAMES)) <= 300
+    assert len(restart_budgets.read(f"pod/{text}=1/1", NAMES)) <= 300
 
 
 def test_pods_that_the_job_does_not_want_are_not_read() -> None:

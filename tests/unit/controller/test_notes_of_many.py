@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from pumice.controller.jobs import job_pods, podsets, retries
+from pumice.controller.jobs import job_pods, podsets, restart_budgets
 from pumice.controller.jobs.podsets import PodNames
-from pumice.controller.jobs.retries import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, Unit
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 
@@ -27,13 +27,13 @@ def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[Unit, Re
 )
 def test_tallies_of_many_are_short_and_never_lower(most: int, kind: str, pods: int) -> None:
     tallies = _tallies(most, kind, pods)
-    text = retries.write(tallies)
-    assert len(text) <= retries.LONGEST
-    found = retries.read(text, HUGE)
+    text = restart_budgets.write(tallies)
+    assert len(text) <= restart_budgets.LONGEST
+    found = restart_budgets.read(text, HUGE)
     assert found.keys() == tallies.keys()
     assert all(found[unit] >= tally for unit, tally in tallies.items())
     assert max(found.values()).count == max(tallies.values()).count
-    assert retries.write(found) == text
+    assert restart_budgets.write(found) == text
 
 
 def test_as_many_tallies_as_the_usual_budget_has_are_exact() -> None:
@@ -46,13 +46,13 @@ def test_as_many_tallies_as_the_usual_budget_has_are_exact() -> None:
     ]
     chosen = random.Random(1)
     tallies = {("pod", "worker", str(at)): chosen.choice(levels) for at in range(100_000)}
-    assert retries.read(retries.write(tallies), HUGE) == tallies
+    assert restart_budgets.read(restart_budgets.write(tallies), HUGE) == tallies
 
 
 def test_the_highest_tallies_stay_exact() -> None:
     tallies = _tallies(30)
     tallies["pod", "worker", "7"] = RestartCount(31, 2)
-    found = retries.read(retries.write(tallies), HUGE)
+    found = restart_budgets.read(restart_budgets.write(tallies), HUGE)
     assert found["pod", "worker", "7"] == RestartCount(31, 2)
     raised = [unit for unit, tally in tallies.items() if found[unit] != tally]
     kept = [tally for unit, tally in tallies.items() if found[unit] == tally]

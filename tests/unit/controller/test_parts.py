@@ -13,7 +13,7 @@ from pumice.controller import objects
 from pumice.controller.commands import targets
 from pumice.controller.jobs.due import next_order
 from pumice.controller.jobs.podsets import PodNames
-from pumice.controller.jobs.restarts import RESUME, WHOLE, Restart, parse
+from pumice.controller.jobs.restart_targets import RESUME, WHOLE, Restart, parse
 from pumice.controller.jobs.subject import UnusableError, min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import NameConflict, UnknownKindError, owned, settle

@@ -17,7 +17,7 @@ from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
-from pumice.controller.jobs.restarts import restart_for
+from pumice.controller.jobs.restart_targets import restart_for
 from pumice.controller.jobs.subject import read
 from pumice.controller.loop.caches import BY_JOB, JobCaches
 from pumice.controller.loop.memory import ObjectKey

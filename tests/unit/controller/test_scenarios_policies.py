@@ -4,7 +4,7 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import POD, POD_GROUP, SERVICE
-from pumice.controller.jobs import retries
+from pumice.controller.jobs import restart_budgets
 from tests.kit.builders import task
 from tests.unit.controller.fake_cluster import START, FakeCluster
 from tests.unit.controller.job_scenarios import a_job, policy, running
@@ -113,7 +113,7 @@ def test_how_much_a_restart_replaces(action: str, survivors: list[str]) -> None:
         "RestartPartition": "partition/worker/0=1/1",
         "RestartTask": "task/worker=1/1",
     }
-    assert cluster.status["controlledResources"].get(retries.NOTE) == noted.get(action)
+    assert cluster.status["controlledResources"].get(restart_budgets.NOTE) == noted.get(action)
 
 
 def test_an_evicted_pod_counts_once() -> None:
@@ -122,12 +122,12 @@ def test_an_evicted_pod_counts_once() -> None:
     cluster.evict("train-worker-0")
     for _ in range(6):
         cluster.look()
-    assert cluster.status["controlledResources"][retries.NOTE] == "pod/worker/0=1/0"
+    assert cluster.status["controlledResources"][restart_budgets.NOTE] == "pod/worker/0=1/0"
     cluster.settle()
     cluster.run()
     cluster.settle()
     assert cluster.phase == "Running"
-    assert cluster.status["controlledResources"][retries.NOTE] == "pod/worker/0=1/0"
+    assert cluster.status["controlledResources"][restart_budgets.NOTE] == "pod/worker/0=1/0"
 
 
 def test_a_pod_that_vanished_was_evicted_too() -> None:

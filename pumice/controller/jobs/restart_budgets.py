@@ -19,7 +19,7 @@ import msgspec
 
 from pumice.api.jobs import Job
 from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
-from pumice.controller.jobs.restarts import Restart, Target
+from pumice.controller.jobs.restart_targets import Restart, Target
 
 __all__ = [
     "NOTE",
