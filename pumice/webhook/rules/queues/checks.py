@@ -27,7 +27,7 @@ CHECKS: tuple[Check[Queue], ...] = (
     (node_groups.Q_GROUP_NAME, node_groups.node_groups),
     (node_groups.Q_GROUP_LIMITS, node_groups.node_group_limits),
     (closing.Q_STATE, closing.state),
-    (hierarchy.Q_HIER_LEN, hierarchy_annotations.hierarchy),
+    (hierarchy_annotations.Q_HIER_LEN, hierarchy_annotations.hierarchy),
     (tree.Q_PARENT_MISSING, tree.place),
 )
 """The checks of a Queue, in the order in which problems are reported."""
