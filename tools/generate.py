@@ -21,6 +21,7 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("tools.phrases_page", "docs/phrases.md"),
     ("tools.metrics_page", "docs/metrics.md"),
     ("tools.scheduler_pages", "docs/scheduler", "docs/compatibility.md"),
+    ("tools.pictures", "docs"),
     ("pumice.plugins.reference", "--write", "docs/plugins"),
 )
 """Module and arguments of each generator; every one understands `--check`, in place of `--write`
