@@ -174,7 +174,7 @@ async def follow(client: Client, namespace: str, number: int) -> asyncio.Task[fl
         """Indexes of new pods. The API server may end a watch at any time; it is renewed then."""
         version = listed
         while True:
-            watch = client.watch(POD, namespace, resource_version=version, label_selector=selector)
+            watch = client.collection(POD, namespace, selector).watch(version)
             async with aclosing(watch):
                 async for event, raw in watch:
                     meta = msgspec.json.decode(raw)["metadata"]

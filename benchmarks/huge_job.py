@@ -119,7 +119,7 @@ async def delete_meanwhile(client: Client, pods: int) -> tuple[int, int]:
 async def _deletion(client: Client, made: Object) -> int:
     """The resourceVersion at which a Job was deleted."""
     meta = made["metadata"]
-    watch = client.watch(JOB, meta["namespace"], resource_version=meta["resourceVersion"])
+    watch = client.collection(JOB, meta["namespace"]).watch(meta["resourceVersion"])
     async for event, raw in watch:
         if event == "DELETED":
             return version_number(msgspec.json.decode(raw)["metadata"]["resourceVersion"])

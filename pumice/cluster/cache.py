@@ -16,12 +16,12 @@ import msgspec
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.client import PAGE_SIZE, Client
+from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.collection import Collection
+from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS
 from pumice.cluster.events import Reference
 from pumice.cluster.reading import ObjectReader, Read, Unreadable
-from pumice.cluster.reflector import WATCH_SECONDS, Reflector
+from pumice.cluster.reflector import Reflector
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.subscribers import Key, Subscriber, Subscribers, Subscription
@@ -126,7 +126,7 @@ class WatchCache(Generic[T]):
         self.kind = kind
         self.faults = ObjectFaults()
         self.reflector = Reflector(
-            Collection(client, kind, namespace, label_selector, field_selector),
+            client.collection(kind, namespace, label_selector, field_selector),
             self,
             clock=clock,
             backoff=backoff,

@@ -1,71 +1,33 @@
 """REST with an API server: JSON out, JSON in, every failure an `ApiError`.
 
-Objects are plain dicts (or msgspec structs, or bytes, on the way out). `pages` and `watch` return bytes, so that caches
-decode directly into their structs.
-
-The file is long because each verb of the API is a method here; `transport` has what all requests share.
+Objects are plain dicts (or msgspec structs, or bytes, on the way out). `collection` reads lists page by page and watches; caches
+decode them directly into their structs. `transport` has what all requests share.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from pumice.api.kinds import POD, Kind
+from pumice.api.kinds import NODE, POD, Kind
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
+from pumice.cluster.collection import Collection
 from pumice.cluster.connection import Connection
-from pumice.cluster.errors import ApiError, TooLarge, error_of
+from pumice.cluster.errors import ApiError
 from pumice.cluster.kubeconfig import find_connection
-from pumice.cluster.reading import decode, frames
+from pumice.cluster.reading import decode
 from pumice.cluster.transport import Body, Transport
 
 __all__ = [
     "APPLY_PATCH",
     "JSON_PATCH",
     "MERGE_PATCH",
-    "PAGE_SIZE",
     "Client",
     "Object",
-    "binding",
-    "eviction",
 ]
-
-
-def binding(
-    namespace: str,
-    pod: str,
-    node: str,
-    uid: str | None = None,
-    annotations: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """A `v1` Binding of a pod to a node, with annotations that the pod gets; with a uid, of that incarnation only."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": pod, "namespace": namespace}
-        | ({"uid": uid} if uid else {})
-        | ({"annotations": dict(annotations)} if annotations else {}),
-        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-    }
-
-
-def eviction(
-    namespace: str, pod: str, uid: str | None = None, grace: int | None = None
-) -> dict[str, Any]:
-    """A `policy/v1` Eviction of a pod with a grace period in seconds."""
-    options: dict[str, Any] = {}
-    if uid:
-        options["preconditions"] = {"uid": uid}
-    if grace is not None:
-        options["gracePeriodSeconds"] = grace
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": pod, "namespace": namespace},
-    } | ({"deleteOptions": options} if options else {})
 
 
 JSON_PATCH = "application/json-patch+json"
@@ -77,15 +39,6 @@ METADATA_ONLY = {
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 }
 """Header of a request whose response may contain only the metadata."""
-
-PAGE_SIZE = 500
-"""Number of objects in a page of a list, as in client-go."""
-
-PAGE_BYTES = 4 * 1024 * 1024
-"""Maximum size of a page with several objects; 500 pods of four thousand bytes are half of it."""
-
-WATCH_GRACE_SECONDS = 30.0
-"""How much longer than requested a watch may stay silent before its connection counts as broken."""
 
 Object = dict[str, Any]
 """An object as JSON gives it."""
@@ -182,87 +135,22 @@ class Client:
         """
         whole: Object = {}
         items: list[Object] = []
-        async for body in self.pages(
-            kind, namespace, label_selector=label_selector, field_selector=field_selector
-        ):
-            page = decode(_object_decoder, body)
-            items.extend(page.get("items") or ())
-            whole = page
+        asked = self.collection(kind, namespace, label_selector, field_selector)
+        async for body in asked.bodies():
+            whole = decode(_object_decoder, body)
+            items.extend(whole.get("items") or ())
         whole["items"] = items
         return whole
 
-    async def pages(
+    def collection(
         self,
         kind: Kind,
         namespace: str | None = None,
-        *,
         label_selector: str | None = None,
         field_selector: str | None = None,
-        limit: int = PAGE_SIZE,
-    ) -> AsyncGenerator[bytes, None]:
-        """Read a collection as the bytes of each page; limit 0 requests one page with everything.
-
-        A page that is too large is requested again with fewer objects; the next ones then grow again.
-
-        Raises:
-            Gone: When a continue token has expired; earlier pages are then invalid.
-        """
-        query = _query(labelSelector=label_selector, fieldSelector=field_selector)
-        path, count = kind.collection(namespace), limit
-        while True:
-            if count:
-                query["limit"] = str(count)
-            most = PAGE_BYTES if count > 1 else None
-            try:
-                body = await self._transport.request("GET", path, query=query, most=most)
-            except TooLarge:
-                count = max(1, count // 4)
-                continue
-            if len(body) * 2 < PAGE_BYTES:
-                count = min(limit, count * 2)
-            yield body
-            token = decode(_page_decoder, body).metadata.continue_
-            if not token:
-                return
-            query["continue"] = token
-
-    async def watch(
-        self,
-        kind: Kind,
-        namespace: str | None = None,
-        *,
-        resource_version: str,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        timeout: float = 290.0,  # noqa: ASYNC109 - the server's, not ours
-    ) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
-        """Follow changes after a resourceVersion, bookmarks included.
-
-        It ends when the server ends it, after about `timeout` seconds at the latest. Continue from the last
-        resourceVersion.
-
-        Yields:
-            Event type (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object's JSON.
-
-        Raises:
-            Gone: When the resourceVersion is too old; list again.
-            Unavailable: When the connection breaks.
-        """
-        query = _query(
-            watch="1",
-            allowWatchBookmarks="true",
-            resourceVersion=resource_version,
-            timeoutSeconds=str(max(1, int(timeout))),
-            labelSelector=label_selector,
-            fieldSelector=field_selector,
-        )
-        path = kind.collection(namespace)
-        silence = timeout + WATCH_GRACE_SECONDS
-        async with self._transport.stream(path, query=query, silence=silence) as chunks:
-            async for event, raw in frames(chunks):
-                if event == "ERROR":
-                    raise error_of(0, raw, f"WATCH {path}")
-                yield event, raw
+    ) -> Collection:
+        """The objects of a kind, to be listed page by page or watched."""
+        return Collection(self._transport, kind, namespace, label_selector, field_selector)
 
     # Writing
 
@@ -420,19 +308,33 @@ class Client:
         Raises:
             Conflict: When it is assigned already, or is another incarnation than `uid`.
         """
-        body = binding(namespace, pod, node, uid, annotations)
+        guard = {"uid": uid} if uid else {}
+        added = {"annotations": dict(annotations)} if annotations else {}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod, "namespace": namespace} | guard | added,
+            "target": {**NODE.type_meta, "name": node},
+        }
         await self._transport.request("POST", f"{POD.path(pod, namespace)}/binding", body)
 
     async def evict(
         self, namespace: str, pod: str, *, uid: str | None = None, grace: int | None = None
     ) -> None:
-        """Request a pod's eviction.
+        """Request a pod's eviction, with a grace period in seconds.
 
         Raises:
             TooManyRequests: When a disruption budget forbids it for now.
             NotFound: When the pod is gone.
         """
-        body = eviction(namespace, pod, uid, grace)
+        options: Object = {"preconditions": {"uid": uid}} if uid else {}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+        } | ({"deleteOptions": options} if options else {})
         await self._transport.request("POST", f"{POD.path(pod, namespace)}/eviction", body)
 
     async def raw(
@@ -463,15 +365,6 @@ class Client:
             raise ApiError(200, "BadAnswer", message, context=f"{method} {path}") from error
 
 
-class _ListMeta(msgspec.Struct, rename={"continue_": "continue"}):
-    continue_: str = ""
-
-
-class _Page(msgspec.Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-
-
-_page_decoder = msgspec.json.Decoder(_Page)
 _object_decoder = msgspec.json.Decoder(Object)
 
 

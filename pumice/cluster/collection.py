@@ -1,6 +1,6 @@
 """The objects of one kind, in one namespace or matching selectors, as an API server lists and watches them.
 
-A list may have 140,000 objects. It is decoded page by page, so at most two pages are in memory.
+A list may have 140,000 objects. It is read page by page, so at most two pages are in memory.
 """
 
 import asyncio
@@ -12,21 +12,35 @@ import msgspec
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
-from pumice.cluster.client import Client
-from pumice.cluster.reading import decode
+from pumice.cluster.errors import TooLarge, error_of
+from pumice.cluster.reading import decode, frames
+from pumice.cluster.transport import Transport
 
-__all__ = ["Collection", "Head", "ListPage", "head_of"]
+__all__ = ["PAGE_SIZE", "WATCH_SECONDS", "Collection", "Head", "ListPage", "head_of"]
+
+PAGE_SIZE = 500
+"""Number of objects in a page of a list, as in client-go."""
+
+PAGE_BYTES = 4 * 1024 * 1024
+"""Maximum size of a page with several objects; 500 pods of four thousand bytes are half of it."""
+
+WATCH_GRACE_SECONDS = 30.0
+"""How much longer than requested a watch may stay silent before its connection counts as broken."""
+
+WATCH_SECONDS = 290.0
+"""How long one watch lasts; renewing it spreads the load when API servers come and go."""
 
 _BY_NAME = "metadata.name="
 """The field selector of a single object."""
 
 
-class Head(msgspec.Struct, rename="camel"):
+class Head(msgspec.Struct, rename={"resource_version": "resourceVersion", "continue_": "continue"}):
     """What tells an object, or a list, from others."""
 
     name: str = ""
     namespace: str = ""
     resource_version: str = ""
+    continue_: str = ""
 
 
 class _Object(msgspec.Struct):
@@ -49,14 +63,14 @@ class Collection:
     """What is listed and watched.
 
     Attributes:
-        client: Session with the API server.
+        transport: Session with the API server.
         kind: Kind of the objects.
         namespace: Only this namespace; all when None.
         label_selector: Only objects with these labels.
         field_selector: Only objects with these fields.
     """
 
-    client: Client
+    transport: Transport
     kind: Kind
     namespace: str | None = None
     label_selector: str | None = None
@@ -69,35 +83,72 @@ class Collection:
 
     async def version(self) -> int:
         """The resourceVersion of a consistent read."""
-        async with aclosing(self._bodies(1)) as bodies:
+        async with aclosing(self.bodies(1)) as bodies:
             body = await anext(bodies)
         return version_number(decode(_pages, body).metadata.resource_version)
 
     async def pages(self, limit: int) -> AsyncGenerator[ListPage, None]:
         """Read a list; while one page is processed, the next one is read."""
-        async with aclosing(_one_ahead(self._bodies(limit))) as bodies:
+        async with aclosing(_one_ahead(self.bodies(limit))) as bodies:
             async for body in bodies:
                 yield decode(_pages, body)
 
-    def watch(self, version: str, seconds: float) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
-        """Follow changes after a resourceVersion; see `Client.watch`."""
-        return self.client.watch(
-            self.kind,
-            self.namespace,
-            resource_version=version,
-            timeout=seconds,
-            label_selector=self.label_selector,
-            field_selector=self.field_selector,
-        )
+    async def bodies(self, limit: int = PAGE_SIZE) -> AsyncGenerator[bytes, None]:
+        """Read a list as the bytes of each page; limit 0 requests one page with everything.
 
-    def _bodies(self, limit: int) -> AsyncGenerator[bytes, None]:
-        return self.client.pages(
-            self.kind,
-            self.namespace,
-            label_selector=self.label_selector,
-            field_selector=self.field_selector,
-            limit=limit,
-        )
+        A page that is too large is requested again with fewer objects; the next ones then grow again.
+
+        Raises:
+            Gone: When a continue token has expired; earlier pages are then invalid.
+        """
+        query, path, count = self._selectors(), self.kind.collection(self.namespace), limit
+        while True:
+            if count:
+                query["limit"] = str(count)
+            most = PAGE_BYTES if count > 1 else None
+            try:
+                body = await self.transport.request("GET", path, query=query, most=most)
+            except TooLarge:
+                count = max(1, count // 4)
+                continue
+            if len(body) * 2 < PAGE_BYTES:
+                count = min(limit, count * 2)
+            yield body
+            token = decode(_heads, body).metadata.continue_
+            if not token:
+                return
+            query["continue"] = token
+
+    async def watch(
+        self, resource_version: str, seconds: float = WATCH_SECONDS
+    ) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
+        """Follow changes after a resourceVersion, bookmarks included.
+
+        It ends when the server ends it, after about so many seconds at the latest. Continue from the last resourceVersion.
+
+        Yields:
+            Event type (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object's JSON.
+
+        Raises:
+            Gone: When the resourceVersion is too old; list again.
+            Unavailable: When the connection breaks.
+        """
+        query = self._selectors() | {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(max(1, int(seconds))),
+        }
+        path, silence = self.kind.collection(self.namespace), seconds + WATCH_GRACE_SECONDS
+        async with self.transport.stream(path, query=query, silence=silence) as chunks:
+            async for event, raw in frames(chunks):
+                if event == "ERROR":
+                    raise error_of(0, raw, f"WATCH {path}")
+                yield event, raw
+
+    def _selectors(self) -> dict[str, str]:
+        found = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
+        return {key: value for key, value in found.items() if value is not None}
 
 
 def head_of(raw: msgspec.Raw) -> Head:

@@ -34,12 +34,9 @@ from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.subscribers import Key
 
-__all__ = ["WATCH_SECONDS", "Reflector"]
+__all__ = ["Reflector"]
 
 logger = logging.getLogger(__name__)
-
-WATCH_SECONDS = 290.0
-"""How long one watch lasts; renewing it spreads the load when API servers come and go."""
 
 CATCH_UP_SECONDS = 3.0
 """Duration of the watch that is used to catch up: API servers send a bookmark 2 s before the end."""
@@ -125,7 +122,7 @@ class Reflector:
         """The kind as a whole, for reports."""
         self._collection = collection
         self._target = target
-        self._client = collection.client
+        self._transport = collection.transport
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=self._kind.plural)
         self._page_size = page_size
@@ -177,7 +174,7 @@ class Reflector:
         while True:
             started = self._clock.monotonic()
             try:
-                self._must_list |= self._client.outages != self._outages
+                self._must_list |= self._transport.outages != self._outages
                 if not self._must_list:
                     self._compare(version_number(self._version), await self._collection.version())
                 if self._must_list:
@@ -251,7 +248,7 @@ class Reflector:
             )
             self._is_newer = True
             self._list_again()
-        elif self._client.outages != self._outages:
+        elif self._transport.outages != self._outages:
             self._list_again()
 
     def _list_again(self) -> None:
@@ -288,7 +285,7 @@ class Reflector:
         self._awaited = [entry for entry in self._awaited if not entry[1].done()]
 
     async def _list(self) -> None:
-        is_newer, outages = self._is_newer, self._client.outages
+        is_newer, outages = self._is_newer, self._transport.outages
         if is_newer:
             self._target.forget_versions()  # the restored server may use a version again for another content
         self._has_unreadable = False

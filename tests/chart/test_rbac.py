@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import pytest
 
 from pumice.api.kinds import COMMAND, VOLCANO
-from pumice.cluster.client import Client
 from pumice.controller.loop.process import ControllerSettings
 from pumice.scheduler.worker.configuration import WorkerSettings
 from pumice.scheduler.worker.feeds import SchedulerCaches
@@ -22,6 +20,7 @@ from tests.chart.manifests import (
     of_kind,
     one,
 )
+from tests.kit.waiting import NO_CLIENT
 
 pytestmark = pytest.mark.binaries
 
@@ -168,7 +167,7 @@ def test_a_lease_is_bound_to_its_name(manifests: list[Manifest]) -> None:
 
 
 def test_the_scheduler_sees_the_whole_cluster_whatever_namespaces_are_named(render: Render) -> None:
-    needed = {each.kind for each in SchedulerCaches(cast("Client", None)).all}
+    needed = {each.kind for each in SchedulerCaches(NO_CLIENT).all}
     resources = {(kind.group, kind.plural) for kind in needed}
     resources |= {("policy", "poddisruptionbudgets"), ("", "resourcequotas")}
     for settings in ((), ("rbac.namespaces={research,vision}",)):

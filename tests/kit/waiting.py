@@ -9,11 +9,18 @@ import inspect
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Protocol, cast
 
 from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.collection import Collection
+from pumice.cluster.transport import Transport
 
-__all__ = ["SECONDS", "NotReadyError", "followed", "until", "wait_until"]
+__all__ = ["NO_CLIENT", "SECONDS", "NotReadyError", "followed", "until", "wait_until"]
+
+NO_CLIENT: Any = SimpleNamespace(collection=partial(Collection, cast("Transport", None)))
+"""Client of caches that do not run."""
 
 SECONDS = 60.0
 """How long anything may take, on a machine that has much else to do."""

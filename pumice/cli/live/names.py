@@ -78,7 +78,7 @@ async def _read(given: dict[str, Any], kind: "Kind") -> Sequence[str]:
     options = ClusterOptions(given.get("kubeconfig"), given.get("context"), given.get("server"))
     async with options.connect() as client:
         where = given.get("namespace") or client.connection.namespace
-        pages = client.pages(kind, where if kind.namespaced else None, limit=_MOST)
+        pages = client.collection(kind, where if kind.namespaced else None).bodies(_MOST)
         async with aclosing(pages):
             page = msgspec.json.decode(await anext(pages), type=_NamePage)
     return [each.metadata.name for each in page.items]

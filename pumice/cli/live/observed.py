@@ -167,7 +167,7 @@ async def change(client: Client, seen: ReadableCluster) -> None:
 
 async def _first_change(client: Client, kind: Kind, namespace: str | None, version: str) -> None:
     try:
-        events = client.watch(kind, namespace, resource_version=version, timeout=_LONGEST_WATCH)
+        events = client.collection(kind, namespace).watch(version, _LONGEST_WATCH)
         async for event, _ in events:
             if event != "BOOKMARK":
                 return

@@ -311,13 +311,9 @@ async def _until(
                     return last
                 try:
                     version = last["metadata"]["resourceVersion"]
-                    events = client.watch(
-                        kind,
-                        namespace,
-                        resource_version=version,
-                        field_selector=f"metadata.name={name}",
-                        timeout=_WATCH_SECONDS,
-                    )
+                    one = f"metadata.name={name}"
+                    watched = client.collection(kind, namespace, field_selector=one)
+                    events = watched.watch(version, _WATCH_SECONDS)
                     async for event, obj in events:
                         if event == "BOOKMARK":
                             continue

@@ -72,7 +72,7 @@ async def test_a_failed_test_operation_is_invalid(client: Client) -> None:
 async def test_lists_are_whole_and_selected(client: Client) -> None:
     for number in range(7):
         await client.create(CONFIG_MAP, config_map(f"c{number}"))
-    pages = [page async for page in client.pages(CONFIG_MAP, "default", limit=3)]
+    pages = [page async for page in client.collection(CONFIG_MAP, "default").bodies(3)]
     assert len(pages) == 3
     everything = await client.list(CONFIG_MAP, "default")
     assert len(everything["items"]) == 7
@@ -111,7 +111,7 @@ async def test_watching_follows_changes(client: Client) -> None:
     seen: list[str] = []
 
     async def follow() -> None:
-        async for event, _ in client.watch(CONFIG_MAP, resource_version=version):
+        async for event, _ in client.collection(CONFIG_MAP).watch(version):
             seen.append(event)
             if event == "DELETED":
                 return
@@ -128,9 +128,7 @@ async def test_watching_follows_changes(client: Client) -> None:
 async def test_a_watch_ends_when_its_time_is_over(client: Client) -> None:
     version = (await client.list(NODE))["metadata"]["resourceVersion"]
     async with asyncio.timeout(60):
-        events = [
-            event async for event, _ in client.watch(NODE, resource_version=version, timeout=1)
-        ]
+        events = [event async for event, _ in client.collection(NODE).watch(version, 1)]
     assert set(events) <= {"BOOKMARK"}
 
 
@@ -139,7 +137,7 @@ async def test_a_forgotten_version_is_gone(client: Client) -> None:
     for number in range(80):
         await client.create(CONFIG_MAP, config_map(f"c{number}"))
     with pytest.raises(Gone):
-        async for _ in client.watch(CONFIG_MAP, resource_version=version):
+        async for _ in client.collection(CONFIG_MAP).watch(version):
             pass
 
 

@@ -57,7 +57,7 @@ async def test_a_client_waits_for_no_goodbye_of_the_server(tmp_path: Path) -> No
     with deaf_server(pair) as port:
         server = f"https://127.0.0.1:{port}"
         client = Client(Connection(server, StaticCredentials(), tls=pair.trusting()))
-        async with aclosing(client.watch(POD, resource_version="0")) as events:
+        async with aclosing(client.collection(POD).watch("0")) as events:
             assert (await anext(events))[0] == "BOOKMARK"
             made += client._transport._sockets._open()
         await client.close()

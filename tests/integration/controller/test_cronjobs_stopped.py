@@ -62,7 +62,7 @@ class Creations:
         self._client, self._namespace = client, namespace
 
     async def follow(self, version: str) -> None:
-        watched = self._client.watch(JOB, self._namespace, resource_version=version)
+        watched = self._client.collection(JOB, self._namespace).watch(version)
         async for event, job in watched:
             if event == "ADDED":
                 name = msgspec.json.decode(job)["metadata"]["name"]

@@ -236,7 +236,7 @@ async def test_a_watch_yields_events_and_ends_with_the_connection(
     seen: list[tuple[str, bytes]] = []
 
     async def follow() -> None:
-        async for event, raw in client.watch(POD, resource_version="100"):
+        async for event, raw in client.collection(POD).watch("100"):
             seen.append((event, bytes(raw)))
 
     following = asyncio.create_task(follow())
@@ -258,7 +258,7 @@ async def test_a_watch_yields_events_and_ends_with_the_connection(
 
 async def test_a_broken_watch_is_unavailable(client: Client, api: TinyApi) -> None:
     async def follow() -> None:
-        async for _ in client.watch(POD, resource_version="100"):
+        async for _ in client.collection(POD).watch("100"):
             await api.cut_watches(hard=True)
 
     following = asyncio.create_task(follow())
@@ -270,14 +270,14 @@ async def test_a_broken_watch_is_unavailable(client: Client, api: TinyApi) -> No
 async def test_a_watch_from_too_far_back_is_gone(client: Client, api: TinyApi) -> None:
     api.forget_history()
     with pytest.raises(Gone):
-        async for _ in client.watch(POD, resource_version="1"):
+        async for _ in client.collection(POD).watch("1"):
             pass
 
 
 async def test_a_refused_watch_says_why(client: Client, api: TinyApi) -> None:
     api.answer_next(403, status(403, "Forbidden", "pods is forbidden"))
     with pytest.raises(Forbidden, match="pods is forbidden"):
-        async for _ in client.watch(POD, resource_version="1"):
+        async for _ in client.collection(POD).watch("1"):
             pass
 
 
@@ -309,7 +309,7 @@ async def test_writes_that_wait_for_a_connection_are_not_sent_after_the_lease(
     leads = True
 
     async def occupy() -> None:
-        async for _ in client.watch(POD, "busy", resource_version="1"):
+        async for _ in client.collection(POD, "busy").watch("1"):
             pass
 
     async def lead() -> None:

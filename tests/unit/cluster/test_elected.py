@@ -245,7 +245,7 @@ async def test_a_silent_watch_makes_it_unready(client: Client) -> None:
 
 async def test_the_lease_has_a_connection_of_its_own(client: Client, api: TinyApi) -> None:
     async def occupy() -> None:
-        async for _ in client.watch(POD, "busy", resource_version="1"):
+        async for _ in client.collection(POD, "busy").watch("1"):
             pass
 
     busy = [asyncio.create_task(occupy()) for _ in range(CONNECTIONS)]

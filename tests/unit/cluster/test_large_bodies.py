@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from pumice.api.kinds import CONFIG_MAP
-from pumice.cluster import client as clients
+from pumice.cluster import collection
 from pumice.cluster.client import Client
 from pumice.cluster.transport import LARGE_BODIES, LARGE_BODY
 from tests.kit.http import serving
@@ -20,7 +20,7 @@ def loopback(port: int) -> str:
 async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(clients, "PAGE_BYTES", 1000)
+    monkeypatch.setattr(collection, "PAGE_BYTES", 1000)
     sizes = [10] * 40 + [400] * 8 + [2000] + [10] * 60
     limits: list[int] = []
 
@@ -33,7 +33,7 @@ async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
         return web.json_response({"metadata": {"continue": more}, "items": items})
 
     async with serving(answer) as port, Client.connect(server=loopback(port)) as client:
-        pages = [json.loads(body) async for body in client.pages(CONFIG_MAP, limit=20)]
+        pages = [json.loads(body) async for body in client.collection(CONFIG_MAP).bodies(20)]
     assert [each["n"] for page in pages for each in page["items"]] == [*range(len(sizes))]
     large = [page["items"] for page in pages if len(json.dumps(page)) > 1100]
     assert [[each["n"] for each in items] for items in large] == [[48]]

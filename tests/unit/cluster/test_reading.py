@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +11,7 @@ from pumice.api.kinds import JOB, POD
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.reading import LARGE
+from tests.kit.waiting import NO_CLIENT
 
 Raw = dict[str, Any]
 MANY = 2000
@@ -41,7 +42,7 @@ class Store:
     """A cache of one kind, fed with the JSON of objects as a watch does."""
 
     def __init__(self, kind: Any, type_: Any, trim: Any = None) -> None:
-        self.objects: WatchCache[Any] = WatchCache(cast("Any", None), kind, type_, trim=trim)
+        self.objects: WatchCache[Any] = WatchCache(NO_CLIENT, kind, type_, trim=trim)
 
     def put(self, obj: Raw) -> Any:
         name = obj["metadata"]["name"]

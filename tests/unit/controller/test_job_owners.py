@@ -1,15 +1,15 @@
 """Whether a Job that has ended stays until its CronJob or JobFlow has noted it, by what is watched."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from pumice.api.kinds import CRON_JOB, JOB_FLOW, Kind
 from pumice.api.meta import ObjectMeta
-from pumice.cluster.client import Client
 from pumice.controller.loop.jobs import JobOwners
 from pumice.controller.loop.process import Watches
 from pumice.controller.owners import controller_reference
+from tests.kit.waiting import NO_CLIENT
 from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, name_of
 
 Raw = dict[str, Any]
@@ -30,7 +30,7 @@ async def test_who_is_waited_for(which: str, uid: str | None, kind: Kind, stays:
     cluster = FakeCluster({"jobs": {"J10:05": "Completed"}, "steps": [{"now": "10:07"}]})
     job, owner = cluster.jobs[name_of("J10:05")], cluster.cron_job
     job["metadata"]["ownerReferences"] = [controller_reference(ObjectMeta(name="c", uid="U"), kind)]
-    watches = Watches(cast("Client", None))
+    watches = Watches(NO_CLIENT)
     owners = JobOwners(watches)
     assert owners.await_note(job) is (kind in (CRON_JOB, JOB_FLOW)), "until it is known what exists"
     for cache in watches.optional:
