@@ -209,8 +209,7 @@ class SessionView:
 
     def row_of(self, node: str) -> int:
         """Row of a node, -1 when it is not there."""
-        record = self._nodes.records.get(node)
-        return record.row if record is not None else -1
+        return self._nodes.row_of(node)
 
     def evicted(self) -> list[TaskInfo]:
         """Pods whose eviction was decided in earlier cycles and is not shown by the API server yet."""

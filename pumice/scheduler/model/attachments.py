@@ -121,7 +121,3 @@ class AttachmentTable:
     def _is_attached(self, node: str, volume: Attached, is_later: bool) -> bool:
         users = self._users.get((node, volume))
         return users is not None and (not is_later or users[0] > users[1])
-
-    def snapshot(self) -> dict[tuple[str, Attached], tuple[int, int]]:
-        """Pods that use each volume on each node, and how many of them are leaving."""
-        return {key: (users[0], users[1]) for key, users in self._users.items()}

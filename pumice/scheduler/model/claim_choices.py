@@ -200,13 +200,3 @@ class ClaimChoices:
             volumes = suiting(wanted, of_class.values())
             found = self._pools[wanted] = VolumePool(volumes, self._reach, taken)
         return found
-
-    # -- for tests -----------------------------------------------------------------------------
-
-    def snapshot(self) -> tuple[object, ...]:
-        """The choices and the volumes that they take, to compare."""
-        choices = {
-            key: (choice.volume, choice.node, frozenset(choice.holders))
-            for key, choice in self.by_claim.items()
-        }
-        return (choices, dict(self._taken))

@@ -311,13 +311,6 @@ class ClaimTable:
         reached = (self._reach.rows(record.key, record.affinity) for record in free)
         return any(rows is None or len(rows) > 1 for rows in reached)
 
-    # -- for tests -----------------------------------------------------------------------------
-
-    def snapshot(self) -> tuple[object, ...]:
-        """Everything that follows from which pods are where, to compare."""
-        users = {key: dict(pods) for key, pods in self._users.items()}
-        return (*self.choices.snapshot(), users, self.attachments.snapshot())
-
 
 def _is_owned(meta: ObjectMeta, uid: str) -> bool:
     return any(each.controller and each.uid == uid for each in meta.owner_references or ())

@@ -55,8 +55,7 @@ class NodeSelection:
 
     def row(self, node: str) -> int:
         """Row of a node; -1 when it is not there."""
-        record = self._table.records.get(node)
-        return record.row if record is not None else -1
+        return self._table.row_of(node)
 
     def rows(self, key: bytes, selector: NodeSelector | None) -> Ints | None:
         """Rows of the nodes that an affinity selects, in order; None for all. To be read only.

@@ -284,9 +284,9 @@ class NodeTable:
         if status is SchedulingStatus.RELEASING:
             self._releasing[record.row] += vector
 
-    def row_of(self, task: TaskInfo) -> int:
-        """Row of the node of a pod; -1 when there is none."""
-        record = self.records.get(task.node)
+    def row_of(self, node: str) -> int:
+        """Row of a node; -1 when it is not there."""
+        record = self.records.get(node)
         return record.row if record is not None else -1
 
     def rows(self) -> Rows:

@@ -55,8 +55,7 @@ class Nominations:
 
     def row(self, task: TaskInfo) -> int:
         """Row of the node for which a pod is nominated; -1 for none."""
-        record = self._nodes.records.get(task.nominated) if task.nominated else None
-        return record.row if record is not None else -1
+        return self._nodes.row_of(task.nominated)
 
     def lifted(self, job: JobInfo) -> AbstractContextManager[None]:
         """The turn of a gang, in which it may use resources that are held for it."""

@@ -307,7 +307,7 @@ class ClusterState:
         self.nodes.settle()
         self.facts.settle()
         self.gangs.settle(self.tasks.values())
-        self.peers.settle(self.tasks.values(), self.nodes.row_of)
+        self.peers.settle(self.tasks.values(), lambda task: self.nodes.row_of(task.node))
         self.shares.settle(self.queues, self.jobs)
 
     def set_reservation(self, reservation: Reservation | None) -> None:

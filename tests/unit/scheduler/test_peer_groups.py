@@ -188,7 +188,7 @@ def _check(state: ClusterState) -> None:
     placed = [
         task
         for task in state.tasks.values()
-        if state.nodes.row_of(task) >= 0
+        if state.nodes.row_of(task.node) >= 0
         and (task.status in NEEDS_ROOM or task.status is SchedulingStatus.PIPELINED)
     ]
 
@@ -255,7 +255,7 @@ def test_shared_counts_equal_a_count_of_each_pod_for_each_term(cluster: Raw, dic
                 statement.allocate(task, record)
             elif task.status is SchedulingStatus.PENDING:
                 statement.pipeline(task, record)
-            elif task.status is SchedulingStatus.RUNNING and state.nodes.row_of(task) >= 0:
+            elif task.status is SchedulingStatus.RUNNING and state.nodes.row_of(task.node) >= 0:
                 statement.evict(task)
             elif moments[-1]:
                 statement.roll_back(moments[-1] - 1)
