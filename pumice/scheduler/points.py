@@ -313,7 +313,7 @@ class Extensions:
         self.target_job: Point[Callable[[Sequence[JobInfo]], JobInfo | None]] = Point("for which gang nodes are reserved", how.FIRST, ("elect",), "enableTargetJob")
         self.reserved_nodes: Point[NodeChoice] = Point("which node is reserved next", how.FIRST, ("reserve",), "enableReservedNodes")
         self.pod_check: Point[Callable[[PodShape], Reason | None]] = Point("whether a pod can be placed at all", how.ALL, placing + evicting, "enablePredicate", "check")
-        self.node_filter: Point[FilterPoint] = Point("which nodes a pod may use", how.ALL, placing + evicting + reserving, "enablePredicate", "filter")
+        self.node_filter: Point[FilterPoint] = Point("which nodes a pod may use", how.ALL, ("enqueue", *placing, *evicting, *reserving), "enablePredicate", "filter")
         self.domain_filter: Point[Callable[[PodClass], DomainFilter | None]] = Point("which nodes a pod may use, where that depends on pods of other nodes too", how.ALL, placing + evicting, "enablePredicate", "filter")
         self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
         self.domain_score: Point[Callable[[PodClass], DomainScore | None]] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
