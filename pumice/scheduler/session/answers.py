@@ -160,11 +160,7 @@ class PluginAnswers:
 
     def why_invalid(self, job: JobInfo) -> Reason | None:
         """Why a job cannot be tried at all."""
-        for each in self._extensions.job_valid:
-            reason = each.call(job)
-            if reason is not None:
-                return reason
-        return None
+        return _first(each.call(job) for each in self._extensions.job_valid)
 
     def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
@@ -268,13 +264,8 @@ class PluginAnswers:
         """Why pods of a shape cannot be placed whatever the nodes are."""
         number = shape.number
         if number not in self._impossible:
-            reason = None
-            for each in self._extensions.pod_check:
-                reason = each.call(shape)
-                if reason is not None:
-                    break
-            self._impossible[number] = reason
-            return reason
+            reasons = (each.call(shape) for each in self._extensions.pod_check)
+            self._impossible[number] = _first(reasons)
         return self._impossible[number]
 
 
