@@ -25,8 +25,8 @@ from pumice.api.podgroups import PHASES
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.controller.queues import own_status
+from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry
 
 from pumice.cluster.set_aside import ObjectFaults
-from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.webhook.server.metrics import ServerMetrics
 from tools.generated import run

@@ -24,7 +24,7 @@ from pumice.cli.options import (
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
-    from pumice.controller.loop import ControllerWorker
+    from pumice.controller.worker import ControllerWorker
 
 __all__ = ["EXAMPLES", "controller", "discovery_of"]
 
@@ -129,7 +129,7 @@ def controller(
     with lean.importing_http():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
         from pumice.cli.processes import components
-        from pumice.controller.loop import ControllerSettings, ControllerWorker
+        from pumice.controller.worker import ControllerSettings, ControllerWorker
 
     running = _selected(controllers)
     chosen = read_plugin_settings(settings, "--set")
@@ -163,7 +163,7 @@ def controller(
 
 
 def _selected(controllers: str) -> frozenset[str]:
-    from pumice.controller.loop.process import SelectionError, selected
+    from pumice.controller.worker.process import SelectionError, selected
 
     try:
         return selected(each.strip() for each in controllers.split(","))

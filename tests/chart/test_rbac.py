@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from pumice.api.kinds import COMMAND, VOLCANO
-from pumice.controller.loop.process import ControllerSettings
+from pumice.controller.worker.process import ControllerSettings
 from pumice.scheduler.worker.configuration import WorkerSettings
 from pumice.scheduler.worker.feeds import SchedulerCaches
 from tests.chart.manifests import (

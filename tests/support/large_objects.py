@@ -31,9 +31,9 @@ from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection, StaticCredentials
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Observed
-from pumice.controller.loop.process import ControllerSettings, Watches
-from pumice.controller.loop.worker import MAKERS
 from pumice.controller.plan import CreateObject
+from pumice.controller.worker.controllers import MAKERS
+from pumice.controller.worker.process import ControllerSettings, Watches
 from pumice.plugins import builtin
 from pumice.scheduler import ClusterState, load_config, run_cycle
 from pumice.scheduler.worker.feeds import SchedulerCaches

@@ -28,7 +28,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
 from pumice.cluster.connection import Connection, StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
 from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import Config, load_config

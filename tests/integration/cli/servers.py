@@ -13,7 +13,7 @@ from pumice.cli import main
 from pumice.cli.files.checking import registry
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.controller.loop import ControllerWorker
+from pumice.controller.worker import ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker

@@ -9,7 +9,7 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import ApiStatusError
 from pumice.plugins import Registry, builtin
 from tests.kit.stage import Stage

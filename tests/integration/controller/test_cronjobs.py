@@ -13,7 +13,7 @@ from pumice.api.kinds import CRON_JOB, EVENT, JOB, POD, Kind
 from pumice.api.meta import parse_time
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden
-from pumice.controller.loop.cronjobs import local_time_zone
+from pumice.controller.worker.cronjobs import local_time_zone
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import task

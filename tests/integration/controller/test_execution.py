@@ -9,9 +9,6 @@ from pumice.api import keys
 from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, NAMESPACE, POD
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
-from pumice.controller.loop.execution import Executor
-from pumice.controller.loop.memory import PlanOutcome
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -23,6 +20,9 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
+from pumice.controller.worker.execution import Executor
+from pumice.controller.worker.memory import PlanOutcome
+from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.embedded import EmbeddedCluster
 from tests.kit.builders import bare_pod, job
 

@@ -10,8 +10,8 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Observed
-from pumice.controller.loop import jobs
 from pumice.controller.plan import Plan
+from pumice.controller.worker import jobs
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task

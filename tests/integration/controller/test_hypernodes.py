@@ -10,7 +10,7 @@ import yaml
 
 from pumice.api.kinds import CONFIG_MAP, EVENT, HYPER_NODE, NODE
 from pumice.cluster.client import Client
-from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from tests.integration.controller.mortal import MortalClient

@@ -23,7 +23,7 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
-from pumice.controller.loop import ControllerWorker
+from pumice.controller.worker import ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from pumice.embedded.storage import StoredWrite
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
@@ -160,7 +160,7 @@ async def test_a_command_without_effect_makes_no_removed_success_an_eviction(
     await played.submit(job("train", [task("worker", 2)], policies=policies))
     await played.until(lambda: played.status("running") == 2)
     await played.calm()
-    monkeypatch.setattr("pumice.controller.loop.jobs.TOGETHER_SECONDS", 3600.0)
+    monkeypatch.setattr("pumice.controller.worker.jobs.TOGETHER_SECONDS", 3600.0)
     played.finish("train-worker-0")
     played.store.delete(POD, "train-worker-0", played.namespace, grace=0)
     await played.calm()

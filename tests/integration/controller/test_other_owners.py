@@ -290,7 +290,7 @@ async def test_many_pods_that_come_one_by_one_are_few_passes(
         passes += 1
         return plan_group(*arguments, **named)
 
-    monkeypatch.setattr("pumice.controller.loop.podgroups.plan_group", counted)
+    monkeypatch.setattr("pumice.controller.worker.podgroups.plan_group", counted)
     stage = ControllerStage(cluster, client)
     async with stage.controller(controllers=frozenset({"pg-controller"})):
         await web(client, replicas=600)

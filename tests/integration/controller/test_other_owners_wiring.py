@@ -25,8 +25,8 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
-from pumice.controller.loop.process import Watches
-from pumice.controller.loop.wiring import WiringCaches
+from pumice.controller.worker.process import Watches
+from pumice.controller.worker.wiring import WiringCaches
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 

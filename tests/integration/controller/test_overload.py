@@ -11,12 +11,12 @@ from pumice.api.meta import format_time
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, TooManyRequests, Unavailable
 from pumice.cluster.events import EventRecorder
-from pumice.controller.loop.caches import JobCaches
-from pumice.controller.loop.execution import Executor
-from pumice.controller.loop.jobs import JobController, JobOwners
-from pumice.controller.loop.memory import ObjectMemory
-from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, Step, UpdateObject
+from pumice.controller.worker.caches import JobCaches
+from pumice.controller.worker.execution import Executor
+from pumice.controller.worker.jobs import JobController, JobOwners
+from pumice.controller.worker.memory import ObjectMemory
+from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage

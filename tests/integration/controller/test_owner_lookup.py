@@ -9,9 +9,9 @@ from pumice.api.kinds import EVENT, POD, POD_GROUP, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
 from pumice.cluster.errors import ApiError, Forbidden, Unavailable
-from pumice.controller.loop import controller, owner_lookup
-from pumice.controller.loop.owner_lookup import OwnerLookup
 from pumice.controller.other_owners import OwnedGang
+from pumice.controller.worker import controller, owner_lookup
+from pumice.controller.worker.owner_lookup import OwnerLookup
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_other_owners import MIN_MEMBER, joined, make, pod, reasons

@@ -10,7 +10,7 @@ from pumice.api import keys
 from pumice.api.kinds import COMMAND, EVENT, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
-from pumice.controller.loop import ControllerWorker
+from pumice.controller.worker import ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.mortal import MortalClient
 from tests.integration.controller.stage import ControllerStage

@@ -7,11 +7,11 @@ import pytest
 
 from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.controller.loop import controller
-from pumice.controller.loop.caches import JobCaches
-from pumice.controller.loop.cronjobs import CronJobController
-from pumice.controller.loop.jobflows import JobFlowController, JobTemplateController
-from pumice.controller.loop.podgroups import PodGroupController
+from pumice.controller.worker import controller
+from pumice.controller.worker.caches import JobCaches
+from pumice.controller.worker.cronjobs import CronJobController
+from pumice.controller.worker.jobflows import JobFlowController, JobTemplateController
+from pumice.controller.worker.podgroups import PodGroupController
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_cronjobs import cron_job, submit

@@ -7,8 +7,8 @@ import pytest
 from pumice.api.kinds import INDEXED_JOB, JOB, POD, SECRET, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
-from pumice.controller.loop import ControllerSettings, ControllerWorker
-from pumice.controller.loop.secrets import MOST, SECONDS, KnownSecrets
+from pumice.controller.worker import ControllerSettings, ControllerWorker
+from pumice.controller.worker.secrets import MOST, SECONDS, KnownSecrets
 from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_other_owners_wiring import indexed_job, submit

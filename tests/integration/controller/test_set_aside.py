@@ -28,16 +28,16 @@ from pumice.cluster.events import EventRecorder
 from pumice.cluster.set_aside import ObjectFaults
 from pumice.controller.hypernodes import NodeCounter
 from pumice.controller.jobs.status import COUNT_SECONDS
-from pumice.controller.loop.cronjobs import CronJobController
-from pumice.controller.loop.execution import Executor
-from pumice.controller.loop.hypernodes import HyperNodeController
-from pumice.controller.loop.jobflows import JobFlowController, JobTemplateController
-from pumice.controller.loop.jobs import JobController
-from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.podgroups import PodGroupController
-from pumice.controller.loop.queues import QueueController
-from pumice.controller.loop.steps import StepSender
-from pumice.controller.loop.wiring import WiringController
+from pumice.controller.worker.cronjobs import CronJobController
+from pumice.controller.worker.execution import Executor
+from pumice.controller.worker.hypernodes import HyperNodeController
+from pumice.controller.worker.jobflows import JobFlowController, JobTemplateController
+from pumice.controller.worker.jobs import JobController
+from pumice.controller.worker.metrics import ControllerMetrics
+from pumice.controller.worker.podgroups import PodGroupController
+from pumice.controller.worker.queues import QueueController
+from pumice.controller.worker.steps import StepSender
+from pumice.controller.worker.wiring import WiringController
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, pod, queue

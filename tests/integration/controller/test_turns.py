@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.kinds import JOB, NAMESPACE, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.controller.loop.execution import WINDOW
+from pumice.controller.worker.execution import WINDOW
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task

@@ -5,7 +5,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import JOB, POD
 from pumice.controller.jobs.status import COUNT_SECONDS
-from pumice.controller.loop.caches import JobCaches
+from pumice.controller.worker.caches import JobCaches
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 from tests.kit.requests import recorded
@@ -109,7 +109,7 @@ async def test_counts_that_wait_are_written_before_a_removal_is_judged(
     scheduled: ControllerStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pod that succeeded and was then removed was not evicted."""
-    monkeypatch.setattr("pumice.controller.loop.jobs.COUNT_SECONDS", 3600.0)
+    monkeypatch.setattr("pumice.controller.worker.jobs.COUNT_SECONDS", 3600.0)
     policies = [{"event": "PodEvicted", "action": "RestartJob"}]
     async with scheduled.controller() as worker:
         await scheduled.submit(job("train", [task("worker", 2)], policies=policies))

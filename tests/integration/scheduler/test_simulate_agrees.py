@@ -18,7 +18,7 @@ from pumice.cli.development.dev_cluster import StoreView
 from pumice.cli.development.dev_state import load
 from pumice.cli.files.manifests import named, read
 from pumice.cluster.client import Client
-from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.plugins import builtin
 from pumice.scheduler import Config, load_config

@@ -9,8 +9,8 @@ from pumice.api.kinds import WIRED_OWNERS, of_object
 from pumice.cli.files.checking import ManifestChecker, read_settings, registry
 from pumice.cli.files.manifests import Manifest, Source
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.secrets import make_keys, with_keys
 from pumice.controller.render import render, render_owner
+from pumice.controller.worker.secrets import make_keys, with_keys
 from pumice.plugins import Wiring
 
 __all__ = ["Wired", "wired"]

@@ -18,7 +18,6 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Observed, PlanFailure
-from pumice.controller.loop.secrets import with_keys
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import (
     CreateObject,
@@ -32,6 +31,7 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
+from pumice.controller.worker.secrets import with_keys
 from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]

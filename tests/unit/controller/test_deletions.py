@@ -11,8 +11,8 @@ import pytest
 from pumice.api import keys
 from pumice.api.meta import format_time
 from pumice.api.pods import Pod
-from pumice.controller.loop.memory import JobMemories
 from pumice.controller.plan import PatchStatus, Plan
+from pumice.controller.worker.memory import JobMemories
 from tests.kit.builders import task
 from tests.kit.tables import table
 from tests.unit.controller.fake_cluster import START, FakeCluster

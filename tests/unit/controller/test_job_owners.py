@@ -6,9 +6,9 @@ import pytest
 
 from pumice.api.kinds import CRON_JOB, JOB_FLOW, Kind
 from pumice.api.meta import ObjectMeta
-from pumice.controller.loop.jobs import JobOwners
-from pumice.controller.loop.process import Watches
 from pumice.controller.owners import controller_reference
+from pumice.controller.worker.jobs import JobOwners
+from pumice.controller.worker.process import Watches
 from tests.kit.waiting import NO_CLIENT
 from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, name_of
 

@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from pumice.api.kinds import POD, SECRET
-from pumice.controller.loop.secrets import make_keys
+from pumice.controller.worker.secrets import make_keys
 from tests.kit.builders import job, task
 from tests.unit.controller.fake_cluster import FakeCluster
 

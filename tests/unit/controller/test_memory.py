@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
 from pumice.api.pods import Pod
-from pumice.controller.loop.memory import (
+from pumice.controller.worker.memory import (
     WRITE_SECONDS,
     CacheOf,
     JobMemories,

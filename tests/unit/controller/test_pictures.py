@@ -19,9 +19,9 @@ from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
 from pumice.controller.jobs.restart_targets import restart_for
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.caches import BY_JOB, JobCaches
-from pumice.controller.loop.memory import ObjectKey
-from pumice.controller.loop.process import Watches
+from pumice.controller.worker.caches import BY_JOB, JobCaches
+from pumice.controller.worker.memory import ObjectKey
+from pumice.controller.worker.process import Watches
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, pod_group, task
 from tests.kit.tables import table

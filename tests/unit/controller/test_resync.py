@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from pumice.controller.loop.controller import RESYNC_SECONDS, resync
+from pumice.controller.worker.controller import RESYNC_SECONDS, resync
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
 

@@ -5,9 +5,9 @@ import pytest
 from pumice.api.kinds import HYPER_NODE
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
-from pumice.controller.loop import ControllerSettings, ControllerWorker
-from pumice.controller.loop.process import CONTROLLERS, SelectionError, selected
-from pumice.controller.loop.worker import MAKERS
+from pumice.controller.worker import ControllerSettings, ControllerWorker
+from pumice.controller.worker.controllers import MAKERS
+from pumice.controller.worker.process import CONTROLLERS, SelectionError, selected
 from pumice.plugins import builtin
 
 

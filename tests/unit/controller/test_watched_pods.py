@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.pods import Pod
 from pumice.controller.jobs.lifetimes import end_of
-from pumice.controller.loop.caches import differs, trim
+from pumice.controller.worker.caches import differs, trim
 from tests.kit.builders import pod
 
 Raw = dict[str, Any]

@@ -7,7 +7,7 @@ import pytest
 
 from pumice.api.jobs import Job, Task
 from pumice.cli.plugins import load
-from pumice.controller.loop.caches import OBJECT_KINDS
+from pumice.controller.worker.caches import OBJECT_KINDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from pumice.testing import check_job_plugin, job_plugin_results
 from pumice.testing.contract import KINDS

@@ -1,4 +1,4 @@
-"""The loop of Jobs: wait for a change of a Job, plan with `reconcile`, carry the plan out.
+"""The controller of Jobs: wait for a change of a Job, plan with `reconcile`, carry the plan out.
 
 Owners of Jobs (CronJobs and JobFlows) record their Jobs in their status, and would run a Job again that is removed
 before that. They are watched also if their controllers do not run in this process.
@@ -30,20 +30,20 @@ from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits, Observed, PlanFailure, secret_names
 from pumice.controller.jobs.status import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
-from pumice.controller.loop.caches import BY_JOB, JobCaches, job_of_pod
-from pumice.controller.loop.controller import (
+from pumice.controller.owners import controller_raw, controls_raw
+from pumice.controller.plan import Plan, RequeueAfter
+from pumice.controller.podgroups import queue_of
+from pumice.controller.worker.caches import BY_JOB, JobCaches, job_of_pod
+from pumice.controller.worker.controller import (
     UNSEEN_SECONDS,
     NamespacedController,
     PlannedObject,
     Source,
     object_key,
 )
-from pumice.controller.loop.memory import JobMemories, JobMemory, ObjectKey, PlanOutcome
-from pumice.controller.loop.process import ControllerProcess, Watches
-from pumice.controller.loop.secrets import KnownSecrets
-from pumice.controller.owners import controller_raw, controls_raw
-from pumice.controller.plan import Plan, RequeueAfter
-from pumice.controller.podgroups import queue_of
+from pumice.controller.worker.memory import JobMemories, JobMemory, ObjectKey, PlanOutcome
+from pumice.controller.worker.process import ControllerProcess, Watches
+from pumice.controller.worker.secrets import KnownSecrets
 from pumice.plugins import Registry
 
 __all__ = [

@@ -20,9 +20,9 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.subscribers import Subscriber
 from pumice.controller.commands import targets
-from pumice.controller.loop.controller import Source, object_key
-from pumice.controller.loop.memory import ObjectKey
-from pumice.controller.loop.process import Watches
+from pumice.controller.worker.controller import Source, object_key
+from pumice.controller.worker.memory import ObjectKey
+from pumice.controller.worker.process import Watches
 
 __all__ = ["OBJECT_KINDS", "WATCHED_KINDS", "JobCaches"]
 

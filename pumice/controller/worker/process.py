@@ -20,7 +20,7 @@ from pumice.cluster.elected import ElectedWorker, ElectionSettings
 from pumice.cluster.turns import Slots
 from pumice.controller.jobs.reconcile import JobCheck
 from pumice.controller.jobs.situation import LIMITS
-from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = [

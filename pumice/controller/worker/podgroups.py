@@ -1,4 +1,4 @@
-"""The loop for PodGroups of pods that other controllers make.
+"""The controller of PodGroups of pods that other controllers make.
 
 It watches pods of Pumice's schedulers that are not pods of Volcano Jobs, their PodGroups, and owners of Kubernetes' own
 kinds. Owners of other kinds are looked up.
@@ -16,9 +16,6 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
-from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.owner_lookup import FoundOwner, OwnerLookup
-from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.other_owners import (
     OWNER_KINDS,
     ObservedGroup,
@@ -30,6 +27,9 @@ from pumice.controller.other_owners import (
 )
 from pumice.controller.other_owners.owners import GROUP_PREFIX
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
+from pumice.controller.worker.controller import Controller, PlannedObject, Source
+from pumice.controller.worker.owner_lookup import FoundOwner, OwnerLookup
+from pumice.controller.worker.process import ControllerProcess, Watches
 
 __all__ = ["GangKey", "PodGroupCaches", "PodGroupController"]
 

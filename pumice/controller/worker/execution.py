@@ -23,10 +23,6 @@ from pumice.cluster.events import EventRecorder
 from pumice.cluster.lifecycle import SentRequests
 from pumice.cluster.turns import Slots
 from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.loop.memory import PlanOutcome
-from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.secrets import KeyMaker, make_keys
-from pumice.controller.loop.steps import StepSender
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -38,6 +34,10 @@ from pumice.controller.plan import (
     UnbuildableError,
     UpdateObject,
 )
+from pumice.controller.worker.memory import PlanOutcome
+from pumice.controller.worker.metrics import ControllerMetrics
+from pumice.controller.worker.secrets import KeyMaker, make_keys
+from pumice.controller.worker.steps import StepSender
 
 __all__ = ["OUTAGE_SECONDS", "Executor"]
 

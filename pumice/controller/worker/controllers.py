@@ -8,16 +8,16 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.lifecycle import SupervisedTask
-from pumice.controller.loop.caches import JobCaches
-from pumice.controller.loop.cronjobs import CronJobCaches, CronJobController, local_time_zone
-from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeController
-from pumice.controller.loop.jobflows import FlowCaches, JobFlowController, JobTemplateController
-from pumice.controller.loop.jobs import JobController, JobOwners
-from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.podgroups import PodGroupCaches, PodGroupController
-from pumice.controller.loop.process import ControllerProcess, ControllerSettings, Watches
-from pumice.controller.loop.queues import QueueCaches, QueueController
-from pumice.controller.loop.wiring import WiringCaches, WiringController
+from pumice.controller.worker.caches import JobCaches
+from pumice.controller.worker.cronjobs import CronJobCaches, CronJobController, local_time_zone
+from pumice.controller.worker.hypernodes import HyperNodeCaches, HyperNodeController
+from pumice.controller.worker.jobflows import FlowCaches, JobFlowController, JobTemplateController
+from pumice.controller.worker.jobs import JobController, JobOwners
+from pumice.controller.worker.metrics import ControllerMetrics
+from pumice.controller.worker.podgroups import PodGroupCaches, PodGroupController
+from pumice.controller.worker.process import ControllerProcess, ControllerSettings, Watches
+from pumice.controller.worker.queues import QueueCaches, QueueController
+from pumice.controller.worker.wiring import WiringCaches, WiringController
 from pumice.plugins import Registry
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The loop for queues: their states, up and down the tree, their counts of PodGroups, and Commands for them.
+"""The controller of queues: their states, up and down the tree, their counts of PodGroups, and Commands for them.
 
 PodGroups are counted by their changes. If other PodGroups stay in the queue, the pass runs a second after the change,
 together with later changes. So the number of passes and writes does not grow with the number of changes.
@@ -16,9 +16,6 @@ from pumice.cluster.events import Reference
 from pumice.cluster.turns import no_namespace
 from pumice.controller.commands import targets
 from pumice.controller.jobs.status import COUNT_SECONDS
-from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.memory import PlanOutcome
-from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.plan import Plan
 from pumice.controller.queues import (
     GroupCounts,
@@ -28,6 +25,9 @@ from pumice.controller.queues import (
     parent_of,
     plan_queue,
 )
+from pumice.controller.worker.controller import Controller, PlannedObject, Source
+from pumice.controller.worker.memory import PlanOutcome
+from pumice.controller.worker.process import ControllerProcess, Watches
 
 __all__ = ["QueueCaches", "QueueController"]
 

@@ -1,4 +1,4 @@
-"""The loops of JobFlows and of JobTemplates."""
+"""The controllers of JobFlows and of JobTemplates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.loop.controller import NamespacedController, PlannedObject, Source
-from pumice.controller.loop.memory import ObjectKey, PlanOutcome
-from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
+from pumice.controller.worker.controller import NamespacedController, PlannedObject, Source
+from pumice.controller.worker.memory import ObjectKey, PlanOutcome
+from pumice.controller.worker.process import ControllerProcess, Watches
 
 __all__ = ["FlowCaches", "JobFlowController", "JobTemplateController"]
 

@@ -23,9 +23,6 @@ from pumice.cluster.errors import (
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.lifecycle import SentRequests
 from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.loop.memory import OwnWrite, PlanOutcome
-from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.secrets import KeyMaker, with_keys
 from pumice.controller.owners import controls_raw
 from pumice.controller.patches import changes
 from pumice.controller.plan import (
@@ -39,6 +36,9 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
+from pumice.controller.worker.memory import OwnWrite, PlanOutcome
+from pumice.controller.worker.metrics import ControllerMetrics
+from pumice.controller.worker.secrets import KeyMaker, with_keys
 
 __all__ = ["StepSender"]
 

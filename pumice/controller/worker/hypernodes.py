@@ -1,4 +1,4 @@
-"""The loop of HyperNodes.
+"""The controller of HyperNodes.
 
 One key is for the discovery as a whole, because labels of one Node change several HyperNodes. A pass runs a second
 after a change, so that changes of many Nodes are handled together. The same pass counts the Nodes of each HyperNode.
@@ -19,9 +19,9 @@ from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import RetryTimers
 from pumice.cluster.turns import no_namespace
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery
-from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.plan import PatchStatus, Plan
+from pumice.controller.worker.controller import Controller, PlannedObject, Source
+from pumice.controller.worker.process import ControllerProcess, Watches
 
 __all__ = ["CONFIGURATION_KEY", "HyperNodeCaches", "HyperNodeController"]
 

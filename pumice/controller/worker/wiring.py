@@ -1,4 +1,4 @@
-"""The loop for objects that plugins want for the pods of other controllers.
+"""The controller of objects that plugins want for the pods of other controllers.
 
 Of Indexed Jobs, JobSets and LeaderWorkerSets, the fields are watched that plugins read. A cluster may lack the latter
 two kinds: their caches wait for the kind, and readiness does not depend on them.
@@ -15,13 +15,13 @@ from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
-from pumice.controller.loop.caches import WATCHED_KINDS
-from pumice.controller.loop.controller import Controller, PlannedObject, Source
-from pumice.controller.loop.memory import PlanOutcome
-from pumice.controller.loop.process import ControllerProcess, Watches
-from pumice.controller.loop.secrets import KnownSecrets
 from pumice.controller.other_owners.wiring import plan_wiring
 from pumice.controller.plan import CreateObject, Plan
+from pumice.controller.worker.caches import WATCHED_KINDS
+from pumice.controller.worker.controller import Controller, PlannedObject, Source
+from pumice.controller.worker.memory import PlanOutcome
+from pumice.controller.worker.process import ControllerProcess, Watches
+from pumice.controller.worker.secrets import KnownSecrets
 from pumice.plugins import Registry
 from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey, OwnerWirings
 

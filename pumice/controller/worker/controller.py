@@ -33,10 +33,10 @@ from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.commands import oldest
 from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.memory import Memories, ObjectKey, ObjectMemory, PlanOutcome
-from pumice.controller.loop.process import ControllerProcess
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
+from pumice.controller.worker.execution import OUTAGE_SECONDS, Executor
+from pumice.controller.worker.memory import Memories, ObjectKey, ObjectMemory, PlanOutcome
+from pumice.controller.worker.process import ControllerProcess
 
 __all__ = [
     "RESYNC_SECONDS",

@@ -1,4 +1,4 @@
-"""The loop of CronJobs."""
+"""The controller of CronJobs."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.loop.controller import NamespacedController, PlannedObject, Source
-from pumice.controller.loop.memory import ObjectKey, PlanOutcome
-from pumice.controller.loop.process import ControllerProcess, Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan
+from pumice.controller.worker.controller import NamespacedController, PlannedObject, Source
+from pumice.controller.worker.memory import ObjectKey, PlanOutcome
+from pumice.controller.worker.process import ControllerProcess, Watches
 
 __all__ = ["CronJobCaches", "CronJobController", "local_time_zone"]
 
