@@ -10,7 +10,15 @@ from typing import Any
 from pumice.api.kinds import JOB, Kind
 from pumice.api.meta import ObjectMeta, Raw, controller_of
 
-__all__ = ["controller_raw", "controller_reference", "controls", "controls_raw", "described"]
+__all__ = [
+    "controller_key",
+    "controller_raw",
+    "controller_reference",
+    "controls",
+    "controls_raw",
+    "described",
+    "refers_to",
+]
 
 
 def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
@@ -27,6 +35,11 @@ def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def refers_to(reference: Raw, kind: Kind) -> bool:
+    """True if an owner reference names an object of a kind."""
+    return (reference.get("apiVersion"), reference.get("kind")) == (kind.api_version, kind.kind)
 
 
 def controls(job: ObjectMeta, meta: ObjectMeta) -> bool:
@@ -52,3 +65,14 @@ def controller_raw(obj: Raw) -> dict[str, Any]:
         if isinstance(owner, dict) and owner.get("controller"):
             return owner
     return {}
+
+
+def controller_key(obj: Raw, kind: Kind | None = None) -> list[tuple[str, str]]:
+    """Namespace and uid of an object's controller, for an index; empty if it has none of the kind.
+
+    Owner references are valid only within a namespace: users of another one could write one with the same uid.
+    """
+    owner = controller_raw(obj)
+    if not owner or (kind is not None and not refers_to(owner, kind)):
+        return []
+    return [(obj["metadata"].get("namespace", ""), owner.get("uid", ""))]

@@ -17,7 +17,7 @@ from pumice.controller.cronjobs.timetable import (
     fingerprint,
     read_timetable,
 )
-from pumice.controller.jobs.phases import ABORTED, COMPLETED, FINISHED
+from pumice.controller.jobs.phases import ABORTED, COMPLETED, FINISHED, phase_of
 from pumice.controller.owners import controller_reference
 
 __all__ = [
@@ -91,7 +91,7 @@ def awaits_note(cron_job: Raw, job: Raw) -> bool:
 
 def phase(job: Raw) -> str:
     """The phase of a Job; empty before it has one."""
-    return str(((job.get("status") or {}).get("state") or {}).get("phase") or "")
+    return phase_of(job.get("status"))
 
 
 def has_ended(job: Raw) -> bool:

@@ -27,6 +27,7 @@ from pumice.controller.jobs.phases import (
     RESTARTING,
     RUNNING,
     TERMINATED,
+    phase_of,
 )
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
 
@@ -215,7 +216,7 @@ def _events(flows: Flows, stored: Raw, status: Raw) -> Iterator[RecordEvent]:
         elif reason in (FAILED, TERMINATED):
             message = f"Job {name} is {reason}; {_consequence(flows, name)}"
             yield RecordEvent("Warning", "JobFailed", message)
-    if flows.phase == "Succeed" != (stored.get("state") or {}).get("phase"):
+    if flows.phase == "Succeed" != phase_of(stored):
         yield RecordEvent("Normal", "Succeed", "all Jobs have completed")
 
 

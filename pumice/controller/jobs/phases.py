@@ -42,6 +42,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pumice.api.meta import Raw
+
 __all__ = [
     "ABORTED",
     "ABORTING",
@@ -75,6 +77,7 @@ __all__ = [
     "Work",
     "judge",
     "known",
+    "phase_of",
     "row",
     "step",
     "turning",
@@ -271,6 +274,11 @@ class PhaseResult:
     phase: str
     reason: str = ""
     message: str = ""
+
+
+def phase_of(status: Raw | None) -> str:
+    """The phase in the status of a Job or JobFlow; empty before it has one."""
+    return str(((status or {}).get("state") or {}).get("phase") or "")
 
 
 def known(phase: str) -> str:

@@ -26,6 +26,7 @@ from pumice.controller.jobs.phases import (
     SYNC_JOB,
     PhaseResult,
     Work,
+    phase_of,
     row,
 )
 from pumice.controller.jobs.restart_budgets import RestartCount, Unit
@@ -84,8 +85,7 @@ def reconcile(
 
 def _is_new(observed: Observed) -> bool:
     """True for a Job that nothing has been created for."""
-    state = (observed.job.get("status") or {}).get("state") or {}
-    return observed.group is None and state.get("phase", PENDING) in ("", PENDING)
+    return observed.group is None and phase_of(observed.job.get("status")) in ("", PENDING)
 
 
 def _reconcile(situation: Situation) -> Plan:
@@ -194,7 +194,7 @@ def _unfinished(situation: Situation) -> list[Pod]:
 
 def _refuse(job: Raw, message: str, now: float) -> Plan:
     stored = job.get("status") or {}
-    if (stored.get("state") or {}).get("phase") in FINISHED:
+    if phase_of(stored) in FINISHED:
         return Plan()
     status = refused(stored, INVALID, message, now)
     if status is None:

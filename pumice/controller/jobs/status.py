@@ -33,6 +33,7 @@ from pumice.controller.jobs.phases import (
     Facts,
     PhaseResult,
     TaskFacts,
+    phase_of,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY, min_available
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
@@ -189,7 +190,7 @@ def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
     The phase is kept: a Job that became unreadable while it ran may still have running pods.
     """
     status = {**stored}
-    phase = (stored.get("state") or {}).get("phase") or PENDING
+    phase = phase_of(stored) or PENDING
     _enter(status, stored, PhaseResult(phase, reason, message), now)
     return None if status == stored else status
 
@@ -220,7 +221,7 @@ def _enter(status: Raw, stored: Raw, verdict: PhaseResult, now: float) -> None:
 def _note_times(status: Raw, stored: Raw) -> None:
     """Record when the Job began to run and when it ended."""
     state = status["state"]
-    if state["phase"] == (stored.get("state") or {}).get("phase"):
+    if state["phase"] == phase_of(stored):
         return
     key = START if state["phase"] == RUNNING else COMPLETION
     if state["phase"] == RUNNING or state["phase"] in FINISHED:
@@ -290,7 +291,7 @@ def without_status(plan: Plan) -> Plan:
 
 def _rest(status: Raw) -> Raw:
     rest = {key: value for key, value in status.items() if key not in _COUNTS and value}
-    rest["state"] = {"phase": (status.get("state") or {}).get("phase", "")}
+    rest["state"] = {"phase": phase_of(status)}
     notes = status.get("controlledResources") or {}
     rest["controlledResources"] = {
         key: text for key, text in notes.items() if key != job_pods.SUCCEEDED

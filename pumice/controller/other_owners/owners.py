@@ -6,7 +6,6 @@ For other kinds, mostly custom resources, annotations are looked up, and the num
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -116,11 +115,6 @@ class OwnedGang:
     def is_looked_up(self) -> bool:
         """True if the annotations of the owner are looked up. Those of a pod are not, because it has a PodGroup of its own."""
         return not self.is_watched and (self.kind.group, self.kind.kind) != ("", kinds.POD.kind)
-
-    @property
-    def obj(self) -> dict[str, Any]:
-        """A reference to the owner for events."""
-        return {"metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid}}
 
 
 def gang_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> OwnedGang:

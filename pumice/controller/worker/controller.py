@@ -86,6 +86,11 @@ class PlannedObject:
     kind: Kind
     obj: Raw
 
+    @classmethod
+    def named(cls, kind: Kind, name: str, namespace: str, uid: str) -> "PlannedObject":
+        """An object whose status no plan patches."""
+        return cls(kind, {"metadata": {"name": name, "namespace": namespace, "uid": uid}})
+
     @property
     def uid(self) -> str:
         """Its uid."""
@@ -200,8 +205,7 @@ class Controller(ABC, Generic[K]):
         if command is None:
             return None
         meta = command.metadata
-        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        return PlannedObject(COMMAND, {"metadata": named})
+        return PlannedObject.named(COMMAND, meta.name, meta.namespace, meta.uid)
 
     async def refusal(self, command: Raw, kind: Kind, name: str) -> Plan:
         """The plan for a Command whose target the caches do not show: it is deleted if there is none."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -12,7 +13,7 @@ from pumice.api.time_zones import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.owners import controller_raw
+from pumice.controller.owners import controller_key, controller_raw
 from pumice.controller.plan import Plan
 from pumice.controller.worker.controller import NamespacedController, PlannedObject, Source
 from pumice.controller.worker.memory import ObjectKey, PlanOutcome
@@ -47,7 +48,7 @@ class CronJobCaches:
         """Create the caches."""
         self.cron_jobs: WatchCache[Raw] = watches.of(CRON_JOB, dict, optional=True)
         self.jobs: WatchCache[Raw] = watches.of(JOB, dict)
-        self.jobs.index(_BY_CRON_JOB, _cron_job_of)
+        self.jobs.index(_BY_CRON_JOB, partial(controller_key, kind=CRON_JOB))
 
 
 class CronJobController(NamespacedController):
@@ -78,7 +79,7 @@ class CronJobController(NamespacedController):
         jobs = {
             each["metadata"]["name"]: each
             for each in finds
-            if (namespace, uid) in _cron_job_of(each)
+            if (namespace, uid) in controller_key(each, CRON_JOB)
         }
         for each in self._caches.jobs.indexed(_BY_CRON_JOB, (namespace, uid)):
             jobs[each["metadata"]["name"]] = each
@@ -120,10 +121,3 @@ def _standing(job: Raw) -> tuple[object, ...]:
     """The fields of a Job that affect its CronJob; pod counts do not."""
     meta = job["metadata"]
     return meta.get("uid"), phase(job), bool(meta.get("deletionTimestamp")), controller_raw(job)
-
-
-def _cron_job_of(job: Raw) -> Iterable[tuple[str, str]]:
-    """The CronJob that controls a Job, by its uid."""
-    owner = controller_raw(job)
-    if owner.get("kind") == CRON_JOB.kind and owner.get("apiVersion") == CRON_JOB.api_version:
-        yield job["metadata"].get("namespace", ""), owner.get("uid", "")

@@ -1,7 +1,7 @@
 """The controllers of JobFlows and of JobTemplates."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from functools import partial
 
 from pumice.api import keys
 from pumice.api.commands import Command
@@ -11,8 +11,8 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
-from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.owners import controller_raw
+from pumice.controller.jobs.phases import TERMINATE_JOB, phase_of
+from pumice.controller.owners import controller_key, controller_raw
 from pumice.controller.plan import Plan
 from pumice.controller.worker.controller import NamespacedController, PlannedObject, Source
 from pumice.controller.worker.memory import ObjectKey, PlanOutcome
@@ -40,7 +40,7 @@ class FlowCaches:
         self.commands = watches.of(COMMAND, Command)
         self.job_flows.index(_BY_JOB, _jobs_of_flow)
         self.job_flows.index(_BY_TEMPLATE, _templates_of_flow)
-        self.jobs.index(_BY_FLOW, _flows_of_job)
+        self.jobs.index(_BY_FLOW, partial(controller_key, kind=JOB_FLOW))
         self.commands.index(_BY_FLOW_JOB, _terminated_by)
         self.jobs.index(_BY_TEMPLATE, _templates_of_job)
 
@@ -92,8 +92,8 @@ class JobFlowController(NamespacedController):
         self, key: ObjectKey, subject: PlannedObject, plan: Plan, outcome: PlanOutcome
     ) -> None:
         """Count the phase that was entered."""
-        phase = _phase(plan.status)
-        if outcome.wrote_status and phase != _phase(subject.obj.get("status")):
+        phase = phase_of(plan.status)
+        if outcome.wrote_status and phase != phase_of(subject.obj.get("status")):
             self._metrics.job_flow_entered(phase, key[0])
 
     def _template_changed(self, old: Raw | None, new: Raw | None) -> None:
@@ -145,15 +145,11 @@ class JobTemplateController(NamespacedController):
             self.queue.add_after(key, TOGETHER_SECONDS)
 
 
-def _phase(status: Raw | None) -> str:
-    return str(((status or {}).get("state") or {}).get("phase", ""))
-
-
 def _standing(job: Raw | None) -> tuple[str, bool]:
     """The fields of a Job whose change starts a pass immediately; a Job without a phase counts as missing."""
     if job is None:
         return "", False
-    return _phase(job.get("status")), bool(job["metadata"].get("deletionTimestamp"))
+    return phase_of(job.get("status")), bool(job["metadata"].get("deletionTimestamp"))
 
 
 def _names(job_flow: Raw) -> Iterator[str]:
@@ -176,13 +172,6 @@ def _templates_of_flow(job_flow: Raw) -> list[ObjectKey]:
     """The JobTemplates that a JobFlow names."""
     namespace = job_flow["metadata"].get("namespace", "")
     return [(namespace, each) for each in _names(job_flow)]
-
-
-def _flows_of_job(job: Raw) -> Iterable[tuple[str, Any]]:
-    """The JobFlow that controls a Job, by its uid."""
-    owner = controller_raw(job)
-    if owner.get("kind") == JOB_FLOW.kind:
-        yield job["metadata"].get("namespace", ""), owner.get("uid", "")
 
 
 def _templates_of_job(job: Raw) -> Iterable[ObjectKey]:

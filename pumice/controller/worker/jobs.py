@@ -26,6 +26,7 @@ from pumice.cluster.cache import WatchCache, is_from_backup
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.controller.cronjobs import awaits_note
 from pumice.controller.jobflows import awaits_end
+from pumice.controller.jobs.phases import phase_of
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits, Observed, PlanFailure, secret_names
 from pumice.controller.jobs.status import COUNT_SECONDS, counts_only, without_status
@@ -191,7 +192,9 @@ class JobController(NamespacedController):
         if outcome.wrote_status or not (outcome.complete or outcome.interrupted):
             memory.absent.clear()  # what they were asked for is done, or was planned from an old state
         if outcome.wrote_status:
-            memory.noted(observed.ended, _phase(observed.job.get("status")), _phase(plan.status))
+            memory.noted(
+                observed.ended, phase_of(observed.job.get("status")), phase_of(plan.status)
+            )
             memory.differs_since = None
         memory.creates_pods = (outcome.complete or outcome.interrupted) and any(
             each.kind == POD and each.version for each in outcome.written
@@ -264,7 +267,7 @@ class JobController(NamespacedController):
         if plan.status is None:
             memory.differs_since = None  # the stored object is right again
             if not plan:  # a Command is answered before the status is composed
-                memory.noted(observed.ended, _phase(stored))
+                memory.noted(observed.ended, phase_of(stored))
         elif counts_only(stored or {}, plan):
             if memory.differs_since is None:
                 memory.differs_since = memory.began
@@ -322,7 +325,3 @@ class JobController(NamespacedController):
             trouble=memory.trouble,
             awaited=self._owners.await_note(job),
         )
-
-
-def _phase(status: Raw | None) -> str:
-    return str(((status or {}).get("state") or {}).get("phase", ""))

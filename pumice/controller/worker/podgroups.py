@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pumice.api import keys, kinds
-from pumice.api.kinds import POD_GROUP, Kind
+from pumice.api.kinds import POD_GROUP
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -26,6 +26,7 @@ from pumice.controller.other_owners import (
     plan_group,
 )
 from pumice.controller.other_owners.owners import GROUP_PREFIX
+from pumice.controller.owners import refers_to
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.worker.controller import Controller, PlannedObject, Source
 from pumice.controller.worker.owner_lookup import FoundOwner, OwnerLookup
@@ -83,7 +84,7 @@ class PodGroupCaches:
             return gang_of(pods[0].metadata)
         group = self.group(key)
         for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
-            kind = next((each for each in OWNER_KINDS if _refers_to(owner, each)), None)
+            kind = next((each for each in OWNER_KINDS if refers_to(owner, each)), None)
             if kind is not None and owner.get("uid") == key[1]:
                 return OwnedGang(kind, owner["name"], *key)
         return None
@@ -150,7 +151,9 @@ class PodGroupController(Controller[GangKey]):
     def look(self, key: GangKey) -> PlannedObject | None:
         """The owner of a gang."""
         gang = self._caches.gang(key)
-        return None if gang is None else PlannedObject(gang.kind, gang.obj)
+        if gang is None:
+            return None
+        return PlannedObject.named(gang.kind, gang.name, gang.namespace, gang.uid)
 
     async def plan(self, key: GangKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """The plan for the PodGroup of a gang."""
@@ -270,7 +273,3 @@ def _ours(group: Raw) -> tuple[object, ...]:
     meta = group["metadata"]
     parts = (meta.get(key) for key in ("uid", "labels", "annotations", "ownerReferences"))
     return (*parts, "deletionTimestamp" in meta, group.get("spec"))
-
-
-def _refers_to(owner: Raw, kind: Kind) -> bool:
-    return (owner.get("apiVersion"), owner.get("kind")) == (kind.api_version, kind.kind)

@@ -22,6 +22,7 @@ from pumice.cluster.errors import (
 )
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.lifecycle import SentRequests
+from pumice.controller.jobs.phases import phase_of
 from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.owners import controls_raw
 from pumice.controller.patches import changes
@@ -278,10 +279,8 @@ class StepSender:
             outcome.outdated = True
             return
         outcome.confirmed = outcome.wrote_status = True
-        if self._kind == JOB:
-            before = (stored.get("state") or {}).get("phase")
-            if (phase := step.status["state"]["phase"]) != before:
-                self._metrics.entered(phase, job)
+        if self._kind == JOB and (phase := phase_of(step.status)) != phase_of(stored):
+            self._metrics.entered(phase, job)
         outcome.written.append(OwnWrite.of(self._kind, namespace, made)._replace(made=None))
 
 

@@ -16,6 +16,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
 from pumice.controller.other_owners.wiring import plan_wiring
+from pumice.controller.owners import controller_key, refers_to
 from pumice.controller.plan import CreateObject, Plan
 from pumice.controller.worker.caches import WATCHED_KINDS
 from pumice.controller.worker.controller import Controller, PlannedObject, Source
@@ -53,7 +54,7 @@ class WiringCaches:
             kind: watches.of(kind, type_, optional=True) for kind, type_ in OWNERS.items()
         }
         for cache in self.objects.values():
-            cache.index(_BY_OWNER, _owner_keys)
+            cache.index(_BY_OWNER, controller_key)
 
     def keys(self) -> Iterable[OwnerKey]:
         """All owners whose pods plugins wire."""
@@ -69,10 +70,7 @@ class WiringCaches:
         return found
 
     def owned_by(self, namespace: str, uid: str) -> list[Raw]:
-        """Objects of its namespace that an owner controls, with their kinds.
-
-        Owner references are valid only within a namespace; users of another namespace could write one with this uid.
-        """
+        """Objects of its namespace that an owner controls, with their kinds."""
         return [
             obj | kind.type_meta
             for kind, cache in self.objects.items()
@@ -125,8 +123,7 @@ class WiringController(Controller[OwnerKey]):
         if owner is None:
             return None
         meta = owner.metadata
-        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        return PlannedObject(key[0], {"metadata": named})
+        return PlannedObject.named(key[0], meta.name, meta.namespace, meta.uid)
 
     async def plan(self, key: OwnerKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """The objects that its plugins want and that do not exist or differ."""
@@ -183,14 +180,5 @@ class WiringController(Controller[OwnerKey]):
         obj = new or old or {}
         for owner in obj["metadata"].get("ownerReferences") or ():
             for kind in WIRED_OWNERS:
-                if (owner.get("apiVersion"), owner.get("kind")) == (kind.api_version, kind.kind):
+                if refers_to(owner, kind):
                     self.queue.add((kind, obj["metadata"].get("namespace", ""), owner["name"]))
-
-
-def _owner_keys(obj: Raw) -> list[tuple[str, str]]:
-    namespace = obj["metadata"].get("namespace", "")
-    return [
-        (namespace, owner.get("uid", ""))
-        for owner in obj["metadata"].get("ownerReferences") or ()
-        if owner.get("controller")
-    ]
