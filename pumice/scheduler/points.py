@@ -175,13 +175,7 @@ class DomainScore(Protocol):
 
 
 class FilterPoint(msgspec.Struct, frozen=True):
-    """A filter of nodes with its properties.
-
-    Attributes:
-        judge: The function.
-        scope: How far a placement changes its answers.
-        by_rules: Whether shapes that differ in their requests alone get the same answers.
-    """
+    """A filter of nodes with its properties; see `Registrar.node_filter`."""
 
     judge: RowFilter
     scope: Scope
@@ -189,15 +183,7 @@ class FilterPoint(msgspec.Struct, frozen=True):
 
 
 class ScorePoint(msgspec.Struct, frozen=True):
-    """A scorer of nodes with its properties.
-
-    Attributes:
-        score: The function.
-        scope: How far a placement changes its answers.
-        is_ranked: Whether its best nodes are the only ones that the sum of the other scores may choose from.
-        by_rules: Whether shapes that differ in their requests alone get the same values.
-        amounts_only: Whether rows with equal amounts get the same values.
-    """
+    """A scorer of nodes with its properties; see `Registrar.node_score`."""
 
     score: Score
     scope: Scope
@@ -214,12 +200,7 @@ class TaskScorePoint(msgspec.Struct, frozen=True):
 
 
 class VictimPoint(msgspec.Struct, frozen=True):
-    """A choice of pods to evict without a preemptor.
-
-    Attributes:
-        choose: The function.
-        every: Seconds after it has named some in which it is not asked again.
-    """
+    """A choice of pods to evict without a preemptor; see `Registrar.victim_tasks`."""
 
     choose: Callable[[], Iterable[TaskInfo]]
     every: float
