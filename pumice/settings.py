@@ -20,9 +20,9 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from pumice.api.documents import DocumentError, parse, written
+from pumice.api.fields import Suggestions
 from pumice.api.json_words import either, shown
 from pumice.api.setting_errors import SettingError, SettingProblem
-from pumice.api.suggestions import Suggestions
 
 __all__ = [
     "UNKNOWN",

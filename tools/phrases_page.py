@@ -7,8 +7,7 @@ here, with the reason.
 import sys
 
 from pumice.cli.rules import volcano_phrases
-from pumice.cli.schema_codes import SCHEMA_CODES
-from pumice.webhook.rules.catalogue import ALL, sections
+from pumice.webhook.rules.catalogue import ALL, SCHEMA_CODES, sections
 from pumice.webhook.rules.rule import Rule
 from tools.generated import run, table
 

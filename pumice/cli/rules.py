@@ -59,8 +59,7 @@ def _found(wanted: str, words: str) -> list["Rule"]:
         UserError: No rule matches.
     """
     from pumice.api.fields import did_you_mean
-    from pumice.cli.schema_codes import SCHEMA_CODES
-    from pumice.webhook.rules.catalogue import ALL, by_code
+    from pumice.webhook.rules.catalogue import ALL, SCHEMA_CODES, by_code
 
     if rule := by_code(wanted):
         return [rule]

@@ -15,9 +15,8 @@ from typing import Any
 
 import msgspec
 
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, Suggestions
 from pumice.api.jobs import Job, Task
-from pumice.api.suggestions import Suggestions
 from pumice.plugins import interface
 from pumice.plugins.arguments import ArgumentProblem, ArgumentSpec, Parsed, Values, parse, shown
 from pumice.plugins.edits import PodEdits

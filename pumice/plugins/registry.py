@@ -11,8 +11,8 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from pumice.api.fields import Suggestions
 from pumice.api.names import dns_label_problem
-from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import ArgumentSpec
 from pumice.plugins.env import Env
 from pumice.plugins.hcclrank import HcclRank

@@ -10,10 +10,9 @@ The Job itself defines the roles of its tasks and the variables, so a framework 
 
 import re
 
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, Suggestions
 from pumice.api.jobs import Job, Task
 from pumice.api.names import env_name_problem
-from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Values, ValueType
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.env import VARIABLES, Env

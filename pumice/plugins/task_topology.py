@@ -8,9 +8,8 @@ single one with JSON of `docs/design/bucket.md` of Volcano. Existing annotations
 import json
 
 from pumice.api import keys
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, Suggestions
 from pumice.api.jobs import Job
-from pumice.api.suggestions import Suggestions
 from pumice.api.task_lists import TaskGroups, format_groups, read_groups, read_order
 from pumice.plugins.arguments import Argument, ArgumentSpec, Values, ValueType
 from pumice.plugins.interface import Findings, JobPlugin

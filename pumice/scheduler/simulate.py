@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.api import keys
-from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.meta import ObjectMeta, parse_time
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -22,7 +22,6 @@ from pumice.api.priority_classes import with_priorities, with_system_classes
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import (
     CsiNode,
     PersistentVolume,

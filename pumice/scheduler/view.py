@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from pumice.api.budgets import ResourceQuota
 from pumice.api.queues import Queue
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts

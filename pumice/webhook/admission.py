@@ -30,12 +30,11 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.rules.case import Case, EnoughError
+from pumice.webhook.rules.case import Case, EnoughError, check_rest
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.paths import without
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
-from pumice.webhook.rules.unreadable import check_rest
 from pumice.webhook.type_problems import COMPARING, brought_type_problems
 from pumice.webhook.view import AdmissionView
 

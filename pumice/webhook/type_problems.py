@@ -3,7 +3,7 @@
 Decoding stops at the first field that it cannot read. The structural schema then finds all of them; without a schema at
 least the first one is reported. Messages say what was found and how to fix it, which the API server's do not.
 
-The object without these fields is checked as `rules.unreadable` describes.
+The object without these fields is checked as `check_rest` in `rules/case.py` describes.
 """
 
 import functools
@@ -21,10 +21,10 @@ from pumice.api.kinds import VOLCANO, Kind
 from pumice.api.mistyped import problem
 from pumice.api.structural import Structural
 from pumice.webhook.questions import UNREADABLE, Question, without_nulls
+from pumice.webhook.rules.case import unaffected
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.jobs.defaults import JOB_ZERO
-from pumice.webhook.rules.paths import value_at
-from pumice.webhook.rules.unreadable import unaffected
+from pumice.webhook.rules.paths import Within, value_at
 
 __all__ = [
     "COMPARING",
@@ -139,7 +139,7 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
 
 def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:
     """Results about an object without some fields that also hold for the whole object; see `unaffected`."""
-    return unaffected(found, dropped, COMPARING)
+    return unaffected(found, Within(dropped), COMPARING)
 
 
 COMPARING = frozenset(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pumice.api import kinds
-from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.fields import plain
 from pumice.api.kinds import Kind
 from pumice.api.nodes import Namespace, Node, PriorityClass
@@ -13,7 +13,6 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.priority_classes import values_of
 from pumice.api.queues import Queue
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.runtime_classes import RuntimeClass
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.files.checking import ManifestChecker, registry

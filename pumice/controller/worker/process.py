@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pumice.api.fields import Suggestions
 from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.api.kinds import Kind
-from pumice.api.suggestions import Suggestions
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock

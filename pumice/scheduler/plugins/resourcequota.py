@@ -8,10 +8,10 @@ added here. Quotas with scopes are left out: they are about some pods only, and 
 
 from collections.abc import Iterator, Mapping
 
+from pumice.api.budgets import ResourceQuota
 from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.requests import Amounts, add
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.explain.deficits import Deficit, deficit_text, refusal
 from pumice.scheduler.model.jobs import JobInfo

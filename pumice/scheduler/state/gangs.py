@@ -7,8 +7,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.priority_classes import NEVER
-from pumice.api.queue_users import users_of
-from pumice.api.queues import Queue
+from pumice.api.queues import Queue, users_of
 from pumice.scheduler.budget import TOO_SLOW
 from pumice.scheduler.model.axis import Axis
 from pumice.scheduler.model.jobs import ChargedPods, JobInfo

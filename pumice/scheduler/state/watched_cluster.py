@@ -7,13 +7,11 @@ does not change otherwise, so idle cycles cost nothing.
 from collections.abc import Iterator
 
 from pumice.api import keys
-from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.api.queue_users import users_of
-from pumice.api.queues import Queue
-from pumice.api.resourcequotas import ResourceQuota
+from pumice.api.queues import Queue, users_of
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.budget import Rounds
 from pumice.scheduler.model.axis import Axis, Floats, Ints

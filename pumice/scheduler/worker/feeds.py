@@ -6,14 +6,13 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from pumice.api import kinds
-from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cluster.cache import WatchCache, is_from_backup, wait_settled
 from pumice.cluster.client import Client

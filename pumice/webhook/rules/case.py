@@ -1,16 +1,27 @@
-"""The input of a rule, and where it reports problems."""
+"""The case: the object under review with all that its rules may look at, and where they report problems.
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+If a field has a wrong type, it is reported, and its intended value is not guessed. The rules then check the object without
+it (`check_rest`), so that a wrong type and a misspelt plugin in one object are both reported. Its absence may cause
+problems that the whole object does not have, or hide others:
+
+- at the field, inside it and around it: a list of policies without one of them may be too short
+- where a rule compares fields (`Rule.compares`), of which one may be the missing one
+
+These results are left out. All others also hold for the whole object, since a rule about one field is right about every
+field that is present.
+"""
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
 
-from pumice.api.fields import FieldError, Reason
+from pumice.api.fields import FieldError, Reason, Suggestions
 from pumice.api.queues import Queue
-from pumice.api.suggestions import Suggestions
 from pumice.plugins import Registry
 from pumice.plugins.other_owners import Owner, OwnerKey, OwnerWirings
 from pumice.webhook.patches import Patch
+from pumice.webhook.rules.paths import Within
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import Level, Rule, RuleSettings
 from pumice.webhook.view import AdmissionView
@@ -194,3 +205,38 @@ def run(case: Case, checks: Iterable[Check[T]], subject: T) -> None:
             raise
         except Exception as error:
             case.crashed(rule.code, error)
+
+
+def check_rest(
+    case: Case,
+    dropped: Iterable[str],
+    comparing: Container[str],
+    check: Callable[[Case], None],
+) -> None:
+    """Check an object without some fields, and report what also holds for the whole object.
+
+    Args:
+        case: The case of the object, in which the fields are already reported.
+        dropped: Paths of the fields.
+        comparing: Codes of the rules that compare fields.
+        check: Checks the rest of the object; gets a case of its own.
+    """
+    rest = case.sibling()
+    check(rest)
+    paths = Within(dropped)
+    case.errors += unaffected(rest.errors, paths, comparing)
+    case.warnings += unaffected(rest.warnings, paths, comparing)
+    case.excesses |= rest.excesses
+    case.missing_queues += rest.missing_queues
+    case.crashes += rest.crashes
+
+
+def unaffected(
+    found: Iterable[FieldError], dropped: Within, comparing: Container[str]
+) -> list[FieldError]:
+    """Results about an object without some fields that also hold for the whole object; arguments as in `check_rest`."""
+    return [
+        each
+        for each in found
+        if each.code not in comparing and each.path not in dropped and not dropped.below(each.path)
+    ]

@@ -5,9 +5,9 @@ Also the numbers of labels and annotations, which Kubernetes does not limit: eac
 
 from collections.abc import Iterator, Mapping, Sized
 
+from pumice.api.fields import Suggestions
 from pumice.api.meta import LabelSelector, LabelSelectorRequirement
 from pumice.api.names import label_value_problem, qualified_name_problem
-from pumice.api.suggestions import Suggestions
 
 Problem = tuple[str, str]
 """Path below the labels or the selector, and the problem."""

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS, QUEUE
-from pumice.api.queue_users import users_of
-from pumice.api.queues import Queue
+from pumice.api.queues import Queue, users_of
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.rule import Rule, stricter, warned

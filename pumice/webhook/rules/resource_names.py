@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from pumice.api.fields import did_you_mean
+from pumice.api.fields import Suggestions, did_you_mean
 from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.remembering import remembered
-from pumice.api.suggestions import Suggestions
 
 HUGE_PAGES = "hugepages-"
 """What names of huge pages start with; the size of a page follows."""

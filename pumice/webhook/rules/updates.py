@@ -23,9 +23,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, Suggestions
 from pumice.api.meta import ObjectMeta
-from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.paths import Within
 

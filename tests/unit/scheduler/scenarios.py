@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 import yaml
 
+from pumice.api.budgets import ResourceQuota
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import (
     Budget,

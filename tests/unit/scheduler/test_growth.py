@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from pumice.api.budgets import ResourceQuota
 from pumice.api.nodes import Namespace
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.kit.growth import sizes_of
 from tests.unit.scheduler.scenarios import NOW, Scenario, node, pod_group, queue

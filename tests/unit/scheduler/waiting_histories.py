@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Namespace, PriorityClass
-from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod_group, queue
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.api import suggestions
+from pumice.api import fields
 from pumice.api.reviews import MOST_CAUSES, Review
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules import resource_names
@@ -46,7 +46,7 @@ def admission() -> Admission:
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counting]]:
-    monkeypatch.setattr(suggestions, "SequenceMatcher", Counting)
+    monkeypatch.setattr(fields, "SequenceMatcher", Counting)
     Counting.compared = 0
     yield Counting
     Counting.compared = 0
@@ -63,7 +63,7 @@ def test_twice_the_items_take_twice_the_calls(
     admission: Admission, name: str, change: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Suggestions apart, whose cost has a bound of its own."""
-    monkeypatch.setattr(suggestions, "BUDGET", 0)
+    monkeypatch.setattr(fields, "BUDGET", 0)
     path, warm = hostile_review(name, 2 * FEW, change=change)
     admission.answer(path, warm)  # what is remembered is remembered before either is counted
     some, twice = (
@@ -98,7 +98,7 @@ def test_names_are_compared_within_a_budget(
     monkeypatch: pytest.MonkeyPatch,
     counting: type[Counting],
 ) -> None:
-    monkeypatch.setattr(suggestions, "BUDGET", SMALL_BUDGET)
+    monkeypatch.setattr(fields, "BUDGET", SMALL_BUDGET)
     admission.answer(*hostile_review(name, SUGGESTING[name], change=change))
     # Of the object as it would be and as it is, and of each plugin by itself.
     assert counting.compared <= 4 * SMALL_BUDGET / 50
@@ -107,7 +107,7 @@ def test_names_are_compared_within_a_budget(
 def test_what_is_remembered_of_names_is_charged_for(
     admission: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suggestions, "BUDGET", SMALL_BUDGET)
+    monkeypatch.setattr(fields, "BUDGET", SMALL_BUDGET)
     looked_up: list[str] = []
 
     def close(field: str, _type: str) -> str:
@@ -140,7 +140,7 @@ def test_standing_problems_stay_so_where_there_are_too_many_for_suggestions(
     monkeypatch: pytest.MonkeyPatch, admission: Admission
 ) -> None:
     """One problem less leaves more of the budget for the others, which must not read as new ones."""
-    monkeypatch.setattr(suggestions, "BUDGET", SMALL_BUDGET)
+    monkeypatch.setattr(fields, "BUDGET", SMALL_BUDGET)
     flows = [{"name": f"f{i}", "dependsOn": {"targets": [f"ff{i}"]}} for i in range(300)]
     old: dict[str, Any] = {
         "apiVersion": "flow.volcano.sh/v1alpha1",

@@ -5,8 +5,7 @@ import re
 from collections import defaultdict
 
 from pumice.cli.rules import volcano_phrases
-from pumice.cli.schema_codes import SCHEMA_CODES
-from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.catalogue import ALL, SCHEMA_CODES
 from tests.support.policies import CODE, POLICIES
 from tests.unit.webhook.reviewing import answer, rows
 from tests.unit.webhook.template_rows import template_rows

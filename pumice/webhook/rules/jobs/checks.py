@@ -8,7 +8,6 @@ from pumice.webhook.rules.jobs import (
     depends_on,
     min_available,
     names,
-    partitions,
     placement,
     plugins,
     policies,
@@ -28,7 +27,7 @@ from pumice.webhook.rules.wired_pods import volcano_template
 RULES: tuple[Rule, ...] = (
     *rules_in(min_available, names, sizes, defaults, updates, policies),
     *pod.RULES,
-    *rules_in(placement, partitions, plugins, volumes, volume_claims, depends_on),
+    *rules_in(placement, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
 )
 """Every rule about Jobs; rules for both Jobs and PodGroups are with those of PodGroups."""
@@ -51,7 +50,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (TPL_CONTAINERS, _pod_templates),
     (placement.JOB_NUMA_CPU, placement.numa),
     (placement.JOB_SCHEDULER, placement.scheduler_names),
-    (partitions.PART_PRODUCT, partitions.partitions),
+    (placement.PART_PRODUCT, placement.partitions),
     (references.JOB.two_tiers, references.job_topologies),
     (plugins.JOB_PLUGIN, plugins.job_plugins),
     (volumes.VOL_PATH, volumes.volumes),

@@ -7,8 +7,7 @@ update of one field changes no other.
 """
 
 from pumice.api import keys
-from pumice.api.queue_users import users_of
-from pumice.api.queues import Queue, QueueSpec
+from pumice.api.queues import Queue, QueueSpec, users_of
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftQueue

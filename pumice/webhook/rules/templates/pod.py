@@ -9,6 +9,7 @@ Source: what a Kubernetes API server of version 1.36 accepts.
 import re
 
 from pumice.api import keys
+from pumice.webhook.rules.case import check_rest
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import (
     annotations,
@@ -29,7 +30,6 @@ from pumice.webhook.rules.templates import (
 )
 from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
-from pumice.webhook.rules.unreadable import check_rest
 
 _FILES = (
     types,
