@@ -13,11 +13,11 @@
 
     app, arguments, options  all verbs as one command, and what their arguments and options share
     output, exits            text and JSON on stdout, messages on stderr, exit codes
+    workflows                JobFlows and CronJobs for `lint`, `render` and `explain`
     lean                     faster imports, and a collector of garbage that runs rarely
 
     files/                   manifests: reading, positions of fields, offline admission
     live/                    sessions with a cluster, readable objects, explanations of waits
-    workflows/               JobFlows and CronJobs for `lint`, `render` and `explain`
     simulation/              the parts of `simulate`
     development/             the parts of `dev`
     processes/               shared by the components: start, logs, health, flags

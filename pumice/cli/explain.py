@@ -13,7 +13,6 @@ import typer
 from pumice.api.fields import plain
 from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
-from pumice.cli.live.listing import write_result
 from pumice.cli.live.sessions import get, run
 from pumice.cli.options import (
     ClusterOptions,
@@ -22,7 +21,7 @@ from pumice.cli.options import (
     Watch,
     output_option,
 )
-from pumice.cli.output import Form, json_line, paint, table, write, write_document
+from pumice.cli.output import Form, json_line, paint, table, write, write_document, write_result
 
 if TYPE_CHECKING:
     from pumice.cli.live.observed import ReadableCluster
@@ -183,13 +182,13 @@ class _ExplainRun:
             resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
             raw = await get(client, resources[kind], name, where)
         if kind == "jobflow":
-            from pumice.cli.workflows import job_flows
+            from pumice.cli.workflows import explain_job_flow
 
-            return await job_flows.explanation(client, raw)
+            return await explain_job_flow(client, raw)
         if kind == "cronjob":
-            from pumice.cli.workflows import cron_jobs
+            from pumice.cli.workflows import explain_cron_job
 
-            return await cron_jobs.explanation(client, raw, time.time())
+            return await explain_cron_job(client, raw, time.time())
         seen = await observe(client, where)
         now, config = time.time(), self._config
         found: Any

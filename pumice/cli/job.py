@@ -6,7 +6,6 @@ import typer
 
 from pumice.api.fields import plain
 from pumice.cli.files.configuration import read_config
-from pumice.cli.live.listing import ListPrinter, write_result
 from pumice.cli.live.names import complete_jobs
 from pumice.cli.live.sessions import get, listed, name_of, run
 from pumice.cli.options import (
@@ -20,7 +19,7 @@ from pumice.cli.options import (
     SchedulerConfig,
     Watch,
 )
-from pumice.cli.output import Form, ListForm, note
+from pumice.cli.output import Form, ListForm, ListPrinter, note, write_result
 
 if TYPE_CHECKING:
     from pumice.api.jobs import Job

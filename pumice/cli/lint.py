@@ -300,7 +300,7 @@ def _with_jobs(
         return found
     if not found.patched["metadata"].get("name"):
         return found  # the API server will name it
-    from pumice.cli.workflows.job_flows import doubts
+    from pumice.cli.workflows import doubts
 
     admitted = {
         each.name: judged.patched
@@ -319,7 +319,7 @@ def _next_runs(found: "ManifestResult") -> str:
 
     if not found.allowed or of_object(found.patched) != CRON_JOB:
         return ""
-    from pumice.cli.workflows.cron_jobs import next_runs
+    from pumice.cli.workflows import next_runs
 
     return next_runs(found.patched, time.time())
 

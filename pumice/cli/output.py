@@ -8,11 +8,12 @@ escaped in all output: a name must not control the terminal.
 """
 
 import enum
+import functools
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -23,7 +24,10 @@ __all__ = [
     "Form",
     "Format",
     "ListForm",
+    "ListPrinter",
+    "age",
     "coloured",
+    "dump",
     "json_line",
     "json_text",
     "note",
@@ -33,6 +37,7 @@ __all__ = [
     "write_document",
     "write_json",
     "write_json_list",
+    "write_result",
 ]
 
 
@@ -143,6 +148,55 @@ def json_text(encoded: bytes) -> str:
     )
 
 
+def dump(documents: Iterable[Any]) -> str:
+    """Write values as YAML documents without control characters, which Kubernetes reads with the intended types."""
+    documents = list(documents)
+    text = _dumped(documents, allow_unicode=True)
+    if text.replace("\n", "").isprintable():
+        return text
+    return _dumped(documents, allow_unicode=False)
+
+
+def _dumped(documents: list[Any], *, allow_unicode: bool) -> str:
+    import yaml
+
+    text: str = yaml.dump_all(
+        documents,
+        Dumper=_dumper(),
+        sort_keys=False,
+        width=100,
+        explicit_start=True,
+        allow_unicode=allow_unicode,
+    )
+    return text
+
+
+@functools.cache
+def _dumper() -> type:
+    """The safe dumper, in C where there is one, which quotes strings that Kubernetes would read as other types."""
+    import yaml
+
+    from pumice.api import scalars
+
+    base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    numbers = [(f"{scalars.TAG}int", scalars.INTEGER), (f"{scalars.TAG}float", scalars.FLOAT)]
+
+    class Dumper(base):  # type: ignore[misc]
+        def ignore_aliases(self, _: Any) -> bool:
+            return True  # shared parts are written in full
+
+        def represent_text(self, text: str) -> Any:
+            style = "|" if "\n" in text else None
+            return self.represent_scalar(f"{scalars.TAG}str", text, style=style)
+
+    Dumper.yaml_implicit_resolvers = {
+        first: [*known, *(numbers if first in scalars.NUMERIC else ())]
+        for first, known in base.yaml_implicit_resolvers.items()
+    }
+    Dumper.add_representer(str, Dumper.represent_text)
+    return Dumper
+
+
 def _escaped_in_json(character: str) -> str:
     """The UTF-16 escapes of a character that is not printable, as JSON has them."""
     if character.isprintable():
@@ -187,3 +241,67 @@ def table(
         for line in lines
     ]
     return "\n".join([paint(text[0], "bold"), *text[1:]])
+
+
+class ListPrinter:
+    """Prints a list, and prints it again after a change."""
+
+    def __init__(self, form: ListForm, watching: bool) -> None:
+        """Create a printer.
+
+        Args:
+            form: The form.
+            watching: Whether the list is printed again when it changes; JSON is then one line for each list.
+        """
+        self._form = form
+        self._watching = watching
+        self._printed: str | None = None
+
+    def show(
+        self, data: dict[str, Any], names: Sequence[str], text: Callable[[], str], remark: str = ""
+    ) -> None:
+        """Print a list, unless it equals the last one.
+
+        Args:
+            data: The list as data.
+            names: Names of the objects, as `RESOURCE/NAME`.
+            text: Makes the table.
+            remark: What is missing in the list, for stderr.
+        """
+        line = json_line(data)
+        if line == self._printed:
+            return
+        match self._form:
+            case ListForm.JSON if self._watching:
+                write_document(line)
+            case ListForm.JSON | ListForm.YAML | ListForm.NAME:
+                write_result(Form(self._form.value), data, names, text)
+            case _:
+                write(("" if self._printed is None else "\n") + text())
+        sys.stdout.flush()
+        if remark and self._printed is None:
+            note(plain(remark))
+        self._printed = line
+
+
+def write_result(form: Form, data: Any, names: Sequence[str], text: Callable[[], str]) -> None:
+    """Print a result in a form."""
+    match form:
+        case Form.JSON:
+            write_json(data)
+        case Form.YAML:
+            write_document(dump([msgspec.to_builtins(data)]).rstrip("\n"))
+        case Form.NAME:
+            for name in names:
+                write(name)
+        case Form.TEXT:
+            write(text())
+
+
+def age(timestamp: str | None, now: float) -> str:
+    """How long ago something was created, as kubectl shows it."""
+    from pumice.api.durations import UNKNOWN, human_duration
+    from pumice.api.meta import parse_time
+
+    created = parse_time(timestamp)
+    return UNKNOWN if created is None else human_duration(now - created)

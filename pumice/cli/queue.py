@@ -4,11 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pumice.cli.live.listing import ListPrinter, age
 from pumice.cli.live.names import complete_queues
 from pumice.cli.live.sessions import listed, name_of, run
 from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
-from pumice.cli.output import ListForm, table
+from pumice.cli.output import ListForm, ListPrinter, age, table
 
 __all__ = ["HELP", "VERBS"]
 

@@ -77,7 +77,7 @@ def render(
     if output is OutputFormat.JSON:
         write_json_list(shown, header={"apiVersion": "v1", "kind": "List"})
     else:
-        from pumice.cli.files.dumping import dump
+        from pumice.cli.output import dump
 
         for each in shown:
             write_document(dump([each]).removesuffix("\n"))
@@ -96,8 +96,7 @@ def _rendered(
     """
     import time
 
-    from pumice.cli.workflows.cron_jobs import next_of
-    from pumice.cli.workflows.job_flows import jobs_of
+    from pumice.cli.workflows import jobs_of, next_of
 
     def of_kind(*kinds: Kind) -> list[Manifest]:
         return [each for each in manifests if of_object(each.object) in kinds]
@@ -122,7 +121,7 @@ def _rendered(
 
 def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
     """The Jobs with all defaults applied; errors and warnings are printed."""
-    from pumice.cli.workflows.job_flows import admitted
+    from pumice.cli.workflows import admitted
 
     found = [admitted(each, checker) for each in jobs]
     return [each for each in found if each is not None]

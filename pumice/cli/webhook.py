@@ -141,7 +141,7 @@ def webhook(
     from pumice.cli.processes import logs
 
     with lean.importing_http():
-        from pumice.cli.processes import admission_server, volcano_flags, webhook_certificates
+        from pumice.cli.processes import admission_server, volcano_flags
         from pumice.cli.processes.components import report_ignored, run
 
     if volcano_flags.asks_for_version(context.args):
@@ -159,7 +159,7 @@ def webhook(
         listening=admission_server.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf or None,
         view=admission_server.read_state(state),
-        names=webhook_certificates.named(service, namespace, secret, url),
+        names=admission_server.named(service, namespace, secret, url),
     )
     if check_config:
         answering.check()

@@ -35,7 +35,7 @@ from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.paths import without
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
-from pumice.webhook.type_problems import COMPARING, brought_type_problems
+from pumice.webhook.schema_problems import COMPARING, brought_type_problems
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Admission", "RuleFailure"]

@@ -29,7 +29,7 @@ from pumice.webhook.rules.queues import checks as queue_checks
 from pumice.webhook.rules.queues import closing as queue_closing
 from pumice.webhook.rules.queues.fields import queue_defaults
 from pumice.webhook.rules.wired_pods import wants_plugins, wired_pod
-from pumice.webhook.type_problems import type_problems
+from pumice.webhook.schema_problems import type_problems
 
 __all__ = ["ENDPOINTS", "Endpoint"]
 

@@ -20,12 +20,6 @@ from pumice.api.kinds import Kind
 from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins.other_owners import OWNERS
 from pumice.webhook.admission import Admission
-from pumice.webhook.manifest_problems import (
-    metadata_problems,
-    null_entries,
-    readable,
-    unknown_fields,
-)
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
@@ -35,7 +29,16 @@ from pumice.webhook.rules.paths import Within, without
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.wired_pods import wired_owner
-from pumice.webhook.type_problems import retold, schema, trusted, type_problems
+from pumice.webhook.schema_problems import (
+    metadata_problems,
+    null_entries,
+    readable,
+    retold,
+    schema,
+    trusted,
+    type_problems,
+    unknown_fields,
+)
 
 __all__ = ["ManifestResult", "judge"]
 

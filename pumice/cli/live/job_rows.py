@@ -11,8 +11,7 @@ from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.cli.live.job_sentence import is_waiting, wait_reason
-from pumice.cli.live.listing import age
-from pumice.cli.output import table
+from pumice.cli.output import age, table
 
 if TYPE_CHECKING:
     from pumice.cli.live.observed import ReadableCluster

@@ -18,10 +18,9 @@ from pumice.api.keys import CLOSED_BY_PARENT
 from pumice.api.kinds import COMMAND, JOB, QUEUE, Kind
 from pumice.api.meta import Raw
 from pumice.cli import exits
-from pumice.cli.live.listing import write_result
 from pumice.cli.live.sessions import error_text, get, run
 from pumice.cli.options import ClusterOptions, OrderOptions
-from pumice.cli.output import Form, note, paint
+from pumice.cli.output import Form, note, paint, write_result
 from pumice.cluster.errors import ApiError, Forbidden, Gone, NotFound, Unavailable
 from pumice.controller.jobs.phases import FINISHED
 

@@ -1,35 +1,164 @@
-"""The server of `pumice webhook`: admission over HTTP, with a cluster or with objects from files."""
+"""The server of `pumice webhook`: admission over HTTP, with a cluster or with objects from files; its certificate comes from files, from Pumice itself, or there is none."""
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pumice.api.keys import DEFAULT_SCHEDULER
+from pumice.api.names import dns_subdomain_problem
 from pumice.cli.exits import UserError
 from pumice.cli.files import checking, manifests
-from pumice.cli.processes.components import connected, in_cluster, require_port
+from pumice.cli.processes.components import cert_settings, connected, in_cluster, require_port
 from pumice.cli.processes.volcano_flags import settings_among
-from pumice.cli.processes.webhook_certificates import (
-    CertificateNames,
-    compared,
-    from_files,
-    of_our_own,
-)
 from pumice.cluster.child_process import in_child_process
+from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server import (
     Certificates,
+    FileCertificates,
     InsecureAddressError,
+    KeptCertificates,
     ServerSettings,
     StateSource,
     WebhookWorker,
 )
 from pumice.webhook.view import Snapshot
 
-__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths", "read_settings", "read_state"]
+if TYPE_CHECKING:
+    from pumice.certs.rotation import CertSettings
+
+__all__ = [
+    "AdmissionServer",
+    "CertificateNames",
+    "compared",
+    "from_files",
+    "listening_at",
+    "named",
+    "of_our_own",
+    "paired",
+    "read_paths",
+    "read_settings",
+    "read_state",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateNames:
+    """Names in certificates that Pumice creates.
+
+    Attributes:
+        service: Service that the API server calls.
+        namespace: Its namespace.
+        secret: Secret with the certificate authorities.
+        url: Address that it calls instead.
+    """
+
+    service: str | None
+    namespace: str | None
+    secret: str
+    url: str | None
+
+
+def named(
+    service: str | None, namespace: str | None, secret: str, url: str | None
+) -> CertificateNames:
+    """The names, after validation.
+
+    Raises:
+        UserError: A name or the URL is invalid.
+    """
+    given = {
+        "--webhook-service-name": service,
+        "--webhook-namespace": namespace,
+        "--webhook-secret-name": secret,
+    }
+    for flag, name in given.items():
+        if name is not None and (problem := dns_subdomain_problem(name)):
+            raise UserError(f"{flag}: {problem}")
+    _hosts(url)
+    return CertificateNames(service, namespace, secret, url)
+
+
+def of_our_own(client: Client, names: CertificateNames) -> Certificates | None:
+    """Certificates that this process creates; None if TLS is not requested.
+
+    Raises:
+        UserError: The URL is invalid.
+    """
+    if not (in_cluster() or names.service or names.url):
+        return None
+    from pumice.certs.keeper import CertificateManager
+
+    return KeptCertificates(CertificateManager(client, _certificate_settings(client, names)))
+
+
+def compared(files: FileCertificates, client: Client, names: CertificateNames) -> Certificates:
+    """The same certificates; if the webhook configurations are known, ready only while they trust them.
+
+    Raises:
+        UserError: The URL is invalid.
+    """
+    if names.service or names.url:
+        from pumice.certs.injection import Injector
+
+        files.compare_with(Injector.of(client, _certificate_settings(client, names)))
+    return files
+
+
+def _certificate_settings(client: Client, names: CertificateNames) -> "CertSettings":
+    hosts = _hosts(names.url)
+    return cert_settings(
+        names.service or "pumice-webhook",
+        names.namespace or client.connection.namespace,
+        names.secret,
+        names=hosts.names,
+        addresses=hosts.addresses,
+    )
+
+
+def from_files(certificate: Path | None, key: Path | None) -> FileCertificates | None:
+    """Certificates that another tool renews; None without files.
+
+    Raises:
+        UserError: There is no usable pair.
+    """
+    if certificate is None or key is None:
+        return None
+    try:
+        return FileCertificates(certificate, key)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+def _hosts(url: str | None) -> _Hosts:
+    """The host of a URL, in the form that a certificate has."""
+    if url is None:
+        return _Hosts()
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host or parts.scheme != "https":  # the API server calls nothing else
+        raise UserError(f"--webhook-url {url!r}: expected an address such as https://10.0.0.1:8443")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return _Hosts(names=(host,))
+    return _Hosts(addresses=(host,))
+
 
 _LONGEST_DRAIN = 300.0
 """Maximum drain time in seconds, as in the chart; a terminating pod has about as long."""

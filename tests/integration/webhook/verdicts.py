@@ -15,7 +15,7 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.resource_group_file import parse
-from pumice.webhook.type_problems import schema
+from pumice.webhook.schema_problems import schema
 from pumice.webhook.view import Snapshot
 from tests.integration.webhook.judged_cluster import JudgedCluster, Verdict, sent
 from tests.unit.webhook.reviewing import KINDS, Raw, Row, answer, operations, request

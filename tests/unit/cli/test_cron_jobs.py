@@ -9,7 +9,7 @@ import yaml
 
 from pumice.api.kinds import CRON_JOB
 from pumice.api.meta import ObjectMeta, format_time, parse_time
-from pumice.cli.workflows.cron_jobs import standing
+from pumice.cli.workflows import standing
 from pumice.controller.owners import controller_reference
 from tests.unit.cli.conftest import Pumice
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pumice.api.documents import MOST_UNREADABLE, DocumentError, parse, written
 from pumice.api.scalars import ScalarError
-from pumice.cli.files.dumping import dump
+from pumice.cli.output import dump
 
 
 def value(text: str) -> Any:

@@ -9,8 +9,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cli.files.dumping import dump
-from pumice.cli.output import json_text, note, paint, table, write, write_json, write_json_list
+from pumice.cli.output import (
+    dump,
+    json_text,
+    note,
+    paint,
+    table,
+    write,
+    write_json,
+    write_json_list,
+)
 from tests.kit.builders import job, node, pod, pod_group, queue, task
 from tests.unit.cli.conftest import Pumice, texts
 

@@ -6,7 +6,7 @@ import pytest
 from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.webhook.rules.paths import value_at, without
-from pumice.webhook.type_problems import schema, trusted, type_problems
+from pumice.webhook.schema_problems import schema, trusted, type_problems
 from tests.kit.builders import job
 
 

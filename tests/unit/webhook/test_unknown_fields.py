@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api import kinds
-from pumice.webhook.manifest_problems import unknown_fields
-from pumice.webhook.type_problems import schema
+from pumice.webhook.schema_problems import schema, unknown_fields
 from tests.kit import tables
 from tests.unit.webhook.reviewing import merged
 

@@ -1,1 +1,0 @@
-"""What verbs say about JobFlows and CronJobs, from files and from a cluster."""
