@@ -17,6 +17,7 @@ __all__ = [
     "ContainerPort",
     "ContainerState",
     "ContainerStatus",
+    "ContainerWaiting",
     "NodeAffinity",
     "NodeSelector",
     "NodeSelectorRequirement",
@@ -218,9 +219,17 @@ class Terminated(ApiStruct, frozen=True):
     finished_at: str | None = None
 
 
-class ContainerState(ApiStruct, frozen=True):
-    """State of a container; only the end is read."""
+class ContainerWaiting(ApiStruct, frozen=True):
+    """Why a container does not run yet."""
 
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(ApiStruct, frozen=True):
+    """State of a container that waits or has ended."""
+
+    waiting: ContainerWaiting | None = None
     terminated: Terminated | None = None
 
 
@@ -231,6 +240,7 @@ class ContainerStatus(ApiStruct, frozen=True):
     ready: bool = False
     restart_count: int = 0
     state: ContainerState | None = None
+    last_state: ContainerState | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, str | int | float] | None = None
 
@@ -265,3 +275,13 @@ class Pod(ApiStruct, frozen=True):
         if self.spec.volumes:
             claims = [each for each in self.spec.volumes if each.is_claim]
             msgspec.structs.force_setattr(self.spec, "volumes", claims or None)
+        self.drop_waits()
+
+    def drop_waits(self) -> None:
+        """Drop why containers wait and how they ended before a restart, which changes often and decides nothing."""
+        status = self.status
+        for each in (*(status.container_statuses or ()), *(status.init_container_statuses or ())):
+            if each.last_state is not None:
+                msgspec.structs.force_setattr(each, "last_state", None)
+            if each.state is not None and each.state.waiting is not None:
+                msgspec.structs.force_setattr(each, "state", None)

@@ -24,6 +24,7 @@ from pumice.cli.options import (
 from pumice.cli.output import Form, json_line, paint, table, write, write_document, write_result
 
 if TYPE_CHECKING:
+    from pumice.api.pods import Pod
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
@@ -32,6 +33,7 @@ __all__ = ["EXAMPLES", "explain", "list_text", "text_of"]
 
 EXAMPLES = (
     "pumice explain job mnist",
+    "pumice explain job mnist --logs 20",
     "pumice explain job/mnist -n research -o json",
     "pumice explain queue research",
     "pumice explain pod mnist-worker-0 --watch",
@@ -102,22 +104,34 @@ def explain(
         bool, typer.Option("-A", "--all-namespaces", help="Waiting gangs of all namespaces.")
     ] = False,
     watch: Watch = False,
+    logs: Annotated[
+        int,
+        typer.Option(
+            "--logs",
+            metavar="N",
+            min=0,
+            max=1000,
+            help="Also the last N lines of pods that failed: of one pod for each cause, five pods at most.",
+        ),
+    ] = 0,
     config: SchedulerConfig = None,
     output: Annotated[_Form, output_option("Form of the result.")] = _Form.TEXT,
     *,
     cluster: ClusterOptions,
 ) -> None:
-    """Say why a live Job, gang or pod waits, or what a queue holds.
+    """Say why a Job or pod waits or failed, or what a queue holds.
 
     For a queue: what it holds and asks for by resource, and which gangs wait in it, in order. For a Job or pod: one sentence first, then numbers and what would be enough, computed by a scheduling cycle on what you may read; then
-    PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. What you may not read is named. Exit code 0, also when it waits.
+    why pods failed and which attempts are used, PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. What you may not read is named. Exit code 0, also when it waits.
     """
     asked = _target(target or [])
     if everywhere and (asked is not None or namespace is not None):
         what = "--namespace" if asked is None else f"{asked[0]}/{asked[1]}"
         raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
+    if logs and (asked is None or asked[0] not in ("job", "pod")):
+        raise UserError("--logs shows lines of a Job or a pod; name one")
     scheduling = read_config(config)
-    run(_ExplainRun(asked, scheduling, output, watch).run(cluster, namespace, everywhere))
+    run(_ExplainRun(asked, scheduling, output, watch, logs).run(cluster, namespace, everywhere))
 
 
 def _target(words: list[str]) -> Target | None:
@@ -143,11 +157,14 @@ def _target(words: list[str]) -> Target | None:
 class _ExplainRun:
     """One explanation, or one after each change."""
 
-    def __init__(self, target: Target | None, config: "Config", output: _Form, watch: bool) -> None:
+    def __init__(
+        self, target: Target | None, config: "Config", output: _Form, watch: bool, logs: int
+    ) -> None:
         self._target = target
         self._config = config
         self._output = output
         self._watch = watch
+        self._logs = logs
         self._printed: str | None = None
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
@@ -194,8 +211,13 @@ class _ExplainRun:
         found: Any
         if kind == "job":
             found = explanations.of_job(msgspec.convert(raw, Job), seen, config, now)
+            names = {each["name"] for each in found["pods"]}
+            pods = [each for each in seen.objects.pods if _is_in(each, where, names)]
+            await self._add_logs(client, found, pods)
         elif kind == "pod":
-            found = explanations.of_pod(msgspec.convert(raw, Pod), seen, config, now)
+            pod = msgspec.convert(raw, Pod)
+            found = explanations.of_pod(pod, seen, config, now)
+            await self._add_logs(client, found, [pod])
         elif kind == "queue":
             found = explanations.of_queue(msgspec.convert(raw, Queue), seen, config, now)
         else:
@@ -204,6 +226,19 @@ class _ExplainRun:
                 "notAllowed": seen.forbidden,
             }
         return seen, found
+
+    async def _add_logs(self, client: "Client", found: Any, pods: "list[Pod]") -> None:
+        """Add the last lines of pods, if they are asked for and the user may read them."""
+        from pumice.cli.live.failed_pods import last_lines
+        from pumice.cluster.errors import Forbidden
+
+        if not self._logs:
+            return
+        try:
+            only_failed = "job" in found
+            found["logs"] = await last_lines(client, pods, self._logs, only_failed=only_failed)
+        except Forbidden:
+            found["notAllowed"] = [*found["notAllowed"], "pods/log"]
 
     def _print(self, found: Any) -> None:
         """Print the explanation, unless it equals the last one."""
@@ -225,6 +260,13 @@ class _ExplainRun:
         sys.stdout.flush()
         self._printed = line
 
+
+def _is_in(pod: "Pod", namespace: str | None, names: set[str]) -> bool:
+    return pod.metadata.namespace == namespace and pod.metadata.name in names
+
+
+_FAILURES = 10
+"""Maximum number of causes that are shown."""
 
 _EVENTS = 10
 """Maximum number of events that are shown, the newest ones."""
@@ -257,12 +299,14 @@ def _forbidden(names: Sequence[str]) -> Iterator[str]:
 def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     if explanation.get("summary"):
         yield f"\n{plain(explanation['summary'])}"
+    yield from _failed(explanation)
     ahead = explanation.get("ahead") or []
     if ahead:
         listed = ", ".join(ahead[:3]) + (", …" if len(ahead) > 3 else "")
         yield plain(f"Before it in its queue: {len(ahead)} waiting ({listed})")
     if explanation.get("enough"):
-        yield "Each of these would be enough:"
+        what = " to enter the queue" if explanation.get("enters") else ""
+        yield f"Each of these would be enough{what}:"
         yield from (f"  {plain(each['text'])}" for each in explanation["enough"])
     for use in explanation.get("notHereYet") or ():
         yield f"\n{plain(use)}"
@@ -296,14 +340,42 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     yield from _forbidden(explanation["notAllowed"])
 
 
+def _failed(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """Why pods failed, unless the first sentence says it, the attempts, and the last lines of logs."""
+    told = [each["text"] for each in explanation.get("failures") or ()]
+    new = [each for each in told if each not in explanation["message"]]
+    lines = [f"  {plain(each)}" for each in new[:_FAILURES]]
+    if lines:
+        yield "\nFailed pods:"
+        yield from lines
+        if len(new) > _FAILURES:
+            yield f"  and {len(new) - _FAILURES} more causes"
+    if (used := explanation.get("attempts")) and used not in explanation["message"]:
+        yield plain(f"{used[0].upper()}{used[1:]}")
+    action = explanation.get("lastAction") or ""
+    if action and action.partition(": ")[2] not in explanation["message"]:
+        yield plain(f"Last action: {action}")
+    for log in explanation.get("logs") or ():
+        former = ", before its restart" if log["previous"] else ""
+        what = f"Last lines of {log['pod']}, container {log['container']}{former}:"
+        yield f"\n{plain(what)}"
+        yield from (f"  {plain(line)}" for line in log["lines"] or [log["error"] or "(none)"])
+
+
 def _group(group: Mapping[str, Any] | None) -> Iterator[str]:
     if group is None:
         return
     phase, queue = group["phase"] or "Pending", group["queue"] or "default"
-    said = f"PodGroup {group['name']}: {phase}, queue {queue}, at least {group['minMember']} pods"
+    said = f"PodGroup {group['name']}: {phase}, queue {queue}, at least {_pods(group['minMember'])}"
     yield f"\n{plain(said)}"
     for each in group["conditions"]:
-        yield "  " + plain(f"{each.type}={each.status} {each.reason}: {each.message}")
+        if each.status == "True":  # the others were true once
+            said = f"{each.type}=True {': '.join(filter(None, (each.reason, each.message)))}"
+            yield f"  {plain(said)}"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def _resources(resources: Mapping[str, Mapping[str, str | None]] | None) -> Iterator[str]:

@@ -1,10 +1,12 @@
 """`pumice job`: Jobs of a cluster with their position and the reason of each wait; suspend and resume them."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pumice.api.fields import plain
+from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
 from pumice.cli.live.names import complete_jobs
 from pumice.cli.live.sessions import get, listed, name_of, run
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HELP", "VERBS"]
 
-HELP = "List Jobs and why each waits; suspend and resume them."
+HELP = "List Jobs and why each waits; logs, suspend, resume."
 
 _WORDS = ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh")
 _RESOURCE = "job.batch.volcano.sh"
@@ -89,6 +91,57 @@ def get_job(
     )
 
 
+def logs_of_job(
+    name: _Name,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "-f", "--follow", help="Go on with new lines and new pods until the Job ends."
+        ),
+    ] = False,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="T", help="Only pods of this task.")
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only containers that failed.")] = False,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="D", help="Only lines of this last time, for example 10m."),
+    ] = None,
+    namespace: Namespace = None,
+    *,
+    cluster: ClusterOptions,
+) -> None:
+    """Print the logs of all pods of a Job, in the order of their times.
+
+    Each line begins with its pod, and the container if the pod has several. You need the rights of `kubectl logs`: list
+    pods and get pods/log. At most 200 logs are read, and 100 followed.
+    """
+    seconds = None
+    if since is not None:
+        from pumice.api.durations import duration_problem, parse_seconds
+
+        found = parse_seconds(since)
+        if not found:
+            problem = duration_problem(since) or "expected more than 0; write for example 10m"
+            raise UserError(f"--since {since}: {problem}")
+        seconds = math.ceil(found)
+    run(_logs(cluster, name_of(name, *_WORDS), namespace, (task, failed, seconds), follow))
+
+
+async def _logs(
+    cluster: ClusterOptions,
+    name: str,
+    namespace: str | None,
+    which: tuple[str | None, bool, int | None],
+    follow: bool,
+) -> None:
+    from pumice.cli.live.job_logs import LogRequest, print_logs
+
+    async with cluster.connect() as client:
+        where = namespace or client.connection.namespace
+        await print_logs(client, LogRequest(where, name, *which), follow=follow)
+
+
 def suspend(
     names: _Names,
     namespace: Namespace = None,
@@ -130,6 +183,14 @@ VERBS = {
         ),
     ),
     "get": (get_job, ("pumice job get mnist", "pumice job get mnist -n research -o yaml")),
+    "logs": (
+        logs_of_job,
+        (
+            "pumice job logs mnist",
+            "pumice job logs mnist -f --task worker",
+            "pumice job logs mnist --failed --since 1h",
+        ),
+    ),
     "suspend": (
         suspend,
         ("pumice job suspend mnist", "pumice job suspend mnist bert --wait --timeout 2m"),
@@ -246,10 +307,10 @@ def _decoded(objects: list[Any]) -> "list[Job]":
 async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
-    """The objects that determine positions and reasons; nothing is read if no Job waits."""
-    from pumice.cli.live.job_sentence import is_waiting
+    """The objects that determine positions and reasons; nothing is read if no Job waits or lacks pods."""
+    from pumice.cli.live.job_sentence import is_waiting, lacks_pods
 
-    if not any(is_waiting(job) for job in jobs):
+    if not any(is_waiting(job) or lacks_pods(job) for job in jobs):
         return None
     from pumice.cli import lean
 

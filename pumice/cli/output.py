@@ -67,7 +67,16 @@ class ListForm(enum.StrEnum):
     NAME = "name"
 
 
-_CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1", "dim": "2"}
+_CODES = {
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "bold": "1",
+    "dim": "2",
+}
 _COLOUR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_CODES.values())})m)")
 
 

@@ -4,7 +4,7 @@ Objects are plain dicts (or msgspec structs, or bytes, on the way out). `collect
 decode them directly into their structs. `transport` has what all requests share.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,9 @@ METADATA_ONLY = {
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 }
 """Header of a request whose response may contain only the metadata."""
+
+LOG_SILENCE = 86_400.0
+"""Seconds for which a log that is followed may have no new line; a broken connection is found out by probes."""
 
 Object = dict[str, Any]
 """An object as JSON gives it."""
@@ -151,6 +154,25 @@ class Client:
     ) -> Collection:
         """The objects of a kind, to be listed page by page or watched."""
         return Collection(self._transport, kind, namespace, label_selector, field_selector)
+
+    async def log(
+        self, namespace: str, pod: str, query: Mapping[str, str]
+    ) -> AsyncGenerator[bytes, None]:
+        """Read the log of a container in chunks, those of `follow` as they come.
+
+        Args:
+            namespace: Namespace of the pod.
+            pod: Its name.
+            query: `v1.PodLogOptions`: `container`, `follow`, `timestamps`, `tailLines`, `sinceTime` and so on.
+
+        Raises:
+            BadRequest: The container has not started, or the pod has several and the query names none.
+            NotFound: There is no such pod.
+        """
+        path = f"{POD.path(pod, namespace)}/log"
+        async with self._transport.stream(path, query=query, silence=LOG_SILENCE) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     # Writing
 

@@ -143,6 +143,8 @@ class Handlers:
         version = self._objects.get(call)
         if target.subresource == "log":
             text = f"{_SIMULATED}, so pod {target.namespace}/{target.name} has no output\n"
+            if ask.flag("timestamps"):
+                text = f"{(version.obj.get('status') or {}).get('startTime', _EPOCH)} {text}"
             return HttpResponse(text.encode(), media_type="text/plain")
         if target.subresource in _STREAMS:
             raise statuses.bad_request(f"{_SIMULATED}, so pods have no {target.subresource}")
@@ -329,6 +331,7 @@ def _call(ask: HttpRequest) -> Call:
     )
 
 
+_EPOCH = "1970-01-01T00:00:00Z"
 _SIMULATED = "nodes of this cluster are simulated: no container is started"
 _STREAMS = ("attach", "exec", "portforward")
 _EXPIRED_LIST = "The resourceVersion for the provided list is too old."

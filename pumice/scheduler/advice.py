@@ -2,6 +2,8 @@
 
 Each reported change has been simulated, with all other gangs unchanged; the number of simulations is limited. Pure: the
 same objects give the same advice.
+
+A gang before its queue has no pods yet. Then a change is enough if the gang may enter.
 """
 
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from msgspec.structs import replace
 from pumice.api import keys
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
+from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.scheduler import Config, Reason
 from pumice.scheduler.simulate import ClusterObjects, Simulation
@@ -32,15 +35,17 @@ class Advice(msgspec.Struct, frozen=True):
 
     Attributes:
         reason: Why it waits; None when it does not.
-        fits: Whether that cycle places pods of it.
+        fits: Whether that cycle places pods of it, or lets it into its queue.
         ahead: Gangs that wait before it in its queue.
         enough: Changes each of which would be enough, as a sentence and as data.
+        enters: Whether it has no pods and waits before its queue.
     """
 
     reason: Reason | None
     fits: bool
     ahead: tuple[str, ...] = ()
     enough: tuple[tuple[str, dict[str, Any]], ...] = ()
+    enters: bool = False
 
 
 def advise(
@@ -64,26 +69,44 @@ def advise(
     """
     key = f"{group.metadata.namespace}/{group.metadata.name}"
     simulation = Simulation(objects, config, scheduler_names=names)
-    fits = _places(simulation, key, now)
+    enters = group.status.phase in ("", "Pending") and not _has_pods(objects, group)
+    fits = _helps(simulation, key, now, enters=enters)
     reason = simulation.pending.get(key)
     if fits or reason is None:
-        return Advice(reason, fits)
+        return Advice(reason, fits, enters=enters)
     line = simulation.line(group.spec.queue or keys.DEFAULT_QUEUE, now)
     ahead = tuple(line[: line.index(key)]) if key in line else ()
     enough: list[tuple[str, dict[str, Any]]] = []
     for text, data, changed in _changes(objects, group, other_queues=other_queues):
-        if _places(Simulation(changed, config, scheduler_names=names), key, now):
+        changed_cluster = Simulation(changed, config, scheduler_names=names)
+        if _helps(changed_cluster, key, now, enters=enters):
             enough.append((text, data))
-    smaller = _smaller(objects, config, group, now, names)
+    smaller = _smaller(objects, config, group, now, names, enters=enters)
     if smaller is not None:
         text = f"minAvailable {smaller} instead of {group.spec.min_member}"
         enough.append((text, {"minAvailable": smaller}))
-    return Advice(reason, fits, ahead, tuple(enough))
+    return Advice(reason, fits, ahead, tuple(enough), enters)
 
 
-def _places(simulation: Simulation, key: str, now: float) -> bool:
-    """True if a cycle places or pipelines pods of a gang."""
+def _has_pods(objects: ClusterObjects, group: PodGroup) -> bool:
+    """Whether pods name a gang."""
+    meta = group.metadata
+    return any(
+        pod.metadata.namespace == meta.namespace
+        and meta.name
+        in (
+            pod.metadata.annotation(keys.GROUP_NAME),
+            pod.metadata.annotation(keys.GROUP_NAME_VOLCANO),
+        )
+        for pod in objects.pods
+    )
+
+
+def _helps(simulation: Simulation, key: str, now: float, *, enters: bool) -> bool:
+    """True if a cycle places or pipelines pods of a gang, or lets it into its queue."""
     result = simulation.cycle(now)
+    if enters:
+        return simulation.pod_groups[key].phase not in ("", "Pending")
     placed = result.binds.keys() | result.pipelined.keys()
     return any(simulation.gang_of(pod) == key for pod in sorted(placed))
 
@@ -110,19 +133,41 @@ def _changes(
 
 
 def _smaller(
-    objects: ClusterObjects, config: Config, group: PodGroup, now: float, names: tuple[str, ...]
+    objects: ClusterObjects,
+    config: Config,
+    group: PodGroup,
+    now: float,
+    names: tuple[str, ...],
+    *,
+    enters: bool,
 ) -> int | None:
-    """The largest smaller minimum with which pods are placed; found by halving."""
+    """The largest smaller minimum with which pods are placed, or the gang enters its queue; found by halving.
+
+    What a smaller minimum asks for is known before there are pods only if all pods are of one task.
+    """
     low, high = 0, group.spec.min_member
+    if enters and len(group.spec.min_task_member or ()) != 1:
+        return None
     while high - low > 1:
         middle = (low + high) // 2
-        changed = replace(group, spec=replace(group.spec, min_member=middle, min_resources=None))
+        asks = _part(group, middle) if enters else None
+        changed = replace(group, spec=replace(group.spec, min_member=middle, min_resources=asks))
         simulation = Simulation(_with_group(objects, changed), config, scheduler_names=names)
-        if _places(simulation, f"{group.metadata.namespace}/{group.metadata.name}", now):
+        key = f"{group.metadata.namespace}/{group.metadata.name}"
+        if _helps(simulation, key, now, enters=enters):
             low = middle
         else:
             high = middle
     return low or None
+
+
+def _part(group: PodGroup, pods: int) -> dict[str, str | int]:
+    """What some pods of a gang whose pods are alike ask for."""
+    whole = group.spec.min_resources or {}
+    return {
+        name: format_milli(-(-parse_milli(amount) * pods // group.spec.min_member))
+        for name, amount in whole.items()
+    }
 
 
 def _kinds(nodes: list[Node]) -> list[Node]:

@@ -24,6 +24,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
+from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
 from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import Config
@@ -36,6 +37,7 @@ __all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "
 _NOT_STARTED = ("", "Pending", "Inqueue")
 _SCHEDULER = ("volcano",)
 _NEXT = "it fits now; the next scheduling cycle places it"
+_ENTERS = "the next scheduling cycle lets it into its queue"
 
 Explanation = dict[str, Any]
 
@@ -53,6 +55,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
     uids = {job.metadata.uid, *(pod.metadata.uid for pod in pods)}
     if group is not None:
         uids.add(group.metadata.uid)
+    events = events_about(seen.events, uids)
     return {
         "job": f"{namespace}/{name}",
         "phase": job.status.state.phase,
@@ -61,8 +64,11 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         "notHereYet": sentences(uses_in_job(job)),
         "podGroup": _podgroup(group),
         **_gang(group, pods, seen, config, now),
-        "pods": [_pod(pod) for pod in pods],
-        "events": events_about(seen.events, uids),
+        "failures": failures(pods),
+        "attempts": attempts_used(job),
+        "lastAction": last_action(events),
+        "pods": _told_pods(pods, group),
+        "events": events,
         "notAllowed": seen.forbidden,
     }
 
@@ -72,14 +78,18 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
     name = _group_of(pod)
     group = seen.group(pod.metadata.namespace, name) if name else None
-    told = _pod(pod)
     siblings = [
         each
         for each in seen.objects.pods
         if name and _group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
     ]
+    told = next(
+        each for each in _told_pods([*siblings, pod], group) if each["name"] == pod.metadata.name
+    )
     if pod.spec.node_name:
         message = f"Pod {key} is on node {pod.spec.node_name} ({pod.status.phase or 'Pending'})"
+        why = why_of(pod)
+        message += why and f": {why}"
     elif told["message"]:
         message = f"Pod {key} waits: {told['message']}"
     elif name and group is None:
@@ -239,9 +249,10 @@ def _gang(
         return _no_numbers() | {"notComputed": str(error)}
     summary = advice.reason.summary if advice.reason else ""
     return {
-        "summary": _NEXT if advice.fits else summary,
+        "summary": (_ENTERS if advice.enters else _NEXT) if advice.fits else summary,
         "numbers": advice.reason.numbers if advice.reason else {},
         "fits": advice.fits,
+        "enters": advice.enters,
         "ahead": list(advice.ahead),
         "enough": [{"text": text, "change": change} for text, change in advice.enough],
         "notComputed": None,
@@ -253,6 +264,7 @@ def _no_numbers() -> Explanation:
         "summary": "",
         "numbers": {},
         "fits": None,
+        "enters": False,
         "ahead": [],
         "enough": [],
         "notComputed": None,
@@ -296,6 +308,20 @@ def _podgroup(group: PodGroup | None) -> Explanation | None:
     }
 
 
+def _told_pods(pods: Sequence[Pod], group: PodGroup | None) -> list[Explanation]:
+    """Pods with the reasons of those that wait; a pod beyond the minimum of a gang that runs does not wait for its gang."""
+    told = [_pod(pod) for pod in pods]
+    if group is None or group.status.phase != "Running":
+        return told
+    waiting = [each for each in told if not each["node"] and each["phase"] in ("", "Pending")]
+    why = next((each["message"] for each in waiting if each["reason"] == "Unschedulable"), "")
+    for each in waiting:
+        if not each["message"]:
+            text = f"its gang runs with its minimum of {group.spec.min_member} without this pod"
+            each["message"] = f"{text}; another one waits: {why}" if why else text
+    return told
+
+
 def _pod(pod: Pod) -> Explanation:
     conditions = pod.status.conditions or ()
     said = next(
@@ -308,7 +334,7 @@ def _pod(pod: Pod) -> Explanation:
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
         "reason": said.reason,
-        "message": said.message,
+        "message": said.message or why_of(pod),
     }
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import keys
+from pumice.api.failures import without_failures
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
-from pumice.cli.live.job_sentence import is_waiting, wait_reason
+from pumice.cli.live.job_sentence import is_waiting, lacks_pods, wait_reason
 from pumice.cli.output import age, table
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def job_rows(
 
     Args:
         jobs: The Jobs.
-        seen: The cluster; None if no Job waits.
+        seen: The cluster; None if no Job waits or lacks pods.
         config: Configuration of the scheduler; Pumice's default if None.
         now: The moment, in UNIX seconds.
     """
@@ -59,8 +60,12 @@ def _row(
     meta, spec, status = job.metadata, job.spec, job.status
     waits = is_waiting(job)
     group_name = pod_group_name(meta.name, meta.uid)
-    gang = gangs.get(f"{meta.namespace}/{group_name}", {}) if waits else {}
+    found = gangs.get(f"{meta.namespace}/{group_name}", {})
+    gang = found if waits else {}
     reason = status.state.message
+    if lacks_pods(job) and found and seen is not None and seen.sees_cluster:
+        failures = reason.removeprefix(without_failures(reason)).removeprefix("; ")
+        reason = "; ".join(filter(None, (found["summary"], failures)))
     if waits:
         group = seen.group(meta.namespace, group_name) if seen is not None else None
         reason = wait_reason(job, group, pods.get((meta.namespace, meta.name), ()))

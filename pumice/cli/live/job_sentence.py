@@ -10,7 +10,7 @@ from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
 
-__all__ = ["current_condition", "is_waiting", "places", "sentence", "wait_reason"]
+__all__ = ["current_condition", "is_waiting", "lacks_pods", "places", "sentence", "wait_reason"]
 
 
 def current_condition(group: PodGroup | None) -> PodGroupCondition | None:
@@ -26,6 +26,11 @@ def current_condition(group: PodGroup | None) -> PodGroupCondition | None:
 def is_waiting(job: Job) -> bool:
     """Whether a Job has not started yet."""
     return job.status.state.phase in ("", "Pending", "Restarting")
+
+
+def lacks_pods(job: Job) -> bool:
+    """Whether a Job runs and some of its pods do not."""
+    return job.status.state.phase == "Running" and job.status.pending > 0
 
 
 def places(pods: Sequence[Pod]) -> str:

@@ -11,13 +11,16 @@ A Command is carried out exactly once. Its uid is written to the Job's status to
 only then is it deleted. If the controller stops in between, the next one sees the uid and only deletes the Command.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pumice.api.commands import Command
+from pumice.api.failures import grouped
 from pumice.api.fields import did_you_mean
 from pumice.api.jobs import ACTIONS, Job
 from pumice.api.kinds import JOB
+from pumice.api.messages import listed
 from pumice.api.meta import format_time
 from pumice.controller.commands import misdirected, oldest, targets
 from pumice.controller.jobs import restart_budgets
@@ -130,6 +133,7 @@ class _Together:
     action: str = ""
     found: int = 0
     whys: list[str] = field(default_factory=list)
+    failures: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     targets: list[Target] = field(default_factory=list)
     failed: dict[Unit, bool] = field(default_factory=dict)
     since: dict[str, float] = field(default_factory=dict)
@@ -146,24 +150,28 @@ class _Together:
             target: What it restarts.
             unit: The unit that failed; None if the pod did not fail.
         """
-        if self.found < _SHOWN:
-            self.whys.append(_why(request, choice))
+        if request.event == POD_FAILED:
+            self.failures[choice.path][request.pod] = request.detail
+        else:
+            if self.found < _SHOWN:
+                self.whys.append(f"{request.detail} ({choice.path})")
+            self.found += 1
         self.action = self.action or choice.action
-        self.found += 1
         self.targets.append(target)
         if unit is not None:
             self.failed[unit] = self.failed.get(unit, True) and restart_budgets.rested(request.ran)
         if request.gone:
             self.gone[request.pod] = None
 
-    def decision(self) -> DueAction:
+    def decision(self, situation: Situation) -> DueAction:
         """The restart."""
-        why = "; ".join(self.whys)
+        whys = [_failed(situation, pods, path) for path, pods in self.failures.items()]
+        whys += self.whys
         if self.found > _SHOWN:
-            why += f"; and {self.found - _SHOWN} more"
+            whys.append(f"and {self.found - _SHOWN} more")
         return DueAction(
             action=self.action,
-            why=why,
+            why="; ".join(whys),
             restart=restart_of(self.targets),
             failed=self.failed,
             since=self.since,
@@ -218,7 +226,7 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
                     waits.append((request.since + delay, request))
                 continue
         if target is None:
-            return _alone(request, choice), Delayed()
+            return _alone(situation, request, choice), Delayed()
         together.add(request, choice, target, unit)
         if request.event == POD_FAILED:
             together.since[request.pod] = situation.now - backoff
@@ -228,32 +236,49 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
         if left > 0:
             wake = left if wake is None else min(wake, left)
         elif target is None:
-            return _alone(request, choice), Delayed()
+            return _alone(situation, request, choice), Delayed()
         else:
             together.add(request, choice, target, None)
-    if together.found:
-        return together.decision(), Delayed()
+    if together.targets:
+        return together.decision(situation), Delayed()
     return None, Delayed(wake, _message(waits))
 
 
-def _alone(request: PolicyRequest, choice: PolicyChoice) -> DueAction:
+def _alone(situation: Situation, request: PolicyRequest, choice: PolicyChoice) -> DueAction:
+    why = f"{request.detail} ({choice.path})"
+    if request.event == POD_FAILED:
+        gone = situation.job_pods.failed.get(request.pod)
+        alike = grouped(situation.staying() if gone is None else [gone])
+        whys = [f"{each} ({choice.path})" for each in alike if request.pod in each.pods]
+        why = whys[0] if whys else why
     return DueAction(
         action=choice.action,
-        why=_why(request, choice),
+        why=why,
         restart=restart_for(choice.action),
         gone=(request.pod,) if request.gone else (),
     )
 
 
-def _why(request: PolicyRequest, choice: PolicyChoice) -> str:
-    return f"{request.detail} ({choice.path})"
+def _failed(situation: Situation, details: Mapping[str, str], path: str) -> str:
+    """Which pods failed and why, and the policy that concerns it.
+
+    Args:
+        situation: The Job.
+        details: What is known of pods whose failure cannot be read any more, by name.
+        path: Path of the policy.
+    """
+    gone = situation.job_pods.failed
+    pods = [pod for pod in situation.wanted_pods if pod.metadata.name in details]
+    pods += [gone[name] for name in details if name in gone]
+    parts = list(map(str, grouped(pods))) or list(details.values())
+    return f"{listed(parts, '; ')} ({path})"
 
 
 def _message(waits: list[tuple[float, PolicyRequest]]) -> DelayedRestarts | None:
     if not waits:
         return None
     moment, request = min(waits, key=lambda each: each[0])
-    message = f"{request.detail} again and is restarted at {format_time(moment)}"
+    message = f"pod {request.pod} failed again and is restarted at {format_time(moment)}"
     pods = len({each.pod for _, each in waits})
     if pods > 1:
         message += f"; {pods - 1} more pods wait as well"

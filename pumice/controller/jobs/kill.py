@@ -82,6 +82,8 @@ def restart(situation: Situation) -> Plan:
     remaining: list[Pod] = []
     if verdict.phase in FINISHED:
         spared = [pod for pod in situation.pods if pod.status.phase not in SOFT]
+        if (caused := situation.job.status.state.message).endswith(verdict.message):
+            verdict = replace(verdict, message=caused)  # which names the pods and the policy
         status = situation.status(verdict, notes.of_passing(situation), removing=spared)
     else:
         remaining = under_way.remaining(situation.pods)

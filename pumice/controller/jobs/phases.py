@@ -42,6 +42,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pumice.api.failures import attempts
 from pumice.api.meta import Raw
 
 __all__ = [
@@ -365,8 +366,7 @@ def _restart(phase: str, facts: Facts) -> PhaseResult:
         return PhaseResult(
             FAILED,
             "RetriesExhausted",
-            f"{facts.restarted and f'{facts.restarted} was '}restarted {facts.retry_count} times,"
-            f" maxRetry is {facts.max_retry}",
+            attempts(facts.retry_count, facts.max_retry, facts.restarted),
         )
     return PhaseResult(PENDING if _is_enough(facts) else phase)
 
@@ -377,4 +377,5 @@ def _is_enough(facts: Facts) -> bool:
 
 
 def _score(facts: Facts) -> str:
-    return f"{facts.succeeded} of {facts.total} pods succeeded, {facts.failed} failed"
+    pods = "pod" if facts.total == 1 else "pods"
+    return f"{facts.succeeded} of {facts.total} {pods} succeeded, {facts.failed} failed"

@@ -80,7 +80,7 @@ def why(situation: Situation, phase: str, waiting: Waiting) -> WaitReason:
         queue = podgroups.queue_of(situation.job.spec.queue, group)
         sentence = f"waiting for the scheduler to let the Job into queue {queue}"
         return WaitReason("PodGroupPending", sentence)
-    return _of_pods(situation, waiting) if phase == PENDING else WaitReason()
+    return _of_pods(situation, waiting) if phase == PENDING else _of_surplus(situation)
 
 
 def arrival(situation: Situation, verdict: PhaseResult) -> list[RecordEvent]:
@@ -89,7 +89,8 @@ def arrival(situation: Situation, verdict: PhaseResult) -> list[RecordEvent]:
         return []
     message = verdict.message
     if verdict.phase == RUNNING:
-        message = f"{situation.facts.running} of {situation.facts.total} pods run"
+        running, total = situation.facts.running, situation.facts.total
+        message = f"{running} of {total} pods run" if total > 1 else "its only pod runs"
     return [
         RecordEvent(
             "Warning" if verdict.phase == FAILED else "Normal",
@@ -108,10 +109,27 @@ def _of_pods(situation: Situation, waiting: Waiting) -> WaitReason:
     if waiting.missing and situation.counts.terminating:
         return WaitReason(
             "PodsTerminating",
-            f"{situation.counts.terminating} earlier pods are still being removed",
+            "1 earlier pod is still being removed"
+            if situation.counts.terminating == 1
+            else f"{situation.counts.terminating} earlier pods are still being removed",
         )
     waits = situation.facts.pending + waiting.missing
-    return WaitReason("PodsPending", f"{waits} of {situation.facts.total} pods do not run yet")
+    return WaitReason("PodsPending", _do_not_run(waits, situation.facts.total))
+
+
+def _of_surplus(situation: Situation) -> WaitReason:
+    """Pods beyond the minimum that do not run. Missing ones are left out: they are not counted in the status either."""
+    facts = situation.facts
+    if not facts.pending:
+        return WaitReason()
+    sentence = _do_not_run(facts.pending, facts.total)
+    return WaitReason("PodsPending", f"{sentence}; minAvailable {facts.min_available} is reached")
+
+
+def _do_not_run(number: int, total: int) -> str:
+    return (
+        f"{number} of {total} pods do not run yet" if total > 1 else "its only pod does not run yet"
+    )
 
 
 def _warned(word: str, sentence: str) -> WaitReason:

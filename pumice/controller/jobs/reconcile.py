@@ -10,6 +10,7 @@ the present phase continues.
 
 from collections.abc import Callable
 
+from pumice.api.failures import attempts
 from pumice.api.kinds import COMMAND
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
@@ -138,19 +139,21 @@ def _turn(situation: Situation, decision: DueAction) -> Plan:
     under_way, order = decision.restart, decision.order
     uid = order.command.metadata.uid if order else ""
     retry = found.retry or (situation.strict and found.to == RESTARTING)
+    why = decision.why
     if under_way is None:
         controlled, removing = notes.of_passing(situation, command=uid), _unfinished(situation)
     else:
-        controlled, removing = _of_restart(situation, decision, under_way, uid, retry)
+        controlled, removing, used = _of_restart(situation, decision, under_way, uid, retry)
+        why += used and f"; {used}"
     status = situation.status(
-        PhaseResult(found.to or situation.phase, decision.action, decision.why),
+        PhaseResult(found.to or situation.phase, decision.action, why),
         controlled,
         removing=removing,
         new_version=under_way is None or not under_way.targeted,
         retry=retry,
     )
     reason = "CommandIssued" if order else "ExecuteAction"
-    event = RecordEvent("Normal", reason, f"{decision.action}: {decision.why}")
+    event = RecordEvent("Normal", reason, f"{decision.action}: {why}")
     deletes: list[DeleteObject] = []
     if order:
         meta = order.command.metadata
@@ -160,8 +163,8 @@ def _turn(situation: Situation, decision: DueAction) -> Plan:
 
 def _of_restart(
     situation: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
-) -> tuple[dict[str, str], list[Pod]]:
-    """The status fields for a new restart, and the pods that it removes."""
+) -> tuple[dict[str, str], list[Pod], str]:
+    """The status fields for a new restart, the pods that it removes, and which of its attempts are used."""
     again: list[Unit] = []
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not situation.strict:
@@ -170,7 +173,12 @@ def _of_restart(
         tallies = restart_budgets.restarted(
             restart_budgets.of(situation.job, names), again, decision.failed
         )
-    verdict = judged(situation, under_way, situation.facts.retry_count + retry, again, tallies)
+    count, limit = situation.facts.retry_count + retry, situation.facts.max_retry
+    verdict = judged(situation, under_way, count, again, tallies)
+    used = attempts(count, limit) if retry else ""
+    if again:
+        count, unit = restart_budgets.spent(again, tallies, situation.job_pods.names)
+        used = attempts(count, limit, unit)
     if verdict.phase not in FINISHED:
         since = replaced_since(situation, under_way, decision.since) if under_way.targeted else {}
         controlled = notes.of_restart(
@@ -178,14 +186,14 @@ def _of_restart(
         )
         if not under_way.targeted:
             controlled.pop(START, None)
-        return controlled, [pod for pod in situation.pods if under_way.replaces(pod)]
+        return controlled, [pod for pod in situation.pods if under_way.replaces(pod)], used
     # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
     controlled = notes.of_passing(situation, command=uid) | {
         restart_targets.NOTE: under_way.note(situation.job_pods.names)
     }
     if tallies:
         controlled[restart_budgets.NOTE] = restart_budgets.write(tallies)
-    return controlled, _unfinished(situation)
+    return controlled, _unfinished(situation), used
 
 
 def _unfinished(situation: Situation) -> list[Pod]:

@@ -1,11 +1,12 @@
 """A Job and its observed state at one moment, the input of `reconcile`; prepared for decisions: decoded, counted, sorted by owner."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from pumice.api import keys
 from pumice.api.commands import Command
+from pumice.api.failures import grouped
 from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.api.kinds import POD
 from pumice.api.messages import shortened
@@ -15,7 +16,7 @@ from pumice.api.queues import Queue
 from pumice.controller.jobs.job_pods import JobPods
 from pumice.controller.jobs.job_pods import read as read_job_pods
 from pumice.controller.jobs.phases import Facts, PhaseResult, known
-from pumice.controller.jobs.status import Counts, compose, count, facts
+from pumice.controller.jobs.status import Counts, compose, count, facts, with_failed_pods
 from pumice.controller.jobs.subject import min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import UnknownKindError, owned
@@ -173,6 +174,17 @@ class Situation:
         """Status as stored."""
         return self.observed.job.get("status") or {}
 
+    @property
+    def stored_state(self) -> Raw:
+        """`status.state` as stored."""
+        return self.stored.get("state") or {}
+
+    def staying(self, removing: Collection[str] = ()) -> Iterator[Pod]:
+        """The Job's own pods that are not being removed."""
+        for pod in self.pods:
+            if pod.metadata.deletion_timestamp is None and pod.metadata.name not in removing:
+                yield pod
+
     def unconfirmed(self, names: Iterable[str]) -> list[RequireAbsent]:
         """Requirements that pods do not exist which the caches do not show, unless the API server has said so already."""
         absent = self.observed.absent
@@ -186,6 +198,7 @@ class Situation:
         removing: Iterable[Pod] = (),
         new_version: bool = False,
         retry: bool = False,
+        failures: bool = False,
     ) -> list[PatchStatus]:
         """The status write for a phase result; None if nothing changes.
 
@@ -195,6 +208,7 @@ class Situation:
             removing: Pods that are removed once this is written; they count as terminating already.
             new_version: Whether another incarnation of the Job begins.
             retry: Whether it costs one of the Job's retries.
+            failures: Whether the message also says why pods failed; that alone is no reason for a write.
         """
         names = {pod.metadata.name for pod in removing}
         lost = self.job_pods.lost_after(controlled)
@@ -209,7 +223,11 @@ class Situation:
             retry_count=self.job.status.retry_count + retry,
             controlled=controlled,
         )
-        return [] if status is None else [PatchStatus(status)]
+        if status is None:
+            return []
+        if failures and self.counts.failed:
+            status = with_failed_pods(status, grouped(self.staying(names)))
+        return [PatchStatus(status)]
 
 
 def situation_of(

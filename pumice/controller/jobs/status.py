@@ -18,6 +18,12 @@ from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.api.durations import format_duration
+from pumice.api.failures import (
+    PODS_FAILED,
+    FailureGroup,
+    with_failures,
+    without_failures,
+)
 from pumice.api.jobs import Job
 from pumice.api.kinds import POD
 from pumice.api.messages import shortened
@@ -49,6 +55,8 @@ __all__ = [
     "counts_only",
     "facts",
     "refused",
+    "said",
+    "with_failed_pods",
     "without_status",
 ]
 
@@ -184,6 +192,22 @@ def compose(
     return None if _plain(status) == _plain(stored) else status
 
 
+def with_failed_pods(status: Raw, groups: Sequence[FailureGroup]) -> Raw:
+    """A status that will be written anyway, with the reasons for which pods failed in its message."""
+    state = status["state"]
+    if message := with_failures(state.get("message", ""), groups):
+        state["message"] = message
+        state.setdefault("reason", PODS_FAILED)
+    return status
+
+
+def said(state: Raw) -> tuple[str, str]:
+    """Reason and message of a stored state, without what `with_failed_pods` has added."""
+    reason = state.get("reason", "")
+    message = without_failures(state.get("message", ""))
+    return ("", "") if reason == PODS_FAILED else (reason, message)
+
+
 def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
     """The status of a Job from which no pods can be made, or None if it is stored already.
 
@@ -250,8 +274,10 @@ def _set(status: Raw, key: str, value: object) -> None:
 
 
 def _plain(status: Raw) -> Raw:
-    """An object without empty fields: some writers store zeros, others leave them out."""
-    return {key: value for key, value in status.items() if value or value == ""}
+    """A status without empty fields, since some writers store zeros and others leave them out, and without the reasons for which pods failed, which are no reason for a write."""
+    state = status.get("state") or {}
+    kept = {key: value for key, value in status.items() if value or value == ""}
+    return kept | {"state": {**state, "said": said(state), "reason": "", "message": ""}}
 
 
 COUNT_SECONDS = 1.0

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pumice.api import keys
+from pumice.api.failures import grouped, with_failures
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
@@ -32,6 +33,7 @@ from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
 from pumice.controller.jobs.replicas import Replicas, creations, is_marked, leaving, removal
 from pumice.controller.jobs.situation import Situation
+from pumice.controller.jobs.status import said
 from pumice.controller.jobs.volumes import claims_of_others
 from pumice.controller.objects import NameConflict, Settled, settle_keys
 from pumice.controller.owners import controls_raw, described
@@ -122,7 +124,8 @@ def sync(situation: Situation, backoff: DelayedRestarts | None = None) -> Plan:
         removing = [pod for pod in situation.pods if pod.status.phase not in SOFT]
         status = situation.status(verdict, notes.of_passing(situation), removing=removing)
         return Plan.of(absent, status, events if status else [])
-    status = situation.status(verdict, notes.of_living(situation, surplus, evicted))
+    noted = notes.of_living(situation, surplus, evicted)
+    status = situation.status(verdict, noted, failures=True)
     return Plan.of(
         absent,
         status,
@@ -185,7 +188,8 @@ def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
     if not old or any(map(is_marked, old)):
         return []  # nothing to report, or it was reported when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
-    message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
+    pods = "1 pod" if len(old) == 1 else f"{len(old)} pods"
+    message = f"restarting {pods} of task {task}, which started before the Job was scaled"
     return [RecordEvent("Normal", "RestartOnScaling", message)]
 
 
@@ -219,6 +223,9 @@ def _verdict(
     if rule is NextPhase.RUN:
         facts = replace(facts, failed=facts.failed - restarted)
     verdict = judge(rule, situation.phase, facts)
+    if verdict.phase in FINISHED and facts.failed:
+        message = with_failures(verdict.message, grouped(situation.staying()))
+        verdict = replace(verdict, message=message)
     events = arrival(situation, verdict)
     events += [
         RecordEvent("Warning", "PluginArgument", doubt) for doubt in situation.doubts[:_DOUBTS]
@@ -226,8 +233,7 @@ def _verdict(
     if verdict.phase in (PENDING, RUNNING):
         reason = why(situation, verdict.phase, waiting)
         verdict = PhaseResult(verdict.phase, reason.word, reason.sentence)
-        state = situation.job.status.state
-        if reason.event and (reason.word, reason.sentence) != (state.reason, state.message):
+        if reason.event and (reason.word, reason.sentence) != said(situation.stored_state):
             events.append(reason.event)
     return verdict, events
 

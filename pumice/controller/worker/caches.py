@@ -139,6 +139,7 @@ def trim(pod: Pod) -> None:
     one form, so their texts compare like the times.
     """
     force_setattr(pod, "spec", PodSpec(node_name=pod.spec.node_name))
+    pod.drop_waits()
     conditions = pod.status.conditions
     if conditions and len(conditions) > 1:
         last = max(conditions, key=lambda each: each.last_transition_time or "")

@@ -126,7 +126,10 @@ def _candidates(job: JobInfo, *, only_empty: bool = False) -> Iterator[TaskInfo]
 def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) -> None:
     name = queue.metadata.name
     generic = Reason(
-        "QueueOverused", f"queue {name} uses all that it may", {"queue": name}, (name,)
+        "QueueOverused",
+        f"queue {name} has all that it deserves; it gets more when no other queue wants it",
+        {"queue": name},
+        (name,),
     )
     while line:
         job = line.pop()

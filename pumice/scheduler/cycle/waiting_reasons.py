@@ -7,6 +7,7 @@ from typing import Any
 
 from pumice.api.messages import LONGEST, listed
 from pumice.scheduler.cycle.phases import is_releasing, next_phase
+from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.explain.sentences import FitFailure, fit_summary, gang_message, group_message
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -19,6 +20,10 @@ __all__ = ["find"]
 _GATED = PodVerdict("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
 _UNSCHEDULABLE = "Unschedulable"
 _WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup says why")
+_BEYOND = PodVerdict(
+    _UNSCHEDULABLE,
+    "its gang has its minimum without this pod, which waits for the same as others of the gang",
+)
 
 
 def find(session: Session, job: JobInfo) -> Finding | None:
@@ -41,7 +46,8 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
     """The reason of a gang, and whether the condition of its PodGroup is set."""
     waiting = job.counts[SchedulingStatus.PENDING]
     if job.group is None:
-        message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
+        names = "1 pod names" if waiting == 1 else f"{waiting} pods name"
+        message = f"PodGroup {job.key} does not exist; {names} it"
         details = {"podGroup": job.key, "pods": waiting}
         return (Reason("PodGroupNotFound", message, details), False) if waiting else None
     if job.is_left:
@@ -84,7 +90,7 @@ def _with_strangers(
         f"{reason.message}; {why}",
         reason.details | {"otherSchedulers": dict(sorted(Counter(strangers.values()).items()))},
         tuple(names),
-        plain=f"needs {job.min_member} pods and has {job.valid}; {why}",
+        plain=f"needs {pods_of(job.min_member)} and has {job.valid}; {why}",
     )
 
 
@@ -210,7 +216,7 @@ def _of_outcome(
         what = "pod waits" if len(gated) == 1 else "pods wait"
         text = f"{len(gated)} {what} for scheduling gates to be removed: {gates}"
         return text, {"gated": len(gated)}
-    return "", {}
+    return "no action of the scheduler has tried to place its pods yet", {}
 
 
 def _promised_to_others(
@@ -229,7 +235,10 @@ def _promised_to_others(
 def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     """Why pods above the minimum wait."""
     waiting = job.counts[SchedulingStatus.PENDING]
-    start = f"{waiting} of {len(job.tasks)} pods wait beyond the minimum of {job.min_member}"
+    total = len(job.tasks)
+    start = f"{waiting} of {total} pods wait" if total > 1 else "its only pod waits"
+    if 0 < job.min_member <= job.ready:
+        start += f" beyond the minimum of {job.min_member}"
     details: dict[str, object] = {"tasks": len(job.tasks), "waiting": waiting}
     promised = _promised(session, job)
     if promised is not None:
@@ -252,7 +261,7 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
         gates = listed(sorted(set(gated.values())))
         message = f"{start}: scheduling gates {gates}"
         return Reason("SchedulingGated", message, details | {"gates": gated})
-    return Reason("NotTried", f"{start}: no action has tried to place them", details)
+    return Reason("NotTried", f"{start}: no action of the scheduler has tried yet", details)
 
 
 # -- its pods --------------------------------------------------------------------------------
@@ -262,6 +271,7 @@ def _pods(
     session: Session, job: JobInfo, outcome: JobOutcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
     """Conditions of waiting pods with a reason of their own, or with a condition whose reason has ended."""
+    is_short = job.ready < job.min_member
     refused = outcome.refused if outcome.failed is None else None
     if refused is None and outcome.is_over_share and not session.is_pending(job):
         refused = outcome.refusal
@@ -285,7 +295,7 @@ def _pods(
             yield task.key, PodVerdict(_UNSCHEDULABLE, refused.message)
             refused = None  # the others wait with it
         elif task.verdict is not None:
-            yield task.key, _WITH_ITS_GANG
+            yield task.key, _WITH_ITS_GANG if is_short else _BEYOND
 
 
 def _in_order(job: JobInfo) -> list[TaskInfo]:

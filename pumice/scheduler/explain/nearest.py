@@ -12,11 +12,12 @@ import numpy as np
 
 from pumice.api.messages import listed
 from pumice.api.quantities import MILLI, format_milli
+from pumice.scheduler.explain.deficits import amount_text
 from pumice.scheduler.model.axis import CPU, Bools, Floats
 from pumice.scheduler.model.free_room import FreeColumn, FreeColumns
 from pumice.scheduler.model.shapes import Need
 
-__all__ = ["NearestNode", "amount", "nearest", "nodes_of"]
+__all__ = ["NearestNode", "amount", "nearest", "nodes_of", "pods_of"]
 
 
 class NearestNode(msgspec.Struct, frozen=True):
@@ -33,6 +34,7 @@ class NearestNode(msgspec.Struct, frozen=True):
         candidates: Nodes that no rule excludes.
         too_small: How many of these lack something even when they are empty.
         promised: Those of them that have room, but have promised it to other pods.
+        absent: Resources that it asks for and no node has.
     """
 
     needs: Sequence[Need]
@@ -43,6 +45,7 @@ class NearestNode(msgspec.Struct, frozen=True):
     candidates: int = 0
     too_small: int = 0
     promised: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def asked(self) -> dict[str, str]:
@@ -76,7 +79,9 @@ class NearestNode(msgspec.Struct, frozen=True):
         if self.resource == "pods":
             return "1 pod slot"
         named = [self.scarcest] if self.scarcest else [n for n in self.needs if n.name != "pods"]
-        asked = [f"{amount(need.column, need.amount)} {need.name}" for need in named]
+        if self.absent:
+            named = [need for need in self.needs if need.name in self.absent]
+        asked = [f"{_shown(need, need.amount)} {need.name}" for need in named]
         return listed(asked) or "1 pod slot"
 
     def place(self, *, is_left: bool) -> str:
@@ -87,10 +92,11 @@ class NearestNode(msgspec.Struct, frozen=True):
         """
         if not self.node:
             return ""
+        if self.absent:
+            return f"no node has {listed(self.absent, ' or ')}"
         which = "largest place left" if is_left else "largest free place"
-        what = (
-            f"{self.free} pod slots" if self.resource == "pods" else f"{self.free} {self.resource}"
-        )
+        free = _shown(self.scarcest, self.there) if self.scarcest else ""
+        what = f"{free} pod slots" if self.resource == "pods" else f"{free} {self.resource}"
         text = f"the {which} is {what} ({self.node})"
         if self.too_small:
             size = "too small" if self.too_small == self.candidates else "too small even when empty"
@@ -127,6 +133,11 @@ def nearest(
         candidates=candidates,
         too_small=_too_small(room, needs, columns, excluded, candidates),
         promised=tuple(names[row] for row in promised),
+        absent=tuple(
+            need.name
+            for each, need in zip(columns, needs, strict=True)
+            if need.amount and not each.largest and need.name != "pods"
+        ),
     )
 
 
@@ -190,10 +201,21 @@ def _too_small(
     return 0 if small is None else int(np.count_nonzero(small & ~excluded))
 
 
+def _shown(need: Need, units: int) -> str:
+    """Units of a resource for people; bytes that are no round number are rounded."""
+    exact = amount(need.column, units)
+    return amount_text(need.name, units) if exact.isdecimal() else exact
+
+
 @lru_cache(maxsize=4096)
 def amount(column: int, units: int) -> str:
     """Units of a column as a quantity: `500m`, `3`, `4Gi`."""
     return format_milli(units if column == CPU else units * MILLI)
+
+
+def pods_of(count: int) -> str:
+    """`1 pod`, `3 pods`."""
+    return f"{count} pod{'' if count == 1 else 's'}"
 
 
 def nodes_of(count: int) -> str:

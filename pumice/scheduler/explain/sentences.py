@@ -166,7 +166,8 @@ def fit_summary(
             kind = "other node is" if ruled_out == 1 else "other nodes are"
             parts.append(f"{ruled_out} {kind} excluded: {excluding}")
         else:
-            parts.append(f"all nodes are excluded: {excluding}")
+            others = " for the others" if placed else ""
+            parts.append(f"all nodes are excluded{others}: {excluding}")
     return "; ".join(parts)
 
 

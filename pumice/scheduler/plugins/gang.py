@@ -4,6 +4,7 @@ import numpy as np
 
 from pumice.api.messages import listed
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
@@ -76,7 +77,7 @@ def why_invalid(job: JobInfo) -> Reason | None:
             "NotEnoughTasks",
             f"Not enough valid tasks for gang-scheduling, valid: {job.valid}, min: {job.min_member}",
             {"valid": job.valid, "min": job.min_member},
-            plain=f"needs {job.min_member} pods and has {job.valid}; the others must be created first",
+            plain=f"needs {pods_of(job.min_member)} and has {job.valid}; the others must be created first",
         )
     return None
 

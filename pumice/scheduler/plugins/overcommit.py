@@ -97,12 +97,17 @@ class Overcommit:
         return cache(partial(self._reason, found)) if found else None
 
     def _reason(self, found: Sequence[Deficit]) -> Reason:
-        names = insufficient(found).replace("insufficient", "overused")
         numbers = deficit_text(found, "used or reserved")
         kept = reserved_by(self._session, found)
         numbers += f"; {kept}" if kept else ""
-        plain = f"the cluster, counted {self._factor:g} times: {numbers}"
-        return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
+        plain = f"up to {self._factor * 100:g}% of the cluster may be booked: {numbers}"
+        names, what = insufficient(found), "not enough room in the cluster"
+        if not any(each.left for each in found):
+            names, what = (
+                names.replace("insufficient", "overused"),
+                "resource in cluster is overused",
+            )
+        return refusal(f"{what}: {names}; {plain}", found, plain)
 
     def _enter(self, job: JobInfo) -> None:
         self._has_target |= job is self._session.target

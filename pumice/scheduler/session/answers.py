@@ -179,7 +179,7 @@ class PluginAnswers:
         if self._extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
-            message = f"resource in cluster is overused: no node has {listed}"
+            message = f"no node has {listed}"
             details = {"resources": unknown[:_LISTED]}
             return Reason("NotEnoughResources", message, details, tuple(unknown))
         for _, tier in _tiers(self._extensions.job_enqueueable):

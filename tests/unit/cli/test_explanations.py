@@ -12,10 +12,11 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cli.explain import text_of
 from pumice.cli.live.explanations import of_job, of_pod, of_queue, waiting_gangs
+from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
-from tests.kit.builders import job, node, pod, pod_group, queue
+from tests.kit.builders import job, node, pod, pod_group, queue, task
 
 WHY = (
     "Not enough valid tasks; 1 pod names schedulerName other; this scheduler places pods of volcano"
@@ -84,6 +85,167 @@ def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableClust
 def test_the_list(seen: ReadableCluster) -> None:
     [found] = waiting_gangs(seen, load_config(None), 0.0)
     assert (found["summary"], found["message"], found["numbers"]) == (WHY, WHY, {})
+
+
+def _surplus() -> tuple[Job, ReadableCluster]:
+    """A gang of three pods with a minimum of two, for which there is room, and a Job that says so."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pods = [
+        pod(f"train-w-{number}", group=NAME, labels={"volcano.sh/job-name": "train"}, cpu="1")
+        for number in range(4)
+    ]
+    for each in pods[:2]:
+        each["spec"]["nodeName"] = "n"
+        each["status"]["phase"] = "Running"
+    pods[2]["status"]["conditions"] = [condition | {"message": "0/1 nodes are unavailable"}]
+    group = pod_group(NAME, 2, phase="Running")
+    now = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready"}
+    group["status"]["conditions"] = [UNSCHEDULABLE | {"status": "False"}, now]
+    status = {
+        "state": {"phase": "Running", "message": "2 of 4 pods do not run yet"},
+        "running": 2,
+        "pending": 2,
+    }
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "2")], list[Node]),
+        pod_groups=msgspec.convert([group], list[PodGroup]),
+        pods=msgspec.convert(pods, list[Pod]),
+    )
+    owner = msgspec.convert(job(tasks=[task("w", 4)], uid="u", status=status), Job)
+    return owner, ReadableCluster("default", objects)
+
+
+UNSCHEDULABLE = {"type": "Unschedulable", "reason": "NotEnoughResources", "message": "no room"}
+
+
+def test_pods_beyond_the_minimum_of_a_gang_that_runs_do_not_wait_for_it() -> None:
+    owner, seen = _surplus()
+    found = of_job(owner, seen, load_config(None), 0.0)
+    ours = "its gang runs with its minimum of 2 without this pod; another one waits: 0/1 nodes are unavailable"
+    assert [each["message"] for each in found["pods"]] == [
+        "",
+        "",
+        "0/1 nodes are unavailable",
+        ours,
+    ]
+    told = of_pod(seen.objects.pods[3], seen, load_config(None), 0.0)
+    assert told["message"] == f"Pod default/train-w-3 waits: {ours}"
+    text = text_of(found)
+    assert "waits for its gang" not in text
+    assert "at least 2 pods\n  Scheduled=True tasks in gang are ready\n" in text
+    assert "Unschedulable=" not in text
+
+
+def test_a_job_that_runs_without_some_of_its_pods_has_a_reason_in_the_list() -> None:
+    owner, seen = _surplus()
+    [row] = job_rows([owner], seen, None, 0.0)
+    assert row["reason"].startswith("2 of 4 pods wait beyond the minimum of 2: needs 2 × 1 cpu;")
+    assert (row["waiting"], row["position"]) == (False, None)
+    [row] = job_rows([owner], None, None, 0.0)
+    assert row["reason"] == "2 of 4 pods do not run yet"
+
+
+@pytest.mark.parametrize(("minimum", "words"), [(1, "at least 1 pod\n"), (3, "at least 3 pods\n")])
+def test_a_minimum_is_one_pod_or_several(minimum: int, words: str) -> None:
+    group = msgspec.convert(pod_group(NAME, minimum), PodGroup)
+    found = {"message": "", "podGroup": {**group_of(group)}, "notAllowed": []}
+    assert words in text_of(found) + "\n"
+
+
+def test_changes_that_let_a_gang_into_its_queue_are_said_to_do_only_that() -> None:
+    enough = [{"text": "queue a instead of b", "change": {}}]
+    found = {"message": "", "enough": enough, "notAllowed": []}
+    assert "\nEach of these would be enough:\n" in text_of(found | {"enters": False})
+    assert "\nEach of these would be enough to enter the queue:\n" in text_of(
+        found | {"enters": True}
+    )
+
+
+def group_of(group: PodGroup) -> dict[str, Any]:
+    return {
+        "name": group.metadata.name,
+        "queue": "default",
+        "phase": "Pending",
+        "minMember": group.spec.min_member,
+        "conditions": [],
+    }
+
+
+def _failed(name: str, *, message: str = "", code: int = 137) -> Pod:
+    raw = pod(name, labels={"volcano.sh/job-name": "train"}, node="n", phase="Failed")
+    raw["metadata"]["annotations"] = {"volcano.sh/task-spec": "worker"}
+    end = {"exitCode": code, "reason": "OOMKilled", "message": message}
+    raw["status"]["containerStatuses"] = [{"name": "main", "state": {"terminated": end}}]
+    return msgspec.convert(raw, Pod)
+
+
+def test_a_job_of_a_controller_that_says_nothing_about_failed_pods() -> None:
+    """As Volcano's does; what pods, notes and events say is put together."""
+    pods = [_failed(f"train-worker-{number}") for number in range(2)]
+    status = {
+        "state": {"phase": "Running"},
+        "retryCount": 1,
+        "controlledResources": {"pumice.dev/retries": "pod/worker/0=2/1"},
+    }
+    owner = msgspec.convert(job("train", uid="u", status=status), Job)
+    event = {
+        "involvedObject": {"kind": "Job", "name": "train", "uid": "u"},
+        "reason": "ExecuteAction",
+        "message": "RestartPod: pod train-worker-0 failed (spec.policies[0])",
+    }
+    seen = ReadableCluster("default", ClusterObjects(pods=pods), events=[event])
+    found = of_job(owner, seen, load_config(None), 0.0)
+    [failure] = found["failures"]
+    assert failure == {
+        "task": "worker",
+        "pods": ["train-worker-0", "train-worker-1"],
+        "container": "main",
+        "exitCode": 137,
+        "meaning": "OOMKilled: out of memory",
+        "reason": "OOMKilled",
+        "message": "",
+        "text": "task worker: 2 pods (train-worker-0, train-worker-1) failed with exit code 137 (OOMKilled: out of memory)",
+    }
+    text = text_of(found | {"logs": [LOG]})
+    assert (
+        "\nFailed pods:\n"
+        "  task worker: 2 pods (train-worker-0, train-worker-1) failed with exit code 137 (OOMKilled: out of memory)\n"
+        "Attempts used: 1 of 3 (maxRetry); attempts of pod train-worker-0 used: 2 of 3 (maxRetry)\n"
+        "Last action: RestartPod: pod train-worker-0 failed (spec.policies[0])\n"
+        "\n"
+        "Last lines of train-worker-0, container main:\n"
+        "  step 7\n"
+    ) in text
+
+
+LOG = {
+    "pod": "train-worker-0",
+    "container": "main",
+    "previous": False,
+    "lines": ["step 7"],
+    "error": "",
+}
+
+
+def test_what_the_first_sentence_says_is_not_said_again() -> None:
+    gone = _failed("train-worker-0")
+    message = "task worker: pod train-worker-0 failed with exit code 137 (OOMKilled: out of memory)"
+    status = {"state": {"phase": "Failed", "message": f"1 of 2; {message}"}}
+    owner = msgspec.convert(job("train", uid="u", status=status), Job)
+    seen = ReadableCluster("default", ClusterObjects(pods=[gone]))
+    text = text_of(of_job(owner, seen, load_config(None), 0.0))
+    assert text.startswith(f"Job default/train is Failed: 1 of 2; {message}; its pods were on n")
+    assert "Failed pods" not in text
+
+
+def test_a_pod_that_failed() -> None:
+    gone = _failed("train-worker-0", message="\x1b[31mno data")
+    seen = ReadableCluster("default", ClusterObjects(pods=[gone]))
+    found = of_pod(gone, seen, load_config(None), 0.0)
+    assert found["message"] == (
+        "Pod default/train-worker-0 is on node n (Failed): failed with exit code 137"
+        ' (OOMKilled: out of memory): "no data"'
+    )
 
 
 def test_a_queue_with_pods_on_a_node_that_is_not_ready() -> None:

@@ -4,6 +4,7 @@ The first machine does everything to a Job of any kind and looks at each pass. T
 evicted and counts: each failure and each eviction leads to one restart, none to two and none to none.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -314,9 +315,9 @@ class Incidents(RuleBasedStateMachine):
         found = 0
         for event in self.cluster.events:
             if event.reason == "ExecuteAction":
-                _, _, more = event.message.rpartition("; and ")
-                found += event.message.count("(spec.policies[0])")
-                found += int(more.removesuffix(" more")) if more.endswith(" more") else 0
+                found += sum(map(int, re.findall(r": (\d+) pods \(", event.message)))
+                found += len(re.findall(r"(?:^|: |; )pod \S+ (?:failed|was)", event.message))
+                found += sum(map(int, re.findall(r"; and (\d+) more", event.message)))
         return found
 
     def teardown(self) -> None:

@@ -154,7 +154,10 @@ def test_too_few_successes_fail_the_job_and_spare_the_failed_pods() -> None:
     assert cluster.phase == "Failed"
     assert cluster.reason == (
         "TooFewSucceeded",
-        "1 of 2 pods succeeded, 1 failed, minAvailable is 2",
+        (
+            "1 of 2 pods succeeded, 1 failed, minAvailable is 2; task worker: pod train-worker-1 failed"
+            " with exit code 1"
+        ),
     )
     assert cluster.names(POD) == ["train-worker-0", "train-worker-1"]
     assert cluster.events[-1].type == "Warning"

@@ -22,7 +22,8 @@ def test_a_failed_pod_restarts_the_job() -> None:
     assert cluster.names(POD) == []  # the group must enqueue again
     executed = next(event for event in cluster.events if event.reason == "ExecuteAction")
     assert executed.message == (
-        "RestartJob: pod train-worker-0 failed with exit code 3 (spec.policies[0])"
+        "RestartJob: task worker: pod train-worker-0 failed with exit code 3 (spec.policies[0]);"
+        " attempts used: 1 of 3 (maxRetry)"
     )
     cluster.admit()
     cluster.settle()
@@ -55,7 +56,13 @@ def test_the_last_restart_fails_the_job_and_keeps_its_failed_pods() -> None:
     cluster.fail("train-worker-0")
     cluster.settle()
     assert cluster.phase == "Failed"
-    assert cluster.reason == ("RetriesExhausted", "restarted 1 times, maxRetry is 1")
+    assert cluster.reason == (
+        "RetriesExhausted",
+        (
+            "task worker: pod train-worker-0 failed with exit code 1 (spec.policies[0]);"
+            " attempts used: 1 of 1 (maxRetry)"
+        ),
+    )
     assert cluster.names(POD) == ["train-worker-0"]
 
 

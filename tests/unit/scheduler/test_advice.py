@@ -37,6 +37,7 @@ def test_advice(case: dict[str, Any]) -> None:
     assert found.fits == case.get("fits", False)
     assert [text for text, _ in found.enough] == case.get("enough", [])
     assert list(found.ahead) == case.get("ahead", [])
+    assert found.enters == case.get("enters", False)
     assert advice_for(case) == found
 
 

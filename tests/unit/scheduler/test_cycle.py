@@ -225,7 +225,7 @@ def test_a_pod_has_the_reason_why_it_waits_where_the_cause_is_its_own() -> None:
             "SchedulingGated",
             "Scheduling is blocked due to non-empty scheduling gates",
         ),
-        "ns/lost": ("Unschedulable", "PodGroup ns/nowhere does not exist; 1 pods name it"),
+        "ns/lost": ("Unschedulable", "PodGroup ns/nowhere does not exist; 1 pod names it"),
     }
 
 

@@ -181,7 +181,7 @@ def test_a_gang_whose_minimum_is_more_than_its_pods_ask_for_is_placed_once_there
         config_text([["gang"], ["overcommit", "predicates", "proportion"]]),
         delays=ReportDelays(numbers=EVERY),
     )
-    assert "overused" in scenario.cycle().pending["ns/ray"].message
+    assert "insufficient cpu" in scenario.cycle().pending["ns/ray"].message
     scenario.state.remove_pod("ns", "runs-0")
     assert len(scenario.cycle(NOW + 1).binds) == 3
 
