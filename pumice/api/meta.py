@@ -18,6 +18,7 @@ __all__ = [
     "format_time",
     "labels_match",
     "number_in",
+    "parse_bool",
     "parse_time",
     "version_number",
 ]
@@ -178,3 +179,13 @@ def version_number(resource_version: str) -> int:
 
 Raw = dict[str, Any]
 """An object or a part of one as JSON gives it."""
+
+
+_READ = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+
+
+def parse_bool(text: str) -> bool | None:
+    """Read a boolean in the spelling that Go reads, as annotations, labels and arguments have it; None if the text is not one."""
+    return _READ.get(text)

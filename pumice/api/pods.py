@@ -4,6 +4,9 @@ A 4 KB pod event decodes into these structs in a few microseconds. Code that bui
 works on its raw JSON instead.
 """
 
+import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +14,7 @@ import msgspec
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 
 __all__ = [
+    "ROOT",
     "Affinity",
     "ClaimSource",
     "Container",
@@ -18,6 +22,7 @@ __all__ = [
     "ContainerState",
     "ContainerStatus",
     "ContainerWaiting",
+    "Fields",
     "NodeAffinity",
     "NodeSelector",
     "NodeSelectorRequirement",
@@ -33,6 +38,7 @@ __all__ = [
     "Terminated",
     "Toleration",
     "TopologySpreadConstraint",
+    "pod_types",
 ]
 
 
@@ -285,3 +291,23 @@ class Pod(ApiStruct, frozen=True):
                 msgspec.structs.force_setattr(each, "last_state", None)
             if each.state is not None and each.state.waiting is not None:
                 msgspec.structs.force_setattr(each, "state", None)
+
+
+Fields = dict[str, str]
+"""The fields of a type, each with its type's notation."""
+
+ROOT = "PodTemplateSpec"
+"""The type of a whole template in `pod_types`."""
+
+
+@cache
+def pod_types() -> dict[str, Fields]:
+    """The type of every field of a pod template: all types below PodTemplateSpec by name.
+
+    Their notation is short: `string`, `boolean`, `int32`, `int64`, `quantity`, `int-or-string`, `time`, `any`, the name of
+    another type, and in front of any of these `[]` for a list and `{}` for a map. `tools/pod_types.py` writes the file from
+    the OpenAPI document of an API server. It is read at the first call, since most commands never look at a template.
+    """
+    text = Path(__file__).with_name("pod_types.json").read_text(encoding="utf-8")
+    types: dict[str, Fields] = json.loads(text)
+    return types

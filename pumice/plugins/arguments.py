@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from pumice.api.booleans import parse_bool
 from pumice.api.fields import closest
+from pumice.api.meta import parse_bool
 from pumice.plugins import words
 from pumice.plugins.settings import DEFAULT, PluginSettings
 

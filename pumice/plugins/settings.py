@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from pumice.api.booleans import parse_bool
 from pumice.api.json_words import quoted
+from pumice.api.meta import parse_bool
 from pumice.api.setting_errors import SettingError, assigned
 
 __all__ = ["DEFAULT", "PluginSettings"]

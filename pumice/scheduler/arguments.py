@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 from pumice.api.json_words import shown
+from pumice.api.meta import parse_bool
 
 __all__ = ["ERROR_CACHE", "Arguments", "SchedulerArgument", "Value"]
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, ConfigDict, field_validator
 from pydantic.dataclasses import dataclass
 
-from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 from pumice.api.json_words import either, quoted
+from pumice.api.meta import parse_bool
 from pumice.api.names import dns_label_problem
 from pumice.api.setting_errors import SettingError, assigned
 from pumice.plugins import words

@@ -2,7 +2,7 @@
 
 They follow from the structural schemas of the CRDs. What only an API server understands (`x-kubernetes-…`) is left
 out, and what it drops without an error, such as a misspelt field, is refused. The fields of pod templates, which the
-CRDs leave open, come from `pumice.api.pod_types`; further ones are allowed there.
+CRDs leave open, come from `pumice.api.pods`; further ones are allowed there.
 
 Version 7 of the format, which editors read: https://json-schema.org/draft-07
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from pumice.api.crds.definitions import schema_of
 from pumice.api.kinds import Kind
-from pumice.api.pod_types import ROOT, pod_types
+from pumice.api.pods import ROOT, pod_types
 
 __all__ = ["json_schema"]
 

@@ -7,10 +7,9 @@ from datetime import UTC, tzinfo
 import msgspec
 
 from pumice.api import keys
-from pumice.api.booleans import parse_bool
 from pumice.api.cronjobs import CronJobSpec, CronJobStatus, job_name
 from pumice.api.kinds import CRON_JOB, JOB
-from pumice.api.meta import ObjectMeta, Raw, parse_time
+from pumice.api.meta import ObjectMeta, Raw, parse_bool, parse_time
 from pumice.controller.cronjobs.timetable import (
     Timetable,
     TimetableError,

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 from pumice.api import keys
-from pumice.api.booleans import parse_bool
 from pumice.api.cronjobs import CronJobSpec
-from pumice.api.meta import ObjectMeta
+from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.occurrences import Occurrences
 from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone

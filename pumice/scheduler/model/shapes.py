@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from pumice.api import keys
-from pumice.api.booleans import parse_bool
-from pumice.api.meta import ObjectMeta
+from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.not_here_yet import LONGEST_ABOUT_NODES
 from pumice.api.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, Toleration
 from pumice.api.quantities import parse_milli

@@ -8,9 +8,8 @@ import re
 from enum import IntEnum
 
 from pumice.api import keys
-from pumice.api.booleans import parse_bool
 from pumice.api.messages import listed
-from pumice.api.meta import parse_time
+from pumice.api.meta import parse_bool, parse_time
 from pumice.api.pods import Pod
 from pumice.api.priority_classes import NEVER, SYSTEM_CLASSES
 from pumice.scheduler.model.shapes import PodShape

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from pumice.api import keys
-from pumice.api.booleans import parse_bool
 from pumice.api.durations import parse_seconds
+from pumice.api.meta import parse_bool
 from pumice.api.remembering import remembered
 from pumice.api.time_zones import time_zone_problem
 from pumice.scheduler.arguments import Arguments, SchedulerArgument

@@ -2,11 +2,11 @@
 
 listener          the ports of the webhook, which path calls what, and draining
 reviews           POST of a review: read, judge, look up what is missing, count, log
-body_budget       how many bytes large bodies may take together
 lookup            the cluster, from watch caches; reads of queues and owners that these lack, and the answer if time is too short
-groups            the file of resource groups, read again whenever it changes
 certificates      where the serving certificate comes from
-worker            all of it as the tasks of a process
+metrics           what is counted of all this
+settings          addresses, limits and how to shut down
+worker            all of it as the tasks of a process, and the file of resource groups, read again whenever it changes
 """
 
 from pumice.webhook.server.certificates import Certificates, FileCertificates, KeptCertificates

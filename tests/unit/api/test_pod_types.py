@@ -2,7 +2,7 @@
 
 import json
 
-from pumice.api.pod_types import ROOT, pod_types
+from pumice.api.pods import ROOT, pod_types
 from tools.pod_types import table
 
 LEAVES = {"string", "boolean", "int32", "int64", "quantity", "int-or-string", "time", "any"}

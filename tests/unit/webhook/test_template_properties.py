@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.api.pod_types import pod_types
+from pumice.api.pods import pod_types
 from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.site import Site
 from tests.unit.webhook.shapes import SCALARS

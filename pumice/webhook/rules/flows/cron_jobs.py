@@ -1,12 +1,11 @@
 """CronJobs: their schedules, and whether their Jobs could be created."""
 
 from pumice.api import keys
-from pumice.api.booleans import parse_bool
 from pumice.api.cronjobs import CronJob, job_name
 from pumice.api.fields import Reason
 from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
-from pumice.api.meta import ObjectMeta
+from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.names import qualified_name_problem
 from pumice.api.schedules import Interval, ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone_problem

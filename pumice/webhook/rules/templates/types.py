@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import msgspec
 
 from pumice.api.mistyped import problem
-from pumice.api.pod_types import ROOT, pod_types
+from pumice.api.pods import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.remembering import remembered
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY

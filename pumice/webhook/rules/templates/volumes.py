@@ -9,7 +9,7 @@ import re
 
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
-from pumice.api.pod_types import pod_types
+from pumice.api.pods import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.templates import projections
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
