@@ -22,21 +22,16 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("tools.metrics_page", "docs/metrics.md"),
     ("tools.scheduler_pages", "docs/scheduler", "docs/compatibility.md"),
     ("tools.pictures", "docs"),
-    ("pumice.plugins.reference", "--write", "docs/plugins"),
+    ("tools.plugin_pages", "docs/plugins"),
 )
-"""Module and arguments of each generator; every one understands `--check`, in place of `--write`
-where that stands."""
+"""Module and arguments of each generator; every one understands `--check`."""
 
 
 def main(arguments: list[str]) -> int:
     """Run all generators; exit code 1 when one of them finds something stale."""
     failed = False
     for module, *rest in GENERATORS:
-        if "--write" in rest and "--check" in arguments:
-            rest[rest.index("--write")] = "--check"
-            command = [sys.executable, "-m", module, *rest]
-        else:
-            command = [sys.executable, "-m", module, *rest, *arguments]
+        command = [sys.executable, "-m", module, *rest, *arguments]
         failed |= subprocess.run(command, cwd=ROOT, check=False).returncode != 0
     return int(failed)
 

@@ -1,11 +1,11 @@
 """Tables and outputs of the plugin pages, generated from the plugins themselves.
 
-`python -m pumice.plugins.reference --write docs/plugins` fills the blocks between
+`python -m tools.plugin_pages docs/plugins` fills the blocks between
 
     <!-- generated: WHAT -->
     <!-- end generated -->
 
-in every page of the directory; `--check` only reports the pages that are out of date. WHAT is
+in every page of the directory; with `--check` it only reports the pages that are out of date. WHAT is
 
 - `plugins`: all plugins with their summaries and requirements;
 - `arguments NAME`: the flags of a plugin;
@@ -33,6 +33,7 @@ from pumice.plugins.interface import KeySecret, Raw
 from pumice.plugins.registry import Registry, builtin, dependencies
 from pumice.plugins.variables import FIELDS
 from pumice.plugins.wiring import Wiring
+from tools.generated import settle
 
 __all__ = ["filled", "main"]
 
@@ -173,23 +174,15 @@ def _yaml(documents: Sequence[Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write or check the pages of a directory; 1 if a page is out of date."""
-    parser = argparse.ArgumentParser(prog="python -m pumice.plugins.reference")
-    mode = parser.add_mutually_exclusive_group(required=True)
-    mode.add_argument("--write", type=Path, metavar="FOLDER", help="bring its pages up to date")
-    mode.add_argument("--check", type=Path, metavar="FOLDER", help="fail where a page is not")
+    parser = argparse.ArgumentParser(prog="python -m tools.plugin_pages")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
     options = parser.parse_args(arguments)
-    folder: Path = options.write or options.check
-    stale = 0
-    for page in sorted(folder.glob("*.md")):
-        before = page.read_text(encoding="utf-8")
-        after = filled(before, builtin(), folder)
-        if after == before:
-            continue
-        stale += 1
-        if options.write:
-            page.write_text(after, encoding="utf-8")
-        sys.stderr.write(f"{page}: {'written' if options.write else 'out of date'}\n")
-    return 1 if stale and options.check else 0
+    settled = [
+        settle(page, filled(page.read_text(), builtin(), options.folder), check=options.check)
+        for page in sorted(options.folder.glob("*.md"))
+    ]
+    return 0 if all(settled) else 1
 
 
 if __name__ == "__main__":
