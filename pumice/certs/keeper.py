@@ -31,7 +31,6 @@ from cryptography.x509.oid import NameOID
 from pumice.api.kinds import SECRET
 from pumice.certs.authority import (
     ORGANIZATION,
-    KeyFactory,
     Leaf,
     generate_key,
     is_authority,
@@ -75,26 +74,21 @@ class CertificateManager:
         client: Client,
         settings: CertSettings,
         *,
-        serving: ServingCertificate | None = None,
         injector: Injector | None = None,
         clock: Clock | None = None,
-        new_key: KeyFactory = generate_key,
     ) -> None:
         """Create a manager.
 
         Args:
             client: Session with the API server.
             settings: Names and durations.
-            serving: Takes new leaves.
             injector: Takes the trust bundle.
             clock: Tells the time.
-            new_key: Makes keys.
         """
         self._client = client
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._new_key = new_key
-        self.serving = serving or ServingCertificate(self._clock)
+        self.serving = ServingCertificate(self._clock)
         self.serving.on_stale(self._serve_at_once)
         self.injector = injector or Injector.of(client, settings, clock=self._clock)
         self.bundle: Bundle | None = None
@@ -180,7 +174,7 @@ class CertificateManager:
         self._serve_leaf_of(bundle, moment)
 
     def _serve_leaf_of(self, bundle: Bundle, moment: float) -> None:
-        self._leaf = new_leaf(bundle, self._settings, moment, self._new_key)
+        self._leaf = new_leaf(bundle, self._settings, moment, generate_key)
         self.serving.use(self._leaf.certificate_pem, self._leaf.key_pem)
         logger.info("serving a new certificate, valid for %.0f s", self.serving.expires - moment)
 
@@ -234,7 +228,7 @@ class CertificateManager:
             found = self.bundle
         if found is not None:
             found = found.trusting(*trusted)
-        bundle, steps = up_to_date(found, self._settings, moment, self._new_key, trusted)
+        bundle, steps = up_to_date(found, self._settings, moment, generate_key, trusted)
         if reading.problems or reading.bundle is None or bundle.trust != reading.bundle.trust:
             await self._write(secret, bundle)
         for problem in reading.problems:

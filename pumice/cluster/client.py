@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from pumice.api.kinds import NODE, POD, Kind
-from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
 from pumice.cluster.collection import Collection
 from pumice.cluster.connection import Connection
@@ -22,7 +21,6 @@ from pumice.cluster.reading import decode
 from pumice.cluster.transport import Body, Transport
 
 __all__ = [
-    "APPLY_PATCH",
     "JSON_PATCH",
     "MERGE_PATCH",
     "Client",
@@ -32,7 +30,9 @@ __all__ = [
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
+
+FIELD_MANAGER = "pumice"
+"""Name under which fields are set, as `metadata.managedFields` has it."""
 
 METADATA_ONLY = {
     # The second form is for servers and responses without the first.
@@ -55,7 +55,6 @@ class Client:
         connection: Connection,
         *,
         clock: Clock | None = None,
-        backoff: Backoff | None = None,
         fail_fast: bool = False,
     ) -> None:
         """Open a session. Call it inside a running event loop, and `close` it.
@@ -63,10 +62,9 @@ class Client:
         Args:
             connection: The server and the credentials.
             clock: Waits between repeated reads.
-            backoff: Delays between attempts.
             fail_fast: Whether a server that has never answered is reported after one attempt, for commands of users.
         """
-        self._transport = Transport(connection, clock=clock, backoff=backoff, fail_fast=fail_fast)
+        self._transport = Transport(connection, clock=clock, fail_fast=fail_fast)
 
     @classmethod
     @asynccontextmanager
@@ -77,7 +75,6 @@ class Client:
         *,
         context: str | None = None,
         clock: Clock | None = None,
-        backoff: Backoff | None = None,
         fail_fast: bool = False,
     ) -> AsyncIterator["Client"]:
         """Find the API server (see `find_connection`) and open a session for a `with` block.
@@ -86,7 +83,7 @@ class Client:
             ConfigurationError: When no API server is known.
         """
         found = await find_connection(kubeconfig, server, context=context)
-        client = cls(found, clock=clock, backoff=backoff, fail_fast=fail_fast)
+        client = cls(found, clock=clock, fail_fast=fail_fast)
         try:
             yield client
         finally:
@@ -183,7 +180,7 @@ class Client:
         namespace: str | None = None,
         *,
         dry_run: bool = False,
-        field_manager: str = "pumice",
+        field_manager: str = FIELD_MANAGER,
         metadata_only: bool = False,
     ) -> Object:
         """Create an object, in its own namespace unless another is given.
@@ -202,31 +199,19 @@ class Client:
             Forbidden: When admission or RBAC refuses it.
         """
         namespace = namespace or _namespace_of(obj)
-        query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
+        query = {"fieldManager": field_manager} | ({"dryRun": "All"} if dry_run else {})
         headers = METADATA_ONLY if metadata_only else None
         return await self._object("POST", kind.collection(namespace), obj, query, headers)
 
-    async def update(
-        self, kind: Kind, obj: Object, *, dry_run: bool = False, field_manager: str = "pumice"
-    ) -> Object:
+    async def update(self, kind: Kind, obj: Object) -> Object:
         """Replace an object; its resourceVersion guards against lost updates.
 
         Raises:
             Conflict: When it changed meanwhile.
         """
-        query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
-        return await self._object("PUT", _path_of(kind, obj), obj, query)
-
-    async def update_status(
-        self, kind: Kind, obj: Object, *, field_manager: str = "pumice"
-    ) -> Object:
-        """Replace an object's status.
-
-        Raises:
-            Conflict: When the object changed meanwhile.
-        """
-        query = _query(fieldManager=field_manager)
-        return await self._object("PUT", f"{_path_of(kind, obj)}/status", obj, query)
+        meta = obj["metadata"]
+        path = kind.path(meta["name"], meta.get("namespace"))
+        return await self._object("PUT", path, obj, {"fieldManager": FIELD_MANAGER})
 
     async def patch(
         self,
@@ -237,8 +222,6 @@ class Client:
         *,
         content_type: str = MERGE_PATCH,
         subresource: str | None = None,
-        field_manager: str = "pumice",
-        dry_run: bool = False,
         metadata_only: bool = False,
     ) -> Object:
         """Patch an object or one of its subresources (`status`, `scale`); see `create`.
@@ -249,31 +232,9 @@ class Client:
         path = kind.path(name, namespace)
         if subresource:
             path = f"{path}/{subresource}"
-        query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
+        query = {"fieldManager": FIELD_MANAGER}
         headers = {"Content-Type": content_type} | (METADATA_ONLY if metadata_only else {})
         return await self._object("PATCH", path, body, query, headers)
-
-    async def apply(
-        self,
-        kind: Kind,
-        obj: Object,
-        field_manager: str = "pumice",
-        force: bool = True,
-        *,
-        dry_run: bool = False,
-    ) -> Object:
-        """Server-side apply: create the object, or set and own the given fields.
-
-        Raises:
-            Conflict: When another manager owns a field and `force` is off.
-        """
-        query = _query(
-            fieldManager=field_manager,
-            force="true" if force else "false",
-            dryRun="All" if dry_run else None,
-        )
-        headers = {"Content-Type": APPLY_PATCH}
-        return await self._object("PATCH", _path_of(kind, obj), obj, query, headers)
 
     async def delete(
         self,
@@ -390,17 +351,8 @@ class Client:
 _object_decoder = msgspec.json.Decoder(Object)
 
 
-def _query(**parameters: str | None) -> dict[str, str]:
-    return {key: value for key, value in parameters.items() if value is not None}
-
-
 def _namespace_of(obj: Body) -> str | None:
     if isinstance(obj, Mapping):
         namespace = (obj.get("metadata") or {}).get("namespace")
         return str(namespace) if namespace else None
     return getattr(getattr(obj, "metadata", None), "namespace", None) or None
-
-
-def _path_of(kind: Kind, obj: Object) -> str:
-    meta = obj["metadata"]
-    return kind.path(meta["name"], meta.get("namespace"))

@@ -130,13 +130,12 @@ async def run_elected(
     election_settings: ElectionSettings,
     work: _Work,
     heartbeat: Heartbeat,
-    clock: Clock | None = None,
 ) -> None:
     """Work until cancelled: immediately, or with an election while this process leads and its loop turns."""
     if not election_settings.leader_elect:
         await work()
         return
-    async with _standing(client, election_settings, heartbeat, clock) as candidate:
+    async with _standing(client, election_settings, heartbeat, None) as candidate:
         await candidate.run(work)
 
 

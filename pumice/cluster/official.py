@@ -93,7 +93,6 @@ class OfficialCredentials:
         configuration: "Configuration",
         loader: Any,
         tls: ssl.SSLContext | None,
-        clock: Clock | None = None,
         *,
         context: str | None = None,
     ) -> None:
@@ -102,7 +101,7 @@ class OfficialCredentials:
         self._configuration = configuration
         self._loader = loader
         self._tls = tls
-        self._clock = clock or SystemClock()
+        self._clock: Clock = SystemClock()
         self._lock = asyncio.Lock()
         self._renewed_at = self._clock.monotonic()
 

@@ -165,15 +165,13 @@ class QueueFaults(Generic[K]):
 class RetryTimers(Generic[K]):
     """Tries of keys that failed: one timer each, with pauses that grow from failure to failure."""
 
-    def __init__(self, again: Callable[[K], None], pauses: Backoff = PAUSES) -> None:
+    def __init__(self, again: Callable[[K], None]) -> None:
         """Begin without keys.
 
         Args:
             again: Tries a key again; it calls `fail` or `drop`.
-            pauses: How long the pauses are.
         """
         self._again = again
-        self._pauses = pauses
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
 
@@ -197,7 +195,7 @@ class RetryTimers(Generic[K]):
             return max(0.0, timer.when() - loop.time())
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay = self._pauses.delay(failures)
+        delay = PAUSES.delay(failures)
         self._timers[key] = loop.call_later(delay, self._due, key)
         return delay
 

@@ -156,7 +156,6 @@ class Transport:
         connection: Connection,
         *,
         clock: Clock | None = None,
-        backoff: Backoff | None = None,
         fail_fast: bool = False,
     ) -> None:
         self.connection = connection
@@ -164,7 +163,7 @@ class Transport:
         self._fail_fast = fail_fast
         """Whether a server that has never answered is reported after one attempt."""
         self._clock = clock or SystemClock()
-        self._backoff = backoff or Backoff(cap=10.0)
+        self._backoff = Backoff(cap=10.0)
         self._sockets = Sockets()
         self._large = asyncio.Semaphore(LARGE_BODIES)
         self._session = aiohttp.ClientSession(

@@ -68,6 +68,10 @@ class EmbeddedAdmission(Protocol):
         """Answer an AdmissionReview, both as JSON."""
 
 
+_EXEMPT = "kube-system"
+"""Namespace whose objects no webhook is asked about."""
+
+
 class AdmissionChain:
     """Asks the registered endpoints about a request.
 
@@ -75,7 +79,6 @@ class AdmissionChain:
         admission: Who answers; None admits everything.
         registrations: Which endpoints are asked about what, in the order of asking.
         identities: Makes the uid of a review.
-        exempt_namespaces: Namespaces whose objects no webhook is asked about.
     """
 
     def __init__(
@@ -83,12 +86,10 @@ class AdmissionChain:
         admission: EmbeddedAdmission | None,
         registrations: Sequence[EndpointRegistration],
         identities: Identities,
-        exempt_namespaces: Sequence[str] = (),
     ) -> None:
         self._admission = admission
         self._registrations = tuple(registrations) if admission is not None else ()
         self._identities = identities
-        self._exempt_namespaces = frozenset(exempt_namespaces)
 
     def mutate(self, call: Call, operation: Operation, obj: Obj, old: Obj | None) -> Obj:
         """Ask the mutating endpoints one after the other.
@@ -120,7 +121,7 @@ class AdmissionChain:
         if not self._registrations or call.subresource or not call.admit:
             return []
         kind = call.resource.kind
-        if kind.namespaced and call.namespace in self._exempt_namespaces:
+        if kind.namespaced and call.namespace == _EXEMPT:
             return []
         return [
             each

@@ -67,6 +67,9 @@ class Security:
     authority: bytes
 
 
+_HOST = "127.0.0.1"
+
+
 class EmbeddedCluster:
     """A Kubernetes API server in this process, on loopback, with simulated nodes.
 
@@ -77,15 +80,12 @@ class EmbeddedCluster:
         crds: CustomResourceDefinitions to begin with.
         admission: The webhook's review function; None admits everything.
         registrations: Which endpoints of it are asked about what, in order.
-        exempt_namespaces: Namespaces whose objects it is not asked about.
-        host: Address to listen on.
         port: Port to listen on; 0 for any free one.
         clock: Gives the moment in UNIX seconds.
         history: Changes of a resource that a watch can go back.
         bookmark_interval: Seconds between bookmarks.
         timings: How long simulated nodes take.
         workloads: Whether pods are made of Deployments, ReplicaSets and batch Jobs, as a controller manager does.
-        seed: Makes uids and generated names the same in every run.
         security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
         records: Whether every write is recorded in `metadata.managedFields`; otherwise those after the first server-side apply.
     """
@@ -96,27 +96,24 @@ class EmbeddedCluster:
         *,
         admission: EmbeddedAdmission | None = None,
         registrations: Sequence[EndpointRegistration] = (),
-        exempt_namespaces: Sequence[str] = ("kube-system",),
-        host: str = "127.0.0.1",
         port: int = 0,
         clock: Callable[[], float] = time.time,
         history: int = 20_000,
         bookmark_interval: float = 60.0,
         timings: NodeTimings | None = None,
         workloads: bool = False,
-        seed: int = 0,
         security: Security | None = None,
         records: bool = False,
     ) -> None:
-        self._host, self._port = host, port
+        self._port = port
         self._security = security
         self._runner: web.ServerRunner | None = None
         self._work: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._registry = ResourceRegistry(builtin_resources())
         storage = Storage(history)
-        identities = Identities(clock, seed)
-        chain = AdmissionChain(admission, registrations, identities, exempt_namespaces)
+        identities = Identities(clock)
+        chain = AdmissionChain(admission, registrations, identities)
         plugins = (namespace_lifecycle(storage), pod_priority(storage), runtime_class(storage))
         objects = Objects(storage, identities, chain, plugins, records=records)
         deletion = Deletion(objects)
@@ -176,7 +173,7 @@ class EmbeddedCluster:
         )
         await runner.setup()
         tls = self._security.tls if self._security else None
-        site = web.TCPSite(runner, self._host, self._port, ssl_context=tls)
+        site = web.TCPSite(runner, _HOST, self._port, ssl_context=tls)
         await site.start()
         self._runner = runner
         self._port = runner.addresses[0][1]
@@ -217,7 +214,7 @@ class EmbeddedCluster:
     @property
     def url(self) -> str:
         """Address of the server: `http://host:port`, `https` with `security`."""
-        return f"http{'s' if self._security else ''}://{self._host}:{self._port}"
+        return f"http{'s' if self._security else ''}://{_HOST}:{self._port}"
 
     def kubeconfig(self, namespace: str = "default") -> str:
         """A kubeconfig file's text for kubectl and clients."""

@@ -48,12 +48,11 @@ class Identities:
 
     Args:
         clock: Gives the moment in UNIX seconds.
-        seed: Makes uids and generated names the same in every run.
     """
 
-    def __init__(self, clock: Callable[[], float], seed: int = 0) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self._random = random.Random(seed)
+        self._random = random.Random(0)  # the same in every run
 
     def now(self) -> str:
         """The moment as Kubernetes writes it."""

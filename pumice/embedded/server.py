@@ -217,8 +217,8 @@ def make_request(
     )
 
 
-def _json(body: bytes, code: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    return web.Response(body=body, status=code, content_type=_JSON, headers=headers)
+def _json(body: bytes, code: int = 200) -> web.Response:
+    return web.Response(body=body, status=code, content_type=_JSON)
 
 
 def _discovery(body: bytes, form: MediaForm) -> web.Response:

@@ -56,12 +56,10 @@ class Store:
         version = self.storage.get(self.resource(kind).key, namespace, name)
         return version.copy() if version else None
 
-    def list(
-        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> list[Obj]:
+    def list(self, kind: Kind, namespace: str | None = None, *, fields: str = "") -> list[Obj]:
         """Objects by namespace and name; without a namespace, all of them."""
         resource = self.resource(kind)
-        selected = selector(labels, fields, resource.fields)
+        selected = selector("", fields, resource.fields)
         versions = self.storage.table(resource.key).items(namespace)
         return [version.copy() for version in versions if selected(version.obj)]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC
 
 import msgspec
 
@@ -234,19 +234,18 @@ class Forecast:
     why_none: str = ""
 
 
-def forecast(cron_job: Raw, now: float, local: tzinfo = UTC) -> Forecast:
-    """The next three runs. A CronJob that does not exist yet counts as created now.
+def forecast(cron_job: Raw, now: float) -> Forecast:
+    """The next three runs, in UTC if it names no time zone. A CronJob that does not exist yet counts as created now.
 
     Args:
         cron_job: The CronJob.
         now: The moment, in UNIX seconds.
-        local: Time zone of CronJobs that name none.
     """
     subject = read(cron_job, (), now)
     if subject.spec.suspend:
         return Forecast((), why_none="it is suspended")
     try:
-        timetable = read_timetable(subject.meta, subject.spec, local)
+        timetable = read_timetable(subject.meta, subject.spec, UTC)
     except TimetableError as error:
         return Forecast((), why_none=str(error))
     shown = []
@@ -260,17 +259,16 @@ def forecast(cron_job: Raw, now: float, local: tzinfo = UTC) -> Forecast:
     return Forecast(tuple(shown), str(timetable.shown), why_none)
 
 
-def next_job(cron_job: Raw, now: float, local: tzinfo = UTC) -> Raw | None:
+def next_job(cron_job: Raw, now: float) -> Raw | None:
     """The Job of the next run, also of a suspended CronJob; None if there is no next run.
 
     Args:
         cron_job: The CronJob, with a uid.
         now: The moment, in UNIX seconds.
-        local: Time zone of CronJobs that name none.
     """
     subject = read(cron_job, (), now)
     try:
-        timetable = read_timetable(subject.meta, subject.spec, local)
+        timetable = read_timetable(subject.meta, subject.spec, UTC)
     except TimetableError:
         return None
     instant = _after(subject, timetable, now)

@@ -117,16 +117,11 @@ class OwnedGang:
         return not self.is_watched and (self.kind.group, self.kind.kind) != ("", kinds.POD.kind)
 
 
-def gang_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> OwnedGang:
-    """The gang that an object belongs to: that of its controlling owner, or itself.
-
-    Args:
-        meta: Its metadata.
-        kind: Its kind.
-    """
+def gang_of(meta: ObjectMeta) -> OwnedGang:
+    """The gang that a pod belongs to: that of its controlling owner, or itself."""
     owner = controller_of(meta)
     if owner is None:
-        return OwnedGang(kind, meta.name, meta.namespace, meta.uid)
+        return OwnedGang(kinds.POD, meta.name, meta.namespace, meta.uid)
     known = _BY_NAME.get((owner.api_version, owner.kind))
     if known is None:
         group, _, version = owner.api_version.rpartition("/")

@@ -376,8 +376,6 @@ async def resync(
     keys: Callable[[], Iterable[K]],
     add: Callable[[K], None],
     clock: Clock,
-    *,
-    seconds: float | None = None,
 ) -> None:
     """Queue all keys once in each round, until cancelled.
 
@@ -388,9 +386,7 @@ async def resync(
         keys: Gives all keys, at the beginning of a round.
         add: Queues a key.
         clock: Waits.
-        seconds: Length of a round; `RESYNC_SECONDS` if None.
     """
-    length = RESYNC_SECONDS if seconds is None else seconds
     while True:
         begun = clock.monotonic()
         try:
@@ -398,8 +394,8 @@ async def resync(
         except Exception:  # nothing depends on a round: objects have their own events
             logger.exception("the keys of a round cannot be listed")
             turn = []
-        slices = max(1, min(len(turn), int(length / SLICE_SECONDS)))
+        slices = max(1, min(len(turn), int(RESYNC_SECONDS / SLICE_SECONDS)))
         for number in range(1, slices + 1):
-            await clock.sleep(begun + length * number / slices - clock.monotonic())
+            await clock.sleep(begun + RESYNC_SECONDS * number / slices - clock.monotonic())
             for key in turn[len(turn) * (number - 1) // slices : len(turn) * number // slices]:
                 add(key)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.controller.worker.caches import JobCaches
@@ -13,7 +12,6 @@ from pumice.controller.worker.cronjobs import CronJobCaches, CronJobController, 
 from pumice.controller.worker.hypernodes import HyperNodeCaches, HyperNodeController
 from pumice.controller.worker.jobflows import FlowCaches, JobFlowController, JobTemplateController
 from pumice.controller.worker.jobs import JobController, JobOwners
-from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.controller.worker.podgroups import PodGroupCaches, PodGroupController
 from pumice.controller.worker.process import ControllerProcess, ControllerSettings, Watches
 from pumice.controller.worker.queues import QueueCaches, QueueController
@@ -107,9 +105,6 @@ class ControllerWorker(ControllerProcess):
         client: Client,
         registry: Registry,
         settings: ControllerSettings | None = None,
-        *,
-        clock: Clock | None = None,
-        metrics: ControllerMetrics | None = None,
     ) -> None:
         """Create a worker; its `tasks` must run.
 
@@ -117,14 +112,12 @@ class ControllerWorker(ControllerProcess):
             client: Session with the API server.
             registry: The job plugins.
             settings: The settings.
-            clock: Tells the time and waits.
-            metrics: The metrics to update.
 
         Raises:
             ConfigurationError: None of the controllers works for one namespace alone.
         """
         settings = settings or ControllerSettings()
-        self.watches = Watches(client, namespace=settings.namespace, clock=clock)
+        self.watches = Watches(client, namespace=settings.namespace)
         self._works = {
             name: work
             for name, make in MAKERS.items()
@@ -136,9 +129,7 @@ class ControllerWorker(ControllerProcess):
             raise ConfigurationError(
                 f"{names}: works for the whole cluster only, not for a namespace"
             )
-        super().__init__(
-            client, settings, metrics or ControllerMetrics(), self.watches.required, clock=clock
-        )
+        super().__init__(client, settings, self.watches.required)
         for each in self.watches.optional:
             each.faults = self.faults
 

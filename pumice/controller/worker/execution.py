@@ -36,7 +36,6 @@ from pumice.controller.plan import (
 )
 from pumice.controller.worker.memory import PlanOutcome
 from pumice.controller.worker.metrics import ControllerMetrics
-from pumice.controller.worker.secrets import KeyMaker, make_keys
 from pumice.controller.worker.steps import StepSender
 
 __all__ = ["OUTAGE_SECONDS", "Executor"]
@@ -70,7 +69,6 @@ class Executor:
         *,
         concurrent: int = 16,
         kind: Kind = JOB,
-        make_keys: KeyMaker = make_keys,
         sent: SentRequests | None = None,
     ) -> None:
         """Create an executor.
@@ -82,7 +80,6 @@ class Executor:
             slots: Limit of the requests of all plans that are under way; that of one plan if None.
             concurrent: Maximum number of concurrent requests for one plan.
             kind: Kind of what plans are for.
-            make_keys: Makes the key pairs of Secrets.
             sent: Takes the writes that are under way, whose answers are waited for at the end.
         """
         self._slots = slots or Slots(concurrent)
@@ -93,7 +90,6 @@ class Executor:
             recorder,
             metrics,
             kind=kind,
-            make_keys=make_keys,
             sent=sent or SentRequests(),
         )
 

@@ -61,7 +61,7 @@ class ControllerMetrics:
     in `_total`.
 
     Attributes:
-        registry: Registry of the metrics; a new one unless one is given.
+        registry: Registry of the metrics.
         passes: Passes over Jobs by result: `idle`, `done`, `again`, `failed`.
         pass_seconds: Duration of a pass with its writes.
         writes: Writes by verb, kind and result.
@@ -77,9 +77,9 @@ class ControllerMetrics:
         queues: PodGroups by queue and phase.
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self) -> None:
         """Register the metrics."""
-        self.registry = registry or CollectorRegistry()
+        self.registry = CollectorRegistry()
         name = "pumice_controller_"
         self.passes = Counter(
             f"{name}passes", "Passes over Jobs.", ["result"], registry=self.registry

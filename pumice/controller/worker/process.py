@@ -15,7 +15,6 @@ from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.api.kinds import Kind
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
 from pumice.cluster.elected import ElectedWorker, ElectionSettings
 from pumice.cluster.turns import Slots
 from pumice.controller.jobs.reconcile import JobCheck
@@ -45,21 +44,17 @@ class Watches:
         optional: Other caches: a cluster may lack their kinds, or their users wait for them.
     """
 
-    def __init__(
-        self, client: Client, *, namespace: str | None = None, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, namespace: str | None = None) -> None:
         """Create an empty set of watches.
 
         Args:
             client: Session with the API server.
             namespace: Watch this namespace only; all when None.
-            clock: Waits between attempts.
         """
         self.required: list[WatchCache[Any]] = []
         self.optional: list[WatchCache[Any]] = []
         self._client = client
         self._namespace = namespace
-        self._clock = clock
         self._known: dict[tuple[Any, ...], WatchCache[Any]] = {}
 
     def of(
@@ -98,7 +93,6 @@ class Watches:
                 field_selector=field_selector,
                 keep=keep,
                 trim=trim,
-                clock=self._clock,
                 optional=optional,
             )
             (self.optional if optional else self.required).append(found)
@@ -222,11 +216,8 @@ class ControllerProcess(ElectedWorker[ControllerSettings, ControllerMetrics]):
         self,
         client: Client,
         settings: ControllerSettings,
-        metrics: ControllerMetrics,
         caches: Iterable[WatchCache[Any]],
-        *,
-        clock: Clock | None = None,
     ) -> None:
         """Create a process; the arguments are those of `ElectedWorker`."""
-        super().__init__(client, settings, metrics, caches, clock=clock)
+        super().__init__(client, settings, ControllerMetrics(), caches)
         self.slots = Slots(settings.concurrent_writes)

@@ -8,7 +8,7 @@ Creating an RSA key pair takes a tenth of a second of CPU, so it runs in a threa
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
 
 from pumice.api.kinds import SECRET
@@ -20,7 +20,7 @@ from pumice.controller.owners import controls_raw
 from pumice.controller.worker.memory import OwnWrite
 from pumice.plugins import KeySecret
 
-__all__ = ["KeyMaker", "KnownSecrets", "make_keys", "with_keys"]
+__all__ = ["KnownSecrets", "make_keys", "with_keys"]
 
 SECONDS = 60.0
 """How long it counts what was read."""
@@ -110,14 +110,11 @@ class KnownSecrets:
             return None
 
 
-KeyMaker = Callable[[str], Awaitable[tuple[bytes, bytes]]]
-"""Returns, for an algorithm, a private key (PEM) and its public key (one line, in OpenSSH's format)."""
-
 _RSA_BITS = 2048
 
 
 async def make_keys(algorithm: str) -> tuple[bytes, bytes]:
-    """Create a key pair.
+    """A private key (PEM) and its public key (one line, in OpenSSH's format).
 
     Args:
         algorithm: `rsa` (2048 bits, PKCS#1) or `ed25519` (OpenSSH's format).

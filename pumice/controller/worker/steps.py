@@ -39,7 +39,7 @@ from pumice.controller.plan import (
 )
 from pumice.controller.worker.memory import OwnWrite, PlanOutcome
 from pumice.controller.worker.metrics import ControllerMetrics
-from pumice.controller.worker.secrets import KeyMaker, with_keys
+from pumice.controller.worker.secrets import make_keys, with_keys
 
 __all__ = ["StepSender"]
 
@@ -67,7 +67,6 @@ class StepSender:
         metrics: ControllerMetrics,
         *,
         kind: Kind,
-        make_keys: KeyMaker,
         sent: SentRequests,
     ) -> None:
         """Create a sender; the arguments are those of `Executor`."""
@@ -75,7 +74,6 @@ class StepSender:
         self._recorder = recorder
         self._metrics = metrics
         self._kind = kind
-        self._make_keys = make_keys
         self._sent = sent
 
     async def confirm(self, job: Raw, outcome: PlanOutcome) -> None:
@@ -214,7 +212,7 @@ class StepSender:
     async def _create(self, step: CreateObject, outcome: PlanOutcome) -> None:
         namespace, manifest = step.manifest["metadata"].get("namespace", ""), step.manifest
         if step.keys is not None:
-            pair = await self._make_keys(step.keys.algorithm)
+            pair = await make_keys(step.keys.algorithm)
             manifest = with_keys(manifest, step.keys, *pair)
         try:
             made = await self._client.create(

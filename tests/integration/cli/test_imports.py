@@ -17,7 +17,8 @@ async def fill(url: str) -> None:
     async with Client.connect(server=url) as client:
         await client.create(QUEUE, queue("default"))
         stored = await client.create(JOB, job("waits", [task("w", 2, cpu="3")]), "default")
-        await client.update_status(JOB, stored | {"status": {"state": {"phase": "Pending"}}})
+        status = {"status": {"state": {"phase": "Pending"}}}
+        await client.patch(JOB, "waits", "default", status, subresource="status")
         name = f"waits-{stored['metadata']['uid']}"
         await client.create(POD_GROUP, pod_group(name, 2, phase="Pending"), "default")
 

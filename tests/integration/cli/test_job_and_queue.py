@@ -57,7 +57,8 @@ def made(url: str, kind: Any, obj: Object, namespace: str | None = "default") ->
         async with Client.connect(server=url) as client:
             stored = await client.create(kind, obj, namespace)
             if kind is JOB and "status" in obj:
-                return await client.update_status(kind, stored | {"status": obj["status"]})
+                name, status = obj["metadata"]["name"], {"status": obj["status"]}
+                return await client.patch(kind, name, namespace, status, subresource="status")
             return stored
 
     return asyncio.run(work())

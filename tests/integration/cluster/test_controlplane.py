@@ -41,8 +41,6 @@ async def test_refusals_have_their_classes(real: Client, namespace: str) -> None
     test = {"op": "test", "path": "/metadata/resourceVersion", "value": "0"}
     with pytest.raises(Invalid):
         await real.patch(CONFIG_MAP, "a", namespace, [test], content_type=JSON_PATCH)
-    with pytest.raises(Conflict, match='conflict with "pumice"'):
-        await real.apply(CONFIG_MAP, config_map(namespace, x="3"), "other", force=False)
     with pytest.raises(Invalid) as caught:
         await real.create(CONFIG_MAP, config_map(namespace, "Not a name!"))
     assert caught.value.causes[0]["field"] == "metadata.name"

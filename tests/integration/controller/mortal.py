@@ -46,11 +46,6 @@ class MortalClient(Client):
             kind, lambda: super(MortalClient, self).patch(kind, *args, **named)
         )
 
-    async def update_status(self, kind: Kind, *args: Any, **named: Any) -> Raw:
-        return await self._mortal(
-            kind, lambda: super(MortalClient, self).update_status(kind, *args, **named)
-        )
-
     async def delete(self, kind: Kind, *args: Any, **named: Any) -> Raw:
         self.certain += 1
         return await self._mortal(

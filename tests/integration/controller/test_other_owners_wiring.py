@@ -282,9 +282,10 @@ async def test_a_job_that_has_ended_or_names_no_plugins_gets_nothing(
 ) -> None:
     ended = indexed_job("svc", name="ended")
     await submit(client, INDEXED_JOB, indexed_job("", name="plain"))
-    made = await submit(client, INDEXED_JOB, ended | {"spec": ended["spec"] | {"template": {}}})
+    await submit(client, INDEXED_JOB, ended | {"spec": ended["spec"] | {"template": {}}})
     condition = {"type": "Complete", "status": "True"}
-    await client.update_status(INDEXED_JOB, made | {"status": {"conditions": [condition]}})
+    status = {"status": {"conditions": [condition]}}
+    await client.patch(INDEXED_JOB, "ended", "default", status, subresource="status")
     await client.patch(INDEXED_JOB, "ended", "default", {"spec": {"template": template("svc")}})
     await submit(client, INDEXED_JOB, indexed_job("svc", name="last"))
     await stage.until(lambda: "last" in stage.names(NETWORK_POLICY), "a policy")

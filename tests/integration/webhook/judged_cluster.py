@@ -180,8 +180,10 @@ class JudgedCluster:
         stored = await self._api.create(kind, manifest, namespace or None)
         self._given[identity], self._stored[identity] = manifest, stored
         if kind.status and manifest.get("status"):
-            whole = stored | {"status": manifest["status"]}
-            self._stored[identity] = await self._api.update_status(kind, whole)
+            status = {"status": manifest["status"]}
+            self._stored[identity] = await self._api.patch(
+                kind, stored["metadata"]["name"], namespace or None, status, subresource="status"
+            )
 
     async def _remove(self, identity: Identity) -> None:
         del self._given[identity], self._stored[identity]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import NODE, POD, QUEUE
-from pumice.cluster.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Client
+from pumice.cluster.client import JSON_PATCH, MERGE_PATCH, Client
 from pumice.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -79,12 +79,6 @@ async def test_an_update_of_an_old_state_conflicts(client: Client) -> None:
     assert str(caught.value) == f"PUT {PODS}/a: 409 Conflict: Conflict was asked for"
 
 
-async def test_status_updates_go_to_the_subresource(client: Client, api: TinyApi) -> None:
-    api.objects[f"{PODS}/a/status"] = pod("a", resourceVersion="1")
-    await client.update_status(POD, pod("a"))
-    assert (api.requests[0].method, api.requests[0].path) == ("PUT", f"{PODS}/a/status")
-
-
 @pytest.mark.parametrize(
     ("content_type", "body"),
     [
@@ -99,14 +93,6 @@ async def test_patches_name_their_type(
     assert api.requests[0].path == f"{PODS}/a/status"
     assert api.requests[0].headers["Content-Type"] == content_type
     assert api.requests[0].body == body
-
-
-async def test_apply_names_manager_and_force(client: Client, api: TinyApi) -> None:
-    await client.apply(POD, pod("a"), "me", force=True)
-    seen = api.requests[0]
-    assert (seen.method, seen.path) == ("PATCH", f"{PODS}/a")
-    assert seen.query == {"fieldManager": "me", "force": "true"}
-    assert seen.headers["Content-Type"] == APPLY_PATCH
 
 
 async def test_delete_sends_its_options(client: Client, api: TinyApi) -> None:
