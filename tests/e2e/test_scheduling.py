@@ -195,7 +195,11 @@ def test_a_simulation_of_what_a_cluster_holds_decides_as_the_cluster_does(
     make_queue("recording")
     cluster.submit("runs", 4, 4, queue="recording")
     before = running(cluster.await_running("runs", 4))
-    waiting = {"polite": "Insufficient cpu", "strange": "schedulerName other", "large": "overused"}
+    waiting = {
+        "polite": "Insufficient cpu",
+        "strange": "schedulerName other",
+        "large": "% of the cluster",
+    }
     cluster.submit("polite", 1, 1, queue="recording", priorityClassName=polite_class)
     cluster.await_condition("polite", "Unschedulable", waiting["polite"])
     cluster.submit("strange", 1, 1, queue="recording", schedulerName="other")

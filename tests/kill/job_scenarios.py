@@ -294,12 +294,12 @@ async def is_aborted(scenario: JobScenario) -> None:
 JOB_SCENARIOS: dict[str, Callable[[JobScenario], Awaitable[None]]] = {
     "completes": completes,
     "fails": fails,
-    "restarts-pod": _restarting("RestartPod", "pod {name}-bad-0 was restarted 2 times", good=1),
-    "restarts-task": _restarting("RestartTask", "task bad was restarted 2 times", good=1),
+    "restarts-pod": _restarting("RestartPod", "attempts of pod {name}-bad-0 used: 2 of 2", good=1),
+    "restarts-task": _restarting("RestartTask", "attempts of task bad used: 2 of 2", good=1),
     "restarts-partition": _restarting(
-        "RestartPartition", "partition 0 of task bad was restarted 2 times", good=1
+        "RestartPartition", "attempts of partition 0 of task bad used: 2 of 2", good=1
     ),
-    "restarts-job": _restarting("RestartJob", "restarted 2 times", good=2),
+    "restarts-job": _restarting("RestartJob", "attempts used: 2 of 2", good=2),
     "is-evicted": is_evicted,
     "is-scaled": is_scaled,
     "starts-in-stages": starts_in_stages,
