@@ -18,7 +18,6 @@ from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS
 from pumice.cluster.events import Reference
 from pumice.cluster.reading import ObjectReader, Read, Unreadable
 from pumice.cluster.reflector import Reflector
@@ -100,8 +99,6 @@ class WatchCache(Generic[T]):
         field_selector: str | None = None,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
-        page_size: int = PAGE_SIZE,
-        watch_seconds: float = WATCH_SECONDS,
         optional: bool = False,
         keep: Callable[[T], bool] | None = None,
         trim: Callable[[T], None] | None = None,
@@ -117,8 +114,6 @@ class WatchCache(Generic[T]):
             field_selector: Only objects with these fields.
             clock: Measures `age` and waits between attempts.
             backoff: Delays between attempts.
-            page_size: Objects a page of the list.
-            watch_seconds: How long one watch lasts before it is renewed.
             optional: Whether the server may lack the kind; the cache then tries again at intervals.
             keep: Whether an object is kept; all are if None.
             trim: Drops the parts of a new object that nothing reads.
@@ -130,8 +125,6 @@ class WatchCache(Generic[T]):
             self,
             clock=clock,
             backoff=backoff,
-            page_size=page_size,
-            watch_seconds=watch_seconds,
             optional=optional,
         )
         self.synced, self.settled = self.reflector.synced, self.reflector.settled

@@ -27,7 +27,7 @@ import msgspec
 from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.collection import Collection, Head, head_of
+from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS, Collection, Head, head_of
 from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
@@ -98,6 +98,8 @@ class Reflector:
         settled: Cleared while a list is being taken in, when some objects are older than the list.
         relists: How often the kind was listed, the first time included.
         restores: How often the server turned out to be older than the cache.
+        page_size: Objects in a page of the list.
+        watch_seconds: How long one watch lasts before it is renewed.
     """
 
     def __init__(
@@ -107,8 +109,6 @@ class Reflector:
         *,
         clock: Clock | None,
         backoff: Backoff | None,
-        page_size: int,
-        watch_seconds: float,
         optional: bool,
     ) -> None:
         """Create a reflector of a collection into a target; the other arguments are those of `WatchCache`."""
@@ -125,8 +125,8 @@ class Reflector:
         self._transport = collection.transport
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=self._kind.plural)
-        self._page_size = page_size
-        self._watch_seconds = watch_seconds
+        self.page_size = PAGE_SIZE
+        self.watch_seconds = WATCH_SECONDS
         self._optional = optional
         self._version = ""
         self._contact = self._clock.monotonic()
@@ -290,7 +290,7 @@ class Reflector:
             self._target.forget_versions()  # the restored server may use a version again for another content
         self._has_unreadable = False
         try:
-            version, found = await self._read_list(self._page_size)
+            version, found = await self._read_list(self.page_size)
         except Gone:
             # It changes faster than pages are read; a request for everything cannot expire.
             version, found = await self._read_list(0)
@@ -360,7 +360,7 @@ class Reflector:
                 await self._reach_awaited()
                 continue  # more may be asked for meanwhile
             async with self._until_awaited():
-                await self._watch(self._watch_seconds)
+                await self._watch(self.watch_seconds)
                 return
 
     @asynccontextmanager
@@ -377,7 +377,7 @@ class Reflector:
             self._limit = None
 
     async def _reach_awaited(self) -> None:
-        if len(self._target) > self._page_size:
+        if len(self._target) > self.page_size:
             await self._watch(CATCH_UP_SECONDS)
         if self._awaited:
             await self._list()

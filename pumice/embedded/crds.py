@@ -10,7 +10,7 @@ from pumice.api import structural
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.structural import Structural
-from pumice.embedded import shapes
+from pumice.embedded import schemas
 from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.resources import STATUS, PrinterColumn, Resource
 from pumice.embedded.storage import Obj
@@ -133,7 +133,7 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 class CrdStrategy(Strategy):
     """A definition is established at once: nothing here has to wait for anything."""
 
-    shape = shapes.CRD
+    types = schemas.CRD
 
     def __init__(self) -> None:
         super().__init__(has_status=True, has_generation=True)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from pumice.api.fields import FieldError
-from pumice.embedded import media, patches, selectors, shapes, statuses
+from pumice.embedded import media, patches, schemas, selectors, statuses
 from pumice.embedded.apply import Applier
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
@@ -163,10 +163,10 @@ class Handlers:
             return self._get(ask)
         body = _object(ask.decoded())
         if call.subresource == "binding":
-            shapes.check(shapes.BINDING, body, "Binding", "v1")
+            schemas.check(schemas.BINDING, body, "Binding", "v1")
             bind(self._objects, call, body)
         else:
-            shapes.check(shapes.EVICTION, body, "Eviction", "v1")
+            schemas.check(schemas.EVICTION, body, "Eviction", "v1")
             options = _checked(body.get("deleteOptions") or {})
             call.dry_run = _dry_run(ask, options.get("dryRun")) or call.dry_run
             self._deletion.delete(call, DeleteOptions.read(options, {}))
@@ -370,7 +370,7 @@ def _object(body: Any) -> dict[str, Any]:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    shapes.check(shapes.DELETE_OPTIONS, options, "DeleteOptions", "v1")
+    schemas.check(schemas.DELETE_OPTIONS, options, "DeleteOptions", "v1")
     return options
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
-from pumice.embedded import shapes, statuses
+from pumice.embedded import schemas, statuses
 from pumice.embedded.naming import (
     label_key_problem,
     label_value_problem,
@@ -111,7 +111,7 @@ def check_shape(obj: Obj, kind: Kind, *, strict: bool) -> None:
     metadata = obj.get("metadata")
     if metadata is None:
         metadata = obj["metadata"] = {}
-    shapes.check(shapes.METADATA, metadata, kind.kind, kind.version, "metadata")
+    schemas.check(schemas.METADATA, metadata, kind.kind, kind.version, "metadata")
     for field in ("labels", "annotations", "finalizers", "ownerReferences"):
         if field in metadata and not metadata[field]:
             del metadata[field]

@@ -95,10 +95,12 @@ def parse_fields(text: str, supported: Iterable[str] = ()) -> Selector | None:
     """
     known = {"metadata.name", "metadata.namespace", *supported}
     tests: list[Selector] = []
-    for term in filter(None, (part.strip() for part in text.split(","))):
-        match = re.fullmatch(r"([^=!]+?)(!=|==|=)(.*)", term)
+    for requirement in filter(None, (part.strip() for part in text.split(","))):
+        match = re.fullmatch(r"([^=!]+?)(!=|==|=)(.*)", requirement)
         if match is None:
-            raise statuses.bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
+            raise statuses.bad_request(
+                f"invalid selector: '{text}'; can't understand '{requirement}'"
+            )
         field, operator, value = match.groups()
         if field not in known:
             raise statuses.bad_request(f"field label not supported: {field}")

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 
 from pumice.api.fields import FieldError
-from pumice.embedded import shapes
+from pumice.embedded import schemas
 from pumice.embedded.naming import object_name_problem
 from pumice.embedded.storage import Obj
 
@@ -33,7 +33,7 @@ class Strategy:
     """A kind without rules of its own.
 
     Attributes:
-        shape: Types of what is read of it.
+        types: Schema of what is read of it.
         custom: Whether a CRD defines the kind.
         has_status: Whether `status` is written through its subresource only.
         has_generation: Whether `metadata.generation` counts changes of what is wanted.
@@ -42,7 +42,7 @@ class Strategy:
         returns_deleted: Whether a deletion answers with the object instead of a Status.
     """
 
-    shape = shapes.PLAIN
+    types = schemas.PLAIN
     custom = False
     returns_deleted = False
     graceful = False
@@ -69,7 +69,7 @@ class Strategy:
         Raises:
             ApiStatusError: 400 for what cannot be read.
         """
-        shapes.check(self.shape, obj, obj["kind"], obj["apiVersion"].rpartition("/")[2])
+        schemas.check(self.types, obj, obj["kind"], obj["apiVersion"].rpartition("/")[2])
         self.default(obj)
         return []
 

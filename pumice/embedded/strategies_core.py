@@ -4,7 +4,7 @@ import base64
 import itertools
 
 from pumice.api.fields import FieldError
-from pumice.embedded import shapes, statuses
+from pumice.embedded import schemas, statuses
 from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
@@ -27,7 +27,7 @@ _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 class NamespaceStrategy(Strategy):
     """A namespace is Active until it is deleted, and stays until its content is gone."""
 
-    shape = shapes.NAMESPACE
+    types = schemas.NAMESPACE
     returns_deleted = True
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class NamespaceStrategy(Strategy):
 class NodeStrategy(Strategy):
     """A node may bring its status along when it registers."""
 
-    shape = shapes.NODE
+    types = schemas.NODE
 
     def __init__(self) -> None:
         super().__init__(has_status=True)
@@ -70,7 +70,7 @@ class NodeStrategy(Strategy):
 class ConfigMapStrategy(Strategy):
     """Configuration is text."""
 
-    shape = shapes.CONFIG_MAP
+    types = schemas.CONFIG_MAP
 
     def default(self, obj: Obj) -> None:
         """Drop empty parts."""
@@ -82,7 +82,7 @@ class ConfigMapStrategy(Strategy):
 class SecretStrategy(Strategy):
     """Secrets take text in `stringData` and keep it as base64 in `data`."""
 
-    shape = shapes.SECRET
+    types = schemas.SECRET
 
     def default(self, obj: Obj) -> None:
         """Write the type and move `stringData` over."""
@@ -105,7 +105,7 @@ class SecretStrategy(Strategy):
 class EventStrategy(Strategy):
     """An event is in the namespace of its object."""
 
-    shape = shapes.EVENT
+    types = schemas.EVENT
 
     def default(self, obj: Obj) -> None:
         """Write the fields that clients expect to be there."""
@@ -126,7 +126,7 @@ class EventStrategy(Strategy):
 class PriorityClassStrategy(Strategy):
     """A priority class has a value and a policy."""
 
-    shape = shapes.PRIORITY_CLASS
+    types = schemas.PRIORITY_CLASS
 
     def __init__(self) -> None:
         super().__init__(has_generation=True)
@@ -153,7 +153,7 @@ class PriorityClassStrategy(Strategy):
 class RuntimeClassStrategy(Strategy):
     """A runtime class names its handler."""
 
-    shape = shapes.RUNTIME_CLASS
+    types = schemas.RUNTIME_CLASS
 
     def validate(self, obj: Obj, /) -> list[FieldError]:
         """The handler is there."""
@@ -163,7 +163,7 @@ class RuntimeClassStrategy(Strategy):
 class ServiceStrategy(Strategy):
     """Services have an address unless they are headless or external."""
 
-    shape = shapes.SERVICE
+    types = schemas.SERVICE
     returns_deleted = True
 
     def __init__(self) -> None:

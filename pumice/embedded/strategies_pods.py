@@ -3,7 +3,7 @@
 from typing import Any
 
 from pumice.api.fields import FieldError
-from pumice.embedded import shapes
+from pumice.embedded import schemas
 from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
@@ -38,7 +38,7 @@ def is_terminal(pod: Obj) -> bool:
 class PodStrategy(Strategy):
     """A pod starts Pending; once it exists only little of its spec may change."""
 
-    shape = shapes.POD
+    types = schemas.POD
     returns_deleted = True
     graceful = True
 

@@ -6,7 +6,7 @@ writes.
 
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
-from pumice.embedded import shapes, statuses
+from pumice.embedded import schemas, statuses
 from pumice.embedded.objects import Objects
 from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj
@@ -39,7 +39,7 @@ def scaled(call: Call, obj: Obj, scale: Obj) -> Obj:
     Raises:
         ApiStatusError: 400 or 422: the Scale has another form, or a negative number of replicas.
     """
-    shapes.check(shapes.SCALE, scale, "Scale", "autoscaling/v1")
+    schemas.check(schemas.SCALE, scale, "Scale", "autoscaling/v1")
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"

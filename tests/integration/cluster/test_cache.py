@@ -68,9 +68,8 @@ async def test_bookmarks_keep_a_quiet_cache_from_falling_behind(client: Client) 
 
 
 async def test_a_cache_that_fell_behind_lists_anew(client: Client) -> None:
-    cache = WatchCache(
-        client, CONFIG_MAP, dict[str, Any], watch_seconds=1, backoff=Backoff(base=0.01, cap=0.05)
-    )
+    cache = WatchCache(client, CONFIG_MAP, dict[str, Any], backoff=Backoff(base=0.01, cap=0.05))
+    cache.reflector.watch_seconds = 1
     changes: list[tuple[str, str]] = []
     cache.subscribe(
         lambda old, new: changes.append(

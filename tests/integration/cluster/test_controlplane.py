@@ -75,7 +75,8 @@ async def test_a_cache_follows_pods_through_binding_and_eviction(
     real: Client, namespace: str, add_node: Any
 ) -> None:
     node = await asyncio.to_thread(add_node, f"node-{namespace}")
-    cache = WatchCache(real, POD, Pod, namespace=namespace, page_size=4)
+    cache = WatchCache(real, POD, Pod, namespace=namespace)
+    cache.reflector.page_size = 4
     for number in range(10):
         await real.create(POD, bare_pod(f"p{number}", namespace=namespace, schedulerName="nobody"))
     cache.index("node", lambda each: [each.spec.node_name or ""])
@@ -124,9 +125,8 @@ async def test_a_quiet_kind_catches_up_with_what_others_wrote(
     """A large one by the bookmark that ends a short watch, a small one by a list."""
     for name in ("a", "b"):
         await real.create(LEASE, lease(namespace, name))
-    cache: WatchCache[Object] = WatchCache(
-        real, LEASE, dict, namespace=namespace, page_size=page_size
-    )
+    cache: WatchCache[Object] = WatchCache(real, LEASE, dict, namespace=namespace)
+    cache.reflector.page_size = page_size
     following = asyncio.create_task(cache.run())
     async with asyncio.timeout(60):
         await wait_synced(cache)

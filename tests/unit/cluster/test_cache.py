@@ -42,7 +42,8 @@ async def test_it_lists_then_follows(cache: WatchCache[Thing], api: TinyApi) -> 
 async def test_the_list_is_read_in_pages(client: Client, api: TinyApi) -> None:
     for number in range(25):
         await api.put(PODS, thing(f"p{number}"))
-    paged = WatchCache(client, POD, Thing, page_size=10)
+    paged = WatchCache(client, POD, Thing)
+    paged.reflector.page_size = 10
     async with running(paged):
         assert len(paged) == 25
         assert [seen.query.get("limit") for seen in api.requests[:3]] == ["10", "10", "10"]
@@ -56,7 +57,8 @@ async def test_a_list_that_expires_between_pages_is_read_at_once(
     first = {"metadata": {"resourceVersion": "1", "continue": "10"}, "items": [thing("gone")]}
     api.answer_next(200, first)
     api.answer_next(410, status(410, "Expired"))
-    paged = WatchCache(client, POD, Thing, page_size=10)
+    paged = WatchCache(client, POD, Thing)
+    paged.reflector.page_size = 10
     async with running(paged):
         assert len(paged) == 25
         assert [seen.query.get("limit") for seen in api.requests[:3]] == ["10", "10", None]

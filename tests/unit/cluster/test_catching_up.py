@@ -48,7 +48,8 @@ async def behind(
     client: Client, fast: FastClock, api: TinyApi
 ) -> AsyncIterator[tuple[WatchCache[Thing], asyncio.Task[None]]]:
     """A cache of more objects than a page has, and how it catches up: it has begun a short watch."""
-    cache = WatchCache(client, POD, Thing, clock=fast, page_size=1)
+    cache = WatchCache(client, POD, Thing, clock=fast)
+    cache.reflector.page_size = 1
     await api.put(PODS, thing("a"))
     await api.put(PODS, thing("b"))
     async with running(cache):

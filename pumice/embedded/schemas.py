@@ -1,6 +1,6 @@
 """Types of the fields of built-in kinds that the server reads, so that invalid objects are refused.
 
-These are not whole schemas: other fields are stored unchanged. A shape is written as nested
+These are parts of schemas: other fields are stored unchanged. They are written as nested
 literals: `{}` is an object, `{"*": x}` a map, `[x]` a list, a word a type.
 """
 
@@ -39,17 +39,17 @@ _SPECIAL: dict[str, dict[str, Any]] = {
 }
 
 
-def _schema(shape: Any) -> dict[str, Any]:
-    if isinstance(shape, str):
-        return _SPECIAL.get(shape, {"type": shape})
-    if isinstance(shape, list):
-        return {"type": "array", "items": _schema(shape[0])}
-    if "*" in shape:
-        return {"type": "object", "additionalProperties": _schema(shape["*"])}
+def _schema(written: Any) -> dict[str, Any]:
+    if isinstance(written, str):
+        return _SPECIAL.get(written, {"type": written})
+    if isinstance(written, list):
+        return {"type": "array", "items": _schema(written[0])}
+    if "*" in written:
+        return {"type": "object", "additionalProperties": _schema(written["*"])}
     return {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
-        "properties": {name: _schema(field) for name, field in shape.items()},
+        "properties": {name: _schema(field) for name, field in written.items()},
     }
 
 
@@ -241,14 +241,14 @@ SCALE = Structural(
 EVICTION = Structural(_schema({"deleteOptions": {}}))
 
 
-def check(shape: Structural, value: Any, kind: str, version: str, path: str = "") -> None:
+def check(schema: Structural, value: Any, kind: str, version: str, path: str = "") -> None:
     """Refuse values of wrong types; null counts as missing.
 
     Raises:
         ApiStatusError: 400.
     """
-    shape.default(value)
-    errors = shape.validate(value, path)
+    schema.default(value)
+    errors = schema.validate(value, path)
     if errors:
         raise statuses.bad_request(
             f'{kind} in version "{version}" cannot be handled as a {kind}: '
