@@ -31,7 +31,7 @@ from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 
-__all__ = ["Injector", "WebhookEntry", "bundles_of", "entries_of", "patch_for"]
+__all__ = ["Injector", "WebhookEntry", "entries_of", "patch_for"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +57,6 @@ def entries_of(configuration: Object) -> list[WebhookEntry]:
     return [
         WebhookEntry(_host(entry), _bundle(entry)) for entry in configuration.get("webhooks") or ()
     ]
-
-
-def bundles_of(configuration: Object) -> list[bytes]:
-    """The `caBundle` of every entry of a configuration, decoded; empty where it is missing."""
-    return [each.trust for each in entries_of(configuration)]
 
 
 def _host(entry: dict[str, Any]) -> str:

@@ -15,10 +15,10 @@ not wait for that, so a session keeps a list of its sockets and closes them itse
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from weakref import WeakSet
 
@@ -144,6 +144,15 @@ class _Request(aiohttp.ClientRequest):
         return await super().send(conn)
 
 
+class _RequestHead(NamedTuple):
+    """A request without its body."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] | None = None
+    headers: Mapping[str, str] | None = None
+
+
 class Transport:
     """A session. Create it inside a running event loop, and `close` it.
 
@@ -217,7 +226,7 @@ class Transport:
         attempt = 0
         while True:
             try:
-                return await self._once(method, path, body, query, headers, most)
+                return await self._once(_RequestHead(method, path, query, headers), body, most)
             except (TooManyRequests, Unavailable) as error:
                 attempt += 1
                 if method != "GET" or attempt >= READ_ATTEMPTS:
@@ -229,45 +238,27 @@ class Transport:
                     delay = max(delay, min(error.retry_after, LONGEST_RETRY_AFTER))
             await self._clock.sleep(delay)
 
-    async def _once(
-        self,
-        method: str,
-        path: str,
-        body: Body,
-        query: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        most: int | None,
-    ) -> bytes:
+    async def _once(self, head: _RequestHead, body: Body, most: int | None) -> bytes:
         data = None if body is None else body if isinstance(body, bytes) else _encode(body)
         if data is None or len(data) < LARGE_BODY:
-            return await self._exchange(method, path, data, query, headers, most)
+            return await self._exchange(head, data, most)
         del data  # while others are sent
         async with self._large:
             data = body if isinstance(body, bytes) else _encode(body)
-            return await self._exchange(method, path, data, query, headers, most)
+            return await self._exchange(head, data, most)
 
-    async def _exchange(
-        self,
-        method: str,
-        path: str,
-        data: bytes | None,
-        query: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        most: int | None,
-    ) -> bytes:
-        try:
-            response = await self._send(method, path, data, query, headers)
+    async def _exchange(self, head: _RequestHead, data: bytes | None, most: int | None) -> bytes:
+        context = f"{head.method} {head.path}"
+        with self._failing(context):
+            response = await self._send(head, data)
             async with response:
                 answer = await (response.read() if most is None else _limited(response, most))
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            self.outages += isinstance(error, _UNREACHED)
-            raise failure(error, self.connection.server, f"{method} {path}") from error
         self._fail_fast = False
         if response.status >= 300:
-            raise self._refused(_refusal(response, answer, f"{method} {path}"))
+            raise self._refused(_refusal(response, answer, context))
         if most is not None and len(answer) > most:
             message = f"the response has more than {most} bytes"
-            raise TooLarge(response.status, "TooLarge", message, context=f"{method} {path}")
+            raise TooLarge(response.status, "TooLarge", message, context=context)
         return answer
 
     @asynccontextmanager
@@ -288,12 +279,18 @@ class Transport:
             total=None, sock_connect=CONNECT_SECONDS, sock_read=silence
         )
         context = f"WATCH {path}"
-        try:
-            response = await self._send("GET", path, None, query, None, patience)
+        with self._failing(context):
+            response = await self._send(_RequestHead("GET", path, query), None, patience)
             async with response:
                 if response.status != 200:
                     raise self._refused(_refusal(response, await response.read(), context))
                 yield _chunks(response, self.connection.server, context)
+
+    @contextmanager
+    def _failing(self, context: str) -> Iterator[None]:
+        """Raise what goes wrong with a connection as an `ApiError`."""
+        try:
+            yield
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             self.outages += isinstance(error, _UNREACHED)
             raise failure(error, self.connection.server, context) from error
@@ -304,27 +301,21 @@ class Transport:
         return error
 
     async def _send(
-        self,
-        method: str,
-        path: str,
-        data: bytes | None,
-        query: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        patience: aiohttp.ClientTimeout | None = None,
+        self, head: _RequestHead, data: bytes | None, patience: aiohttp.ClientTimeout | None = None
     ) -> aiohttp.ClientResponse:
         """Send a request with credentials, and once more with fresh ones after a 401."""
         connection = self.connection
-        target = f"{connection.server}{path}"
-        url = URL(f"{target}?{urlencode(query)}" if query else target, encoded=True)
+        target = f"{connection.server}{head.path}"
+        url = URL(f"{target}?{urlencode(head.query)}" if head.query else target, encoded=True)
         options: dict[str, Any] = {} if patience is None else {"timeout": patience}
         for last in (False, True):
-            signed: CIMultiDict[str] = CIMultiDict(headers or {})
+            signed: CIMultiDict[str] = CIMultiDict(head.headers or {})
             if data is not None:
                 signed.setdefault("Content-Type", "application/json")
             signed.extend(await connection.credentials.headers())
             try:
                 response = await self._session.request(
-                    method,
+                    head.method,
                     url,
                     data=data,
                     headers=signed,

@@ -2,7 +2,7 @@
 
 `reconcile` is a pure function from what is observed of a Job to a plan of small steps. Each part has a file: `phases`
 is the state machine, `job_events` derives events, `policies` chooses the action for an event, `due` finds the action
-that is due now, `job_pods` records the pods that existed, `retries` counts their restarts, `pods` builds pods,
+that is due now, `job_pods` records the pods that existed, `restart_budgets` counts their restarts, `pods` builds pods,
 `depends` finds tasks that must wait, `status` and `reasons` compose what users see.
 
 Three rules make it safe to stop the process at any write:

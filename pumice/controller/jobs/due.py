@@ -4,7 +4,7 @@ Targeted restarts that are due in the same pass become one restart: pods that fa
 together, and the Job enters `Restarting` once. An action on the whole Job is taken alone and before them: a restart of
 a task would also replace the pod for which the Job is to end.
 
-A policy may wait (`timeout`), and a pod that fails again waits (`retries`). Both follow from the moment at
+A policy may wait (`timeout`), and a pod that fails again waits (`restart_budgets`). Both follow from the moment at
 which something happened, so that a restart of the controller changes nothing.
 
 A Command is carried out exactly once. Its uid is written to the Job's status together with the phase that it leads to;

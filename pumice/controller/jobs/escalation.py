@@ -5,7 +5,7 @@ has not run again when the time is over, the Job is restarted. So for a policy a
 whose action concerns more than the restart did, pods that a restart replaces count as evicted. Without a timeout they do
 not: the controller's own removal is no eviction.
 
-The time begins when the pod fails, also while the restart itself is delayed (see `retries`). It is noted in the status
+The time begins when the pod fails, also while the restart itself is delayed (see `restart_budgets`). It is noted in the status
 like that of evicted pods (`job_pods`).
 """
 

@@ -1,7 +1,7 @@
 """`status.controlledResources`: objects that the controller created for a Job, and its own notes.
 
 Volcano keeps `plugin-<name>` for each plugin and `volume-pvc-<claim>` for each volume in it until the Job ends. Pumice
-adds notes: former pods (`job_pods`), restarts (`retries`), the current restart, the last Command, when the Job began
+adds notes: former pods (`job_pods`), restarts (`restart_budgets`), the current restart, the last Command, when the Job began
 and ended (`status`), and warnings about plugin arguments. The warnings stay as long as the Job exists, while events
 expire after an hour; a Job's conditions can hold phases only.
 """

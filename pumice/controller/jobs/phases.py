@@ -12,7 +12,7 @@ lifecycle policy asked. A row of the table says, for a phase and an action,
 * the work: bring the pods to what the spec wants (`SYNC`), remove pods (`KILL`), or remove the pods
   that one failure concerns (`KILL_TARGET`);
 * the pod phases that a kill leaves alone: none, or `SOFT`, the finished pods whose logs matter;
-* whether it costs one of the Job's `maxRetry`; targeted restarts have budgets of their own (`retries`);
+* whether it costs one of the Job's `maxRetry`; targeted restarts have budgets of their own (`restart_budgets`);
 * where it leads: either a phase at once (`to`), or a `rule` over counts, evaluated after the work.
 
 A row with `to` is an *intention*. It is written to the status before the work begins. So the phase itself, for example

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from pumice.api.kinds import EVENT, MUTATING_WEBHOOKS, SECRET, Kind
 from pumice.certs import injection, keeper
-from pumice.certs.injection import Injector, bundles_of
+from pumice.certs.injection import Injector, entries_of
 from pumice.certs.keeper import CertificateManager
 from pumice.cluster import reading
 from pumice.cluster.client import Client, Object
@@ -66,7 +66,9 @@ async def create(client: Client, name: str) -> None:
 
 async def is_trusted(client: Client, name: str, kept: CertificateManager) -> bool:
     found: Object = await client.get(MUTATING_WEBHOOKS, name)
-    return kept.bundle is not None and bundles_of(found) == [kept.bundle.trust]
+    return kept.bundle is not None and [each.trust for each in entries_of(found)] == [
+        kept.bundle.trust
+    ]
 
 
 @asynccontextmanager

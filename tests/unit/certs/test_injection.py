@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from pumice.certs.injection import WebhookEntry, bundles_of, entries_of, patch_for
+from pumice.certs.injection import WebhookEntry, entries_of, patch_for
 
 TRUST = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
 
@@ -23,6 +23,10 @@ def configuration(*entries: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {"name": "c", "resourceVersion": "7"}, "webhooks": list(entries)}
 
 
+def _bundles_of(configuration: dict[str, Any]) -> list[bytes]:
+    return [each.trust for each in entries_of(configuration)]
+
+
 def test_only_entries_that_differ_are_patched() -> None:
     found = configuration(entry("a"), entry("b", TRUST), entry("c", b"old"))
     operations = patch_for(found, TRUST)
@@ -32,7 +36,7 @@ def test_only_entries_that_differ_are_patched() -> None:
         "/webhooks/2/clientConfig/caBundle",
     ]
     patched = jsonpatch.apply_patch(copy.deepcopy(found), operations)
-    assert bundles_of(patched) == [TRUST, TRUST, TRUST]
+    assert _bundles_of(patched) == [TRUST, TRUST, TRUST]
     assert patched["webhooks"][0]["clientConfig"]["service"] == {
         "name": "webhook",
         "namespace": "system",
@@ -52,14 +56,14 @@ def test_a_configuration_that_changed_meanwhile_is_not_patched() -> None:
 def test_a_configuration_without_entries_needs_nothing(webhooks: object) -> None:
     empty = {"metadata": {"name": "c"}, "webhooks": webhooks}
     assert patch_for(empty, TRUST) == []
-    assert bundles_of(empty) == []
+    assert _bundles_of(empty) == []
 
 
 @pytest.mark.parametrize("bundle", [None, "", "%%%"])
 def test_missing_and_unreadable_bundles_count_as_empty(bundle: str | None) -> None:
     broken = entry("a")
     broken["clientConfig"]["caBundle"] = bundle
-    assert bundles_of(configuration(broken)) == [b""]
+    assert _bundles_of(configuration(broken)) == [b""]
     assert len(patch_for(configuration(broken), TRUST)) == 2
 
 
