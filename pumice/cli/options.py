@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AdmissionConf",
     "AllNamespaces",
+    "CertificateNames",
     "ClusterOptions",
     "ElectionOptions",
     "Files",
@@ -236,6 +237,32 @@ MetricsPort = Annotated[
 ]
 
 
+_ServiceName = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-service-name",
+        help="Service that the API server calls, for certificates of Pumice's own.",
+    ),
+]
+_ServiceNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-namespace", help="Namespace of the Service; by default that of the pod."
+    ),
+]
+_SecretName = Annotated[
+    str, typer.Option("--webhook-secret-name", help="Secret with the certificate authorities.")
+]
+_Url = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-url",
+        metavar="URL",
+        help="Address that the API server calls instead of the Service.",
+    ),
+]
+
+
 class ClusterOptions(msgspec.Struct, frozen=True):
     """The options that name an API server.
 
@@ -290,3 +317,19 @@ class ElectionOptions(msgspec.Struct, frozen=True):
     lease_duration: _LeaseDuration = "15s"
     renew_deadline: _RenewDeadline = "10s"
     retry_period: _RetryPeriod = "2s"
+
+
+class CertificateNames(msgspec.Struct, frozen=True):
+    """Names in certificates that Pumice creates.
+
+    Attributes:
+        service: Service that the API server calls.
+        namespace: Its namespace.
+        secret: Secret with the certificate authorities.
+        url: Address that it calls instead.
+    """
+
+    service: _ServiceName = None
+    namespace: _ServiceNamespace = None
+    secret: _SecretName = "pumice-webhook-certs"
+    url: _Url = None

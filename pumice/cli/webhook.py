@@ -9,6 +9,7 @@ import typer
 from pumice import __version__
 from pumice.cli.options import (
     AdmissionConf,
+    CertificateNames,
     Kubeconfig,
     Level,
     LogLevel,
@@ -61,30 +62,6 @@ EnabledAdmission = Annotated[
         help="Paths of the enabled endpoints, separated by commas; by default all.",
     ),
 ]
-ServiceName = Annotated[
-    str | None,
-    typer.Option(
-        "--webhook-service-name",
-        help="Service that the API server calls, for certificates of Pumice's own.",
-    ),
-]
-ServiceNamespace = Annotated[
-    str | None,
-    typer.Option(
-        "--webhook-namespace", help="Namespace of the Service; by default that of the pod."
-    ),
-]
-SecretName = Annotated[
-    str, typer.Option("--webhook-secret-name", help="Secret with the certificate authorities.")
-]
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--webhook-url",
-        metavar="URL",
-        help="Address that the API server calls instead of the Service.",
-    ),
-]
 DrainSeconds = Annotated[
     float | None,
     typer.Option(
@@ -116,10 +93,8 @@ def webhook(
     admission_conf: AdmissionConf = None,
     scheduler_name: SchedulerName = None,
     enabled: EnabledAdmission = None,
-    service: ServiceName = None,
-    namespace: ServiceNamespace = None,
-    secret: SecretName = "pumice-webhook-certs",
-    url: Url = None,
+    *,
+    names: CertificateNames,
     drain_seconds: DrainSeconds = None,
     plugin_assignments: SetPlugins = None,
     check_config: CheckConfig = False,
@@ -159,7 +134,7 @@ def webhook(
         listening=admission_server.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf or None,
         view=admission_server.read_state(state),
-        names=admission_server.named(service, namespace, secret, url),
+        names=admission_server.checked(names),
     )
     if check_config:
         answering.check()

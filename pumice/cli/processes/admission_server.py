@@ -11,6 +11,7 @@ from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.api.names import dns_subdomain_problem
 from pumice.cli.exits import UserError
 from pumice.cli.files import checking, manifests
+from pumice.cli.options import CertificateNames
 from pumice.cli.processes.components import cert_settings, connected, in_cluster, require_port
 from pumice.cli.processes.volcano_flags import settings_among
 from pumice.cluster.child_process import in_child_process
@@ -35,11 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdmissionServer",
-    "CertificateNames",
+    "checked",
     "compared",
     "from_files",
     "listening_at",
-    "named",
     "of_our_own",
     "paired",
     "read_paths",
@@ -48,41 +48,22 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateNames:
-    """Names in certificates that Pumice creates.
-
-    Attributes:
-        service: Service that the API server calls.
-        namespace: Its namespace.
-        secret: Secret with the certificate authorities.
-        url: Address that it calls instead.
-    """
-
-    service: str | None
-    namespace: str | None
-    secret: str
-    url: str | None
-
-
-def named(
-    service: str | None, namespace: str | None, secret: str, url: str | None
-) -> CertificateNames:
-    """The names, after validation.
+def checked(names: CertificateNames) -> CertificateNames:
+    """The names.
 
     Raises:
         UserError: A name or the URL is invalid.
     """
     given = {
-        "--webhook-service-name": service,
-        "--webhook-namespace": namespace,
-        "--webhook-secret-name": secret,
+        "--webhook-service-name": names.service,
+        "--webhook-namespace": names.namespace,
+        "--webhook-secret-name": names.secret,
     }
     for flag, name in given.items():
         if name is not None and (problem := dns_subdomain_problem(name)):
             raise UserError(f"{flag}: {problem}")
-    _hosts(url)
-    return CertificateNames(service, namespace, secret, url)
+    _hosts(names.url)
+    return names
 
 
 def of_our_own(client: Client, names: CertificateNames) -> Certificates | None:
