@@ -103,7 +103,7 @@ async def print_logs(client: "Client", wanted: LogRequest, *, follow: bool) -> N
     printer = _Printer()
     pods, version = await _pods(client, wanted)
     if not pods:
-        await get(client, JOB, wanted.name, wanted.namespace)  # says that there is none
+        await _check_job(client, wanted)
     _check_task(wanted, pods, follow=follow)
     sources = _sources(pods, wanted)
     limit = MOST_FOLLOWED if follow else MOST
@@ -118,6 +118,15 @@ async def print_logs(client: "Client", wanted: LogRequest, *, follow: bool) -> N
         await _Follower(client, wanted, sources, logs, printer).run(pods, version)
     elif not sources:
         note(plain(_nothing(pods, wanted)))
+
+
+async def _check_job(client: "Client", wanted: LogRequest) -> None:
+    """Say that there is no such Job, as far as the user may know."""
+    try:
+        await get(client, JOB, wanted.name, wanted.namespace)
+    except Forbidden:
+        message = f"no pods of a Job of this name in namespace {wanted.namespace}"
+        raise UserError(f"job/{wanted.name}: {message}; you may not read Jobs there") from None
 
 
 def _nothing(pods: Sequence[Pod], wanted: LogRequest) -> str:
@@ -230,10 +239,13 @@ async def _print_present(
                             raise
                         note(plain(f"{source.title}: {error.message}"))
 
-        async with contextlib.AsyncExitStack() as stack:
-            tasks = [asyncio.create_task(fetch(*each)) for each in zip(sources, files, strict=True)]
-            stack.callback(lambda: [task.cancel() for task in tasks])
+        tasks = [asyncio.create_task(fetch(*each)) for each in zip(sources, files, strict=True)]
+        try:
             await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.ExitStack() as opened:
             lines = [
                 _lines_of(opened, file, logs[source.key])

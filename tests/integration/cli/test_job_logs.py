@@ -57,7 +57,7 @@ class Kubelets:
         async with contextlib.AsyncExitStack() as stack:
             url = self.server.url
             self._session = await stack.enter_async_context(aiohttp.ClientSession(url))
-            runner = web.ServerRunner(web.Server(self._answer), shutdown_timeout=0.1)
+            runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True))
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -202,6 +202,10 @@ def test_the_rights_of_kubectl_logs_are_enough(kubelets: Kubelets) -> None:
     for further in ((), ("-f",)):
         told = ran("job", "logs", "train", *further, "--master", kubelets.url)
         assert (told.code, told.out) == (0, "[train-worker-0] a\n"), told.err
+    kubelets.forbidden = ("/jobs/gone",)
+    told = ran("job", "logs", "gone", "--master", kubelets.url)
+    assert told.code == 2
+    assert "job/gone: no pods of a Job of this name in namespace default" in told.err
     kubelets.forbidden = ("/log",)
     told = ran("job", "logs", "train", "--master", kubelets.url)
     assert told.code == 2

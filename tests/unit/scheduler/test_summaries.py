@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from pumice.scheduler import Reason
-from tests.unit.scheduler.scenarios import NOW, Scenario, case_config, case_id, load_cases, node
+from tests.unit.scheduler.scenarios import (
+    NOW,
+    Scenario,
+    case_config,
+    case_id,
+    load_cases,
+    node,
+    pod,
+)
 
 
 def scenario_of(case: dict[str, Any]) -> Scenario:
@@ -43,3 +51,16 @@ def test_a_change_of_the_sentence_alone_writes_nothing() -> None:
     result = scenario.cycle(NOW + 60)
     assert "2 cpu (a)" in result.pending["ns/g"].summary
     assert (result.pod_groups, result.pods, result.events) == ({}, {}, [])
+
+
+def test_a_pod_beyond_the_minimum_of_a_gang_that_runs_does_not_wait_for_its_gang() -> None:
+    """It had a reason of its own, which another pod of the gang has now."""
+    pods = [
+        ["ns", "g-0", "a", "Running", 2, 0, "g"],
+        ["ns", "g-5", "", "Pending", 1, 0, "g"],
+    ]
+    scenario = scenario_of({"nodes": [["a", 2, "8Gi"]], "pods": pods})
+    assert "Insufficient cpu" in scenario.cycle().pods["ns/g-5"].message
+    scenario.state.set_pod(pod(["ns", "g-1", "", "Pending", 1, 0, "g"]))
+    told = scenario.cycle(NOW + 1).pods["ns/g-5"].message
+    assert told.startswith("its gang has its minimum without this pod")
