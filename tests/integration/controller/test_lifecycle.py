@@ -101,7 +101,9 @@ async def test_a_job_whose_pods_fail_is_failed(played: ControllerStage) -> None:
     await played.submit(_job(task("worker", 2, annotations=ends)))
     await played.until(lambda: played.phase() == "Failed")
     await played.calm()
-    assert played.reason()[0] == "TooFewSucceeded"
+    word, message = played.reason()
+    assert word == "TooFewSucceeded"
+    assert message.endswith("2 pods (train-worker-0, train-worker-1) failed with exit code 2")
     assert set(played.pod_phases().values()) == {"Failed"}
     assert ("Warning", "Failed") in played.events()
 
@@ -120,7 +122,10 @@ async def test_a_restart_policy_restarts_until_the_retries_are_used_up(
     played.finish("train-worker-2", exit_code=1)
     await played.until(lambda: played.phase() == "Failed")
     await played.calm()
-    assert played.reason()[0] == "RetriesExhausted"
+    assert played.reason() == (
+        "RetriesExhausted",
+        "task worker: pod train-worker-2 failed with exit code 1 (spec.policies[0]); attempts used: 2 of 2 (maxRetry)",
+    )
     assert played.pod_phases() == {"train-worker-2": "Failed"}
 
 
