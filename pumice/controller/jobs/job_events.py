@@ -155,7 +155,12 @@ def _of_pod(pod: Pod, job_pods: JobPods) -> PolicyRequest | None:
     if pod.status.phase == "Failed":
         return _failure(pod)
     if pod.status.phase in ("Pending", ""):
-        return _request(POD_PENDING, pod, parse_time(meta.creation_timestamp), "is pending")
+        return _request(
+            POD_PENDING,
+            pod,
+            parse_time(meta.creation_timestamp),
+            "did not start within the policy's timeout",
+        )
     return None
 
 

@@ -119,7 +119,9 @@ def _obey(situation: Situation, order: Order) -> Plan:
         return Plan.of([RecordEvent("Warning", "CommandRefused", message)], [delete])
     if not order.action:
         return Plan.of([delete])
-    why = f"Command {meta.name}" + (f": {order.command.message}" if order.command.message else "")
+    why = f"requested by Command {meta.name}" + (
+        f": {order.command.message}" if order.command.message else ""
+    )
     found = row(situation.phase, order.action)
     if found.to or (situation.phase == RESTARTING and order.action == RESTART_JOB):
         decision = DueAction(
