@@ -120,13 +120,13 @@ class Admission:
             response = self._respond(endpoint, request, body, case)
         return answered(question, response, case)
 
-    def judge(self, path: str, request: Request) -> Case:
-        """Check a request, and return the case: problems, warnings and changes.
+    def judge(self, path: str, question: Question[msgspec.Raw]) -> Case:
+        """Check the object of a question, and return the case: problems, warnings and changes.
 
         Raises:
             KeyError: There is no such endpoint.
         """
-        endpoint, question = ENDPOINTS[path], bare(request)
+        endpoint = ENDPOINTS[path]
         case = self.case(question)
         if not _unfit(endpoint, question):
             self._admit(endpoint, question, case)

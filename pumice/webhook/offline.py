@@ -17,11 +17,11 @@ import msgspec
 from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
-from pumice.api.reviews import GroupVersionResource, Request
+from pumice.api.reviews import GroupVersionResource
 from pumice.plugins.other_owners import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.patches import applied
-from pumice.webhook.questions import bare, without_nulls
+from pumice.webhook.questions import Question, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
@@ -101,7 +101,7 @@ def _judge(
     patched = _patched(kind, plain, mutating)
     errors, doubts = reviewer.validated(patched, [each.path for each in mutating.errors])
     if kind == kinds.POD:
-        case = admission.case(bare(_request(kind, operation, patched, old)))
+        case = admission.case(_question(kind, operation, patched, old))
         of_pod = _pod_problems(case, patched, old)
         errors, doubts = _with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
     # Rules do not see these entries: a mutating one may have written an entry of the same name.
@@ -140,12 +140,12 @@ class _EndpointReviewer:
 
     def reviewed(self, manifest: Manifest, *, mutating: bool) -> Case:
         """The result of the mutating or of the validating endpoint; an empty one if it is not called."""
-        request = _request(self.kind, self.operation, readable(manifest), self.old)
+        question = _question(self.kind, self.operation, readable(manifest), self.old)
         for each in REGISTRATIONS:
             is_ours = each.kind == self.kind and each.mutating == mutating
             if is_ours and self.operation in each.operations:
-                return self.admission.judge(each.path, request)
-        return self.admission.case(bare(request))
+                return self.admission.judge(each.path, question)
+        return self.admission.case(question)
 
     def validated(
         self, manifest: Manifest, unreadable: list[str]
@@ -234,7 +234,7 @@ def _at_root(found: FieldError) -> FieldError:
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> ManifestResult:
     """The result about plugins for the pods of an owner; the owner itself does not change."""
-    case = admission.case(bare(_request(kind, "CREATE", plain, None)))
+    case = admission.case(_question(kind, "CREATE", plain, None))
     try:
         wired_owner(case, msgspec.convert(plain, OWNERS[kind]))
     except msgspec.ValidationError as error:
@@ -285,16 +285,18 @@ def _places(found: FieldError) -> tuple[str, ...]:
     return (found.path, f"{found.path}.name") if twice else (found.path,)
 
 
-def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | None) -> Request:
+def _question(
+    kind: Kind, operation: str, manifest: Manifest, old: Manifest | None
+) -> Question[msgspec.Raw]:
     meta = manifest.get("metadata")
     named = meta if isinstance(meta, dict) else {}
     name, namespace = named.get("name"), named.get("namespace")
-    return Request(
+    return Question(
         uid="offline",
         resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
         name=name if isinstance(name, str) else "",
         namespace=namespace if kind.namespaced and isinstance(namespace, str) else "",
         operation=operation,
         object=msgspec.Raw(msgspec.json.encode(manifest)),
-        old_object=msgspec.Raw(msgspec.json.encode(old)),
+        old_object=None if old is None else msgspec.Raw(msgspec.json.encode(old)),
     )

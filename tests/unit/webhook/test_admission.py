@@ -8,11 +8,12 @@ import pytest
 
 from pumice.api import kinds, reviews
 from pumice.api.queues import Queue
-from pumice.api.reviews import GroupVersionResource, Request
+from pumice.api.reviews import GroupVersionResource
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import responded
 from pumice.webhook.endpoints import ENDPOINTS
+from pumice.webhook.questions import Question
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.settings import AdmissionSettings
@@ -27,9 +28,9 @@ def admission(view: Snapshot = STATE, **options: Any) -> Admission:
     return Admission(AdmissionSettings(), view, builtin(), **options)
 
 
-def raw_request(path: str, obj: Any, operation: str = "CREATE") -> Request:
+def question(path: str, obj: Any, operation: str = "CREATE") -> Question[msgspec.Raw]:
     kind = next(each.kind for each in REGISTRATIONS if each.path == path)
-    return Request(
+    return Question(
         uid=UID,
         name=obj["metadata"]["name"],
         resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
@@ -48,7 +49,7 @@ def test_a_request_and_a_review_are_answered_alike() -> None:
         ("/jobs/validate", job(queue="gone")),
         ("/jobs/validate", merged(job(), {"spec": {"tasks": 5}})),
     ):
-        asked = raw_request(path, obj)
+        asked = question(path, obj)
         kind = kinds.of_object(obj)
         assert kind is not None
         response = responded(kind, asked.name, admission().judge(path, asked))
