@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import structlog
 from aiohttp import web
@@ -25,10 +25,8 @@ from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
 from pumice.webhook.server.lookup import LiveLookup, late, needs_above, needs_owners, needs_queues
 from pumice.webhook.server.metrics import ServerMetrics
+from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
-
-if TYPE_CHECKING:
-    from pumice.webhook.server.listener import ServerSettings
 
 __all__ = ["SMALL", "BodyBudget", "BudgetExceededError", "Reviews", "endpoint_of", "log_crash"]
 
@@ -112,7 +110,7 @@ class Reviews:
         self,
         admission: Admission,
         metrics: ServerMetrics,
-        settings: "ServerSettings",
+        settings: ServerSettings,
         lookup: LiveLookup | None = None,
     ) -> None:
         """Answer with the rules of admission; `lookup` reads objects that the caches may lack."""

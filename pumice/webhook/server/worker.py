@@ -30,10 +30,11 @@ from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server.certificates import Certificates, FileCertificates
-from pumice.webhook.server.listener import Listener, ServerSettings
+from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.lookup import CachedView, LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
+from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["GroupsFile", "StateSource", "WebhookWorker"]
