@@ -22,10 +22,10 @@ from typing import Any
 
 import msgspec
 
-from pumice.api import mistyped, structural
+from pumice.api import structural
 from pumice.api.crds import schema_of
 from pumice.api.fields import FieldError, did_you_mean
-from pumice.api.json_words import either, quoted
+from pumice.api.json_words import either, quoted, type_problem
 from pumice.api.kinds import VOLCANO, Kind
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.structural import Structural
@@ -92,7 +92,7 @@ def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
         choices = [each for each in node.choices if isinstance(each, str)]
         message = f"must be {either(choices)}, found {quoted(value)}{did_you_mean(value, choices)}"
     elif found.code == _TYPE and type(value) not in node.types_expected:
-        message = mistyped.problem(node.expected, value) + _hint_for_map(node, value)
+        message = type_problem(node.expected, value) + _hint_for_map(node, value)
     else:
         return found  # a text of a wrong format, for example
     return msgspec.structs.replace(found, message=message)
@@ -144,7 +144,7 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
         value = msgspec.UNSET if behind_key else value_at(raw, path)
         found = _SCHEMA_TYPES.get(named["found"], named["found"])
         if value is not msgspec.UNSET:
-            message = mistyped.problem(expected, value)
+            message = type_problem(expected, value)
         else:  # as `structural` says it, with types and without values
             message = (
                 f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
@@ -230,7 +230,7 @@ def _entry_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
                 texts[key] = value
             elif value is not None:
                 path = f"metadata.{field}[{key}]"
-                message = mistyped.problem("string", value)
+                message = type_problem("string", value)
                 yield FieldError(path, message, "SCHEMA-TYPE", "FieldValueTypeInvalid")
         for where, message in problems(texts):
             yield FieldError(f"metadata.{field}[{where[1:]}]", message, "SCHEMA-LABELS")

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from pumice.api.mistyped import problem
+from pumice.api.json_words import type_problem
 from pumice.api.pods import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.remembering import remembered
@@ -209,7 +209,7 @@ def _problem(found: Any, expected: str) -> str:
             parse_milli(found)
         except QuantityError as error:
             return str(error)
-    return problem(expected, found)
+    return type_problem(expected, found)
 
 
 @remembered(1024)
