@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, SECRET, Kind, of_object
 from pumice.api.meta import ObjectMeta, Raw
-from pumice.controller.owners import controller_reference, controls_raw, described
+from pumice.controller.owners import controller_reference, controls_raw, described, refers_to
 from pumice.controller.patches import difference
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
 from pumice.plugins import KeySecret, shards
@@ -211,9 +211,8 @@ def _identity(manifest: Raw) -> tuple[Kind, str]:
 
 
 def _kind(manifest: Raw) -> Kind:
-    claim = PERSISTENT_VOLUME_CLAIM
-    if (manifest.get("apiVersion"), manifest.get("kind")) == (claim.api_version, claim.kind):
-        return claim
+    if refers_to(manifest, PERSISTENT_VOLUME_CLAIM):
+        return PERSISTENT_VOLUME_CLAIM
     kind = of_object(manifest)
     if kind is None:
         raise UnknownKindError(

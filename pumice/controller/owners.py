@@ -38,7 +38,7 @@ def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
 
 
 def refers_to(reference: Raw, kind: Kind) -> bool:
-    """True if an owner reference names an object of a kind."""
+    """True if an owner reference names an object of a kind, or an object is of it."""
     return (reference.get("apiVersion"), reference.get("kind")) == (kind.api_version, kind.kind)
 
 

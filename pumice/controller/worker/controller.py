@@ -65,10 +65,8 @@ LONGEST_SECONDS = 3600.0
 UNEXPECTED = "ReconcileError"
 """Reason of the event about an object at which a pass failed unexpectedly."""
 
-
 RESYNC_SECONDS = 600.0
 """How long until all objects have been looked at again."""
-
 
 SLICE_SECONDS = 1.0
 """Shortest time between two slices of keys."""
@@ -277,9 +275,8 @@ class Controller(ABC, Generic[K]):
         if outcome.finds or had_trouble:
             return 0.0
         after = math.inf if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
-        if (
-            finds
-        ):  # they may be gone, with their events before this pass: run another pass without them
+        if finds:
+            # They may be gone, with their events before this pass: run another pass without them.
             after = min(after, self.find_seconds)
         return None if after == math.inf else after
 

@@ -6,6 +6,7 @@ The response to a sent write is awaited also if the process no longer leads; see
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
@@ -103,25 +104,20 @@ class StepSender:
 
     async def _send(self, step: Step, job: Raw, outcome: PlanOutcome) -> None:
         match step:
-            case CreateObject():
+            case CreateObject(kind=kind):
                 task = _task_of(step)
-                if task in outcome.over_quota:
-                    return
-                await self._counted(
-                    "create", step.kind, outcome, lambda: self._create(step, outcome), task=task
-                )
-            case UpdateObject():
-                await self._counted(
-                    "update", step.kind, outcome, lambda: self._update(step, outcome)
-                )
-            case DeleteObject():
-                await self._counted(
-                    "delete", step.kind, outcome, lambda: self._delete(step, outcome)
-                )
+                if task not in outcome.over_quota:
+                    create = partial(self._create, step, outcome)
+                    await self._sent.send(self._write("create", kind, outcome, create, task))
+            case UpdateObject(kind=kind):
+                update = partial(self._update, step, outcome)
+                await self._sent.send(self._write("update", kind, outcome, update))
+            case DeleteObject(kind=kind):
+                delete = partial(self._delete, step, outcome)
+                await self._sent.send(self._write("delete", kind, outcome, delete))
             case PatchStatus():
-                await self._counted(
-                    "status", self._kind, outcome, lambda: self._status(step, job, outcome)
-                )
+                patch = partial(self._status, step, job, outcome)
+                await self._sent.send(self._write("status", self._kind, outcome, patch))
             case RequireObject() | RequireAbsent():
                 await self._require(step, job, outcome)
             case RecordEvent():
@@ -160,25 +156,15 @@ class StepSender:
         else:
             outcome.absent.add(step.name)
 
-    async def _counted(
-        self,
-        verb: str,
-        kind: Kind,
-        outcome: PlanOutcome,
-        write: Callable[[], Awaitable[None]],
-        *,
-        task: str = "",
-    ) -> None:
-        await self._sent.send(self._write(verb, kind, outcome, write, task))
-
     async def _write(
         self,
         verb: str,
         kind: Kind,
         outcome: PlanOutcome,
         write: Callable[[], Awaitable[None]],
-        task: str,
+        task: str = "",
     ) -> None:
+        """Send a write, take the meaning of its response in, and count it."""
         result = "done"
         try:
             await write()
