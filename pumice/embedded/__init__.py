@@ -12,7 +12,6 @@ match conditions and failure policies of webhooks, quotas, disruption budgets, a
 service accounts and the like. Objects of these kinds can still be written and read.
 """
 
-from pumice.embedded.admission import EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.cluster import EmbeddedCluster, Security
 from pumice.embedded.nodes import NodeTimings
 from pumice.embedded.statuses import ApiStatusError
@@ -20,9 +19,7 @@ from pumice.embedded.store import Store
 
 __all__ = [
     "ApiStatusError",
-    "EmbeddedAdmission",
     "EmbeddedCluster",
-    "EndpointRegistration",
     "NodeTimings",
     "Security",
     "Store",

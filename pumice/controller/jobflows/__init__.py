@@ -8,12 +8,10 @@ JobFlow, Jobs and templates in, plan out.
 from pumice.controller.jobflows.entries import FlowEntry, Flows, awaits_end, read
 from pumice.controller.jobflows.manifests import job_of, termination_name
 from pumice.controller.jobflows.plan import plan_job_flow, plan_job_template
-from pumice.controller.jobflows.waits import Wait
 
 __all__ = [
     "FlowEntry",
     "Flows",
-    "Wait",
     "awaits_end",
     "job_of",
     "plan_job_flow",

@@ -6,14 +6,10 @@ controllers, each with the caches that hold its observed state. `controllers` li
 any moment, and the next one continues from the state of the cluster.
 """
 
-from pumice.controller.worker.caches import OBJECT_KINDS
 from pumice.controller.worker.controllers import ControllerWorker
-from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.controller.worker.process import ControllerSettings
 
 __all__ = [
-    "OBJECT_KINDS",
-    "ControllerMetrics",
     "ControllerSettings",
     "ControllerWorker",
 ]

@@ -7,7 +7,6 @@ converts each to Jobs for plugins, `places` finds the position of a pod in them,
 from pumice.plugins.other_owners.owners import OWNERS, Owner, OwnerKey
 from pumice.plugins.other_owners.places import PodPlace, place
 from pumice.plugins.other_owners.request import RequestError
-from pumice.plugins.other_owners.wired_pods import WiredPods
 from pumice.plugins.other_owners.wiring import OwnerWirings, Wired, is_wired
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "PodPlace",
     "RequestError",
     "Wired",
-    "WiredPods",
     "is_wired",
     "place",
 ]
