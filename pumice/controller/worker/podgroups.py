@@ -89,14 +89,6 @@ class PodGroupCaches:
                 return OwnedGang(kind, owner["name"], *key)
         return None
 
-    def keys(self) -> Iterable[GangKey]:
-        """All gangs of which there are pods, and all that have a PodGroup."""
-        found = dict.fromkeys(self.pods.index_keys(_BY_GANG))
-        for namespace, name in self.pod_groups.identities():
-            if name.startswith(GROUP_PREFIX):
-                found[namespace, name.removeprefix(GROUP_PREFIX)] = None
-        return found
-
     def count(self, key: GangKey) -> int:
         """Number of pods of a gang."""
         return len(self.pods.indexed(_BY_GANG, key))
@@ -142,7 +134,11 @@ class PodGroupController(Controller[GangKey]):
 
     def keys(self) -> Iterable[GangKey]:
         """All gangs of which there are pods, and all that have a PodGroup."""
-        return self._caches.keys()
+        found = dict.fromkeys(self._caches.pods.index_keys(_BY_GANG))
+        for namespace, name in self._caches.pod_groups.identities():
+            if name.startswith(GROUP_PREFIX):
+                found[namespace, name.removeprefix(GROUP_PREFIX)] = None
+        return found
 
     def about(self, key: GangKey) -> Reference:
         """The PodGroup of a gang, whether it exists or not."""

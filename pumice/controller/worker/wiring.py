@@ -56,13 +56,6 @@ class WiringCaches:
         for cache in self.objects.values():
             cache.index(_BY_OWNER, controller_key)
 
-    def keys(self) -> Iterable[OwnerKey]:
-        """All owners whose pods plugins wire."""
-        for kind, cache in self.owners.items():
-            for each in cache.values():
-                if each.wants_plugins:
-                    yield kind, each.metadata.namespace, each.metadata.name
-
     def owner(self, key: OwnerKey) -> Owner | None:
         """An owner."""
         kind, namespace, name = key
@@ -110,7 +103,10 @@ class WiringController(Controller[OwnerKey]):
 
     def keys(self) -> Iterable[OwnerKey]:
         """All owners whose pods plugins wire."""
-        return self._caches.keys()
+        for kind, cache in self._caches.owners.items():
+            for each in cache.values():
+                if each.wants_plugins:
+                    yield kind, each.metadata.namespace, each.metadata.name
 
     def about(self, key: OwnerKey) -> Reference:
         """An owner."""
