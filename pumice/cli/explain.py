@@ -297,8 +297,10 @@ def _forbidden(names: Sequence[str]) -> Iterator[str]:
 
 
 def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
-    if explanation.get("summary"):
-        yield f"\n{plain(explanation['summary'])}"
+    summary = explanation.get("summary") or ""
+    # The first sentence may say the same in another order.
+    if any(each not in explanation["message"] for each in summary.split("; ")):
+        yield f"\n{plain(summary)}"
     yield from _failed(explanation)
     ahead = explanation.get("ahead") or []
     if ahead:

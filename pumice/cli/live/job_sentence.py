@@ -73,9 +73,18 @@ def wait_reason(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
         )
     missing = job.replicas - len(pods)
     if missing > 0:
-        return f"{_pods(missing)} of {job.replicas} do not exist yet"
-    idle = sum(1 for pod in pods if pod.status.phase == "Pending")
-    return f"{_pods(idle)} of {job.replicas} do not run yet"
+        return _some(missing, job.replicas, "not exist")
+    idle = sum(1 for pod in pods if pod.status.phase in ("", "Pending"))
+    if not idle:
+        return "all of its pods have started, which its status does not say yet"
+    return _some(idle, job.replicas, "not run")
+
+
+def _some(number: int, total: int, what: str) -> str:
+    """As the controller says it."""
+    return (
+        f"{number} of {total} pods do {what} yet" if total > 1 else f"its only pod does {what} yet"
+    )
 
 
 def _pods(count: int) -> str:

@@ -180,7 +180,7 @@ def test_a_list_with_the_rights_of_a_namespace(still: Server) -> None:
     )
     big = told.out.splitlines()[1]
     assert big.split()[:6] == ["big", "default", "Pending", "2", "0/2", "-"]
-    assert big.endswith("2 pods of 2 do not run yet")
+    assert big.endswith("2 of 2 pods do not run yet")
     assert ran("job", "list", "-A", "--master", still.limited).err == (
         'pumice job list: not allowed: jobs is forbidden: User "ann" cannot list it at the cluster scope\n'
     )

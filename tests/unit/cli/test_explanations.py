@@ -161,6 +161,16 @@ def test_changes_that_let_a_gang_into_its_queue_are_said_to_do_only_that() -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("message", "is_shown"), [("it waits: b; a", False), ("it waits: a", True)]
+)
+def test_numbers_that_the_first_sentence_has_are_not_said_again(
+    message: str, is_shown: bool
+) -> None:
+    found = {"message": message, "summary": "a; b", "notAllowed": []}
+    assert ("\na; b" in text_of(found)) is is_shown
+
+
 def group_of(group: PodGroup) -> dict[str, Any]:
     return {
         "name": group.metadata.name,

@@ -23,8 +23,10 @@ def a_group(phase: str = "", *conditions: dict[str, Any]) -> PodGroup:
     return msgspec.convert(raw, PodGroup)
 
 
-def pods(*nodes: str) -> list[Pod]:
-    return [msgspec.convert(pod(f"p-{n}", node=node), Pod) for n, node in enumerate(nodes)]
+def pods(*nodes: str, phase: str = "Pending") -> list[Pod]:
+    return [
+        msgspec.convert(pod(f"p-{n}", node=node, phase=phase), Pod) for n, node in enumerate(nodes)
+    ]
 
 
 UNSCHEDULABLE = {
@@ -42,8 +44,14 @@ UNSCHEDULABLE = {
         (a_job(), None, [], "waits: no controller has looked at it yet"),
         (a_job("Pending"), None, [], "waits: it has no PodGroup yet"),
         (a_job("Pending"), a_group(), [], "waits: the scheduler has not let it into queue default"),
-        (a_job("Pending"), a_group("Inqueue"), [], "waits: 2 pods of 2 do not exist yet"),
-        (a_job("Pending"), a_group("Inqueue"), pods("", ""), "waits: 2 pods of 2 do not run yet"),
+        (a_job("Pending"), a_group("Inqueue"), [], "waits: 2 of 2 pods do not exist yet"),
+        (a_job("Pending"), a_group("Inqueue"), pods("", ""), "waits: 2 of 2 pods do not run yet"),
+        (
+            a_job("Pending"),
+            a_group("Inqueue"),
+            pods("a", "b", phase="Running"),
+            "waits: all of its pods have started",
+        ),
         (a_job("Pending"), a_group("Inqueue", UNSCHEDULABLE), pods("", ""), "waits: 2/2 tasks in"),
         (
             a_job("Pending", "taken name"),
