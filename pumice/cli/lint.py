@@ -237,8 +237,11 @@ def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Ma
         if of_object(raw) in (*VOLCANO, POD) or unknown_kind(raw) or _wants_plugins(manifest):
             judged.append(manifest)
             continue
+        if how := _build_first(manifest):
+            report(plain(f"skipped {manifest.source.file}: a Kustomization{how}"))
+            continue
         is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
-        hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else _build_first(manifest)
+        hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
         report(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not validated{hint}"))
     return judged
 

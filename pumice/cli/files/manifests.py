@@ -19,7 +19,7 @@ from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
 from pumice.cli.files.folders import find_files, first_action, render_first
-from pumice.cli.files.kustomizations import Kustomizations, build_first, completed
+from pumice.cli.files.kustomizations import NAMES, Kustomizations, build_first, completed
 from pumice.cli.output import note
 
 __all__ = [
@@ -294,7 +294,8 @@ def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False
         where += f", column {error.column}" if error.column else ""
         text, line = str(error), error.line or 0
         problem = ReadProblem(f"{shown}: {where}: {text}", name, line, text)
-        problems.append((problem, _looks_like_manifests(raw)))
+        is_meant = _looks_like_manifests(raw) or Path(name).name in NAMES
+        problems.append((problem, is_meant))
         failed_at.append(line or 1)
 
     is_empty = True

@@ -253,7 +253,19 @@ def test_a_kustomization_is_to_be_built_first(pumice: Pumice, tmp_path: Path) ->
         assert ran.err.splitlines()[-1] == told
     (overlay / "job.yaml").write_text(texts(job("good")))
     ran = pumice("lint", overlay)
-    assert (ran.code, ran.err.count(build)) == (0, 1)
+    assert (ran.code, ran.err) == (
+        0,
+        f"skipped {overlay}/kustomization.yaml: a Kustomization; {build}\n",
+    )
+
+
+def test_a_kustomization_of_a_folder_that_cannot_be_parsed_is_a_problem(
+    pumice: Pumice, tmp_path: Path
+) -> None:
+    (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml\n")
+    ran = pumice("lint", tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"pumice lint: {tmp_path}/kustomization.yaml: document 1, line 2: ")
 
 
 def test_a_text_with_actions_that_cannot_be_parsed_is_a_template(pumice: Pumice) -> None:
