@@ -327,11 +327,11 @@ def _message(error: typer.TyperException) -> str:
         ": Value error, ", ": "
     )  # pydantic's words, which typer uses
     context = getattr(error, "ctx", None)
-    unknown = re.match(r"No such (?:command|option):? '?([^' ]+)", message)
+    unknown = re.match(r"No such (?:command|option):? '?([^' ]+)|Got unexpected extra ", message)
     if context is None or unknown is None:
         return message
     command = context.command_path.removeprefix(context.find_root().command_path).strip()
-    word = unknown[1].rstrip(".")
+    word = (unknown[1] or "").rstrip(".")
     instead = instead_of(command, word)
     return f"{message.rstrip('.')}; use {instead}" if instead else message
 

@@ -31,6 +31,7 @@ _EXPLAIN_QUEUE = "`pumice explain queue/NAME`"
 _CLOSE_OR_OPEN = "`pumice queue close NAME` or `pumice queue open NAME`"
 _LIST = "`pumice job list` or `pumice queue list`"
 _FILES = "files without an option: `pumice lint FILE…`"
+_STATE_FILE = "`--state FILE` for a file"
 _BEHIND = "it behind the command, as in `pumice job list --context NAME`"
 
 _INSTEAD = {
@@ -44,6 +45,7 @@ _INSTEAD = {
     ("", "delete"): "`kubectl delete KIND NAME`",
     ("", "logs"): "`pumice job logs NAME`",
     ("", "run"): _CREATE,
+    ("", "status"): "`pumice job list`, or `pumice dev status`",
     ("", "scale"): _SCALE,
     ("job", "scale"): _SCALE,
     ("job", "run"): _CREATE,
@@ -51,6 +53,9 @@ _INSTEAD = {
     ("job", "delete"): "`kubectl delete vcjob NAME`",
     ("job", "view"): "`pumice job get NAME`",
     ("job", "describe"): "`pumice explain job/NAME`",
+    ("dev", "list"): "`pumice dev status`",
+    ("dev", "start"): "`pumice dev --detach`",
+    ("dev", "delete"): "`pumice dev stop`",
     ("queue", "create"): _CREATE,
     ("queue", "delete"): "`kubectl delete queue NAME`",
     ("queue", "get"): _EXPLAIN_QUEUE,
@@ -60,12 +65,18 @@ _INSTEAD = {
     **{("", each): _BEHIND for each in ("--context", "--kubeconfig", "--namespace", "-n", "-A")},
     **{
         (f"{group} {verb}", option): f"the name without an option: `pumice {group} {verb} NAME`"
-        for group, verbs in (("job", ("get", "suspend", "resume")), ("queue", ("close", "open")))
+        for group, verbs in (
+            ("job", ("get", "logs", "suspend", "resume")),
+            ("queue", ("close", "open")),
+        )
         for verb in verbs
         for option in ("-N", "--name")
     },
-    ("job list", "-N"): "`pumice job get NAME`",
+    ("job list", "-N"): "`pumice job get NAME` for one Job, or `-n` for a namespace",
     ("job list", "--name"): "`pumice job get NAME`",
+    ("job logs", "-c"): "`kubectl logs POD -c NAME` for one container",
+    ("job logs", "--container"): "`kubectl logs POD -c NAME` for one container",
+    ("job logs", "--tail"): "`--since TIME`, or `pumice explain job NAME --logs N`",
     ("job list", "-q"): _EXPLAIN_QUEUE,
     ("job list", "--queue"): _EXPLAIN_QUEUE,
     ("explain", "-q"): _EXPLAIN_QUEUE,
@@ -79,6 +90,8 @@ _INSTEAD = {
         for verb in ("suspend", "resume")
         for option in ("-l", "--selector", "--all")
     },
+    ("simulate", ""): _STATE_FILE,
+    ("migrate check", ""): _STATE_FILE,
     ("simulate", "--nodes"): "Node objects in a file of --state",
     ("lint", "-f"): _FILES,
     ("lint", "--filename"): _FILES,
@@ -154,10 +167,10 @@ def without_values(parameters: Sequence[Any], arguments: Sequence[str]) -> list[
 
 
 def instead_of(command: str, word: str) -> str:
-    """What to use instead of a command or option that does not exist; empty if nothing is known.
+    """What to use instead of a command, option or argument that does not exist; empty if nothing is known.
 
     Args:
         command: The command without the program, for example `queue`; empty for the program itself.
-        word: The command below it, or the option.
+        word: The command below it, or the option; empty for an argument beyond those that it takes.
     """
     return _INSTEAD.get((command, word), "")
