@@ -1,5 +1,6 @@
 """`pumice dev`: a cluster in one process, for kubectl, in the foreground or in the background."""
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -217,7 +218,9 @@ def status() -> None:
 _StopKubeconfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--kubeconfig", metavar="FILE", help="The cluster of this file; needed where several run."
+        "--kubeconfig",
+        metavar="FILE",
+        help="The cluster of this file. Where several run, by default that of $KUBECONFIG.",
     ),
 ]
 _AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
@@ -230,22 +233,34 @@ def stop(kubeconfig: _StopKubeconfigOption = None, every: _AllOption = False) ->
     """
     from pumice.cli.development import detached
 
-    chosen = _chosen(detached.running(), kubeconfig, every=every)
+    found = detached.running()
+    chosen = _chosen(found, kubeconfig, every=every)
     for each in chosen:
         detached.stop(each)
         note(f"stopped the cluster of {each.kubeconfig}")
     if not chosen:
-        note("no such cluster runs")
+        note(f"no such cluster runs{f', only of {_files(found)}' if found else ''}")
 
 
 def _chosen(found: "list[Detached]", kubeconfig: Path | None, *, every: bool) -> "list[Detached]":
     if kubeconfig is not None:
-        file = str(kubeconfig.absolute())
-        return [each for each in found if each.kubeconfig == file]
+        return _of_file(found, str(kubeconfig))
     if len(found) > 1 and not every:
-        files = ", ".join(each.kubeconfig for each in found)
-        raise UserError(f"{len(found)} clusters run; name one by --kubeconfig, or --all: {files}")
+        if chosen := _of_file(found, os.environ.get("KUBECONFIG", "")):
+            return chosen
+        raise UserError(
+            f"{len(found)} clusters run; name one by --kubeconfig, or --all: {_files(found)}"
+        )
     return found
+
+
+def _files(found: "list[Detached]") -> str:
+    return ", ".join(each.kubeconfig for each in found)
+
+
+def _of_file(found: "list[Detached]", kubeconfig: str) -> "list[Detached]":
+    file = os.path.realpath(kubeconfig)
+    return [each for each in found if os.path.realpath(each.kubeconfig) == file]
 
 
 VERBS = {

@@ -48,7 +48,8 @@ def load(cluster: EmbeddedCluster, manifests: Iterable[Manifest]) -> None:
         try:
             cluster.add_object(obj)
         except ApiStatusError as error:
-            refused.append(f"{manifest.source}: {manifest.identity}: {error.message}")
+            what = f"{manifest.source}: {manifest.identity}"
+            refused += [f"{what}: {each.strip()}" for each in error.message.splitlines()]
     if refused:
         raise UserError("--state: objects are refused", *refused)
 

@@ -8,7 +8,7 @@ from pumice.api.kinds import JOB, NODE, POD
 from pumice.cli.development.dev_state import load, log_life
 from pumice.cli.exits import UserError
 from pumice.cli.files.manifests import Manifest, Raw, Source
-from pumice.embedded import EmbeddedCluster
+from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, task
 
 
@@ -73,6 +73,25 @@ def test_each_object_that_is_refused_is_named(
     assert second.startswith("state.yaml: document 3")
     assert third.startswith("state.yaml: document 2")
     assert "Thing/default/x is left out" in capsys.readouterr().err
+
+
+def test_each_problem_of_an_object_that_is_refused_is_a_line(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message of admission is a list."""
+
+    def refuse(_: Raw) -> None:
+        raise ApiStatusError(422, "Invalid", 'Job "bad" has 2 problems:\n  spec.a: x\n  spec.b: y')
+
+    monkeypatch.setattr(cluster, "add_object", refuse)
+    with pytest.raises(UserError) as refused:
+        load(cluster, manifests(job("bad", [task("t", 1)])))
+    where = "state.yaml: document 1, line 1: Job/default/bad: "
+    assert refused.value.messages[1:] == (
+        f'{where}Job "bad" has 2 problems:',
+        f"{where}spec.a: x",
+        f"{where}spec.b: y",
+    )
 
 
 def test_the_life_of_a_pod_is_a_line_for_each_change_of_phase_or_node(
