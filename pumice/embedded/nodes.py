@@ -7,6 +7,7 @@ has been deleted. Each pod has a timer of the event loop. All writes use the sto
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +27,10 @@ _PODS = (kinds.POD.group, kinds.POD.plural)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+_CODE = re.compile(r"-?[0-9]{1,9}")
+_SHOWN = 60
+"""How much of a value a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +242,27 @@ class SimulatedNodes:
             for each in pod["spec"]["containers"]
         ]
         self._store.update_status(pod)
+        for message in _doubts(pod):
+            self._warn(pod, message, moment)
+
+    def _warn(self, pod: Obj, message: str, moment: str) -> None:
+        meta = pod["metadata"]
+        about = {key: meta[key] for key in ("name", "namespace", "uid")}
+        event: Obj = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
+            "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
+            "type": "Warning",
+            "reason": "InvalidAnnotation",
+            "message": message,
+            "source": {"component": "simulated-nodes"},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+        }
+        with suppress(ApiStatusError):  # as in a namespace that is being deleted
+            self._store.create(event)
 
     def _end(self, pod: Obj) -> None:
         moment = format_time(self._clock())
@@ -272,7 +298,21 @@ def _stage(pod: Obj) -> tuple[Any, ...]:
 
 def _exit_code(pod: Obj) -> int:
     text = (pod["metadata"].get("annotations") or {}).get(keys.EXIT_CODE, "0")
-    return int(text) if text.lstrip("-").isdigit() else 0
+    return int(text) if _CODE.fullmatch(text) else 0
+
+
+def _doubts(pod: Obj) -> list[str]:
+    """What annotations of a pod say in vain."""
+    told = pod["metadata"].get("annotations") or {}
+    duration, code = told.get(keys.RUN_DURATION), told.get(keys.EXIT_CODE)
+    found = []
+    if duration and parse_duration(duration) is None:
+        expected = "expected a duration such as 20s or 1m30s; the pod runs until it is deleted"
+        found.append(f"annotation {keys.RUN_DURATION}: {duration[:_SHOWN]!r}: {expected}")
+    if code and not _CODE.fullmatch(code):
+        expected = "expected a whole number such as 1; the pod ends with 0"
+        found.append(f"annotation {keys.EXIT_CODE}: {code[:_SHOWN]!r}: {expected}")
+    return found
 
 
 def _terminated(status: Obj, code: int, moment: str) -> Obj:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import NODE, POD
+from pumice.api.kinds import EVENT, NODE, POD
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.embedded.nodes import parse_duration
 from pumice.embedded.storage import StoredWrite
@@ -104,6 +104,17 @@ async def test_a_bound_pod_runs_until_it_is_deleted(cluster: EmbeddedCluster) ->
     assert (container["ready"], list(container["state"])) == (True, ["running"])
     cluster.store.delete(POD, "p", "default", grace=30)
     await gone(cluster)
+
+
+async def test_an_annotation_that_says_nothing_is_warned_of(cluster: EmbeddedCluster) -> None:
+    cluster.store.create(bound(duration="1", code="one"))
+    await status(cluster, "Running")
+    found = cluster.store.list(EVENT, "default")
+    assert {each["involvedObject"]["name"] for each in found} == {"p"}
+    assert sorted(each["message"] for each in found) == [
+        "annotation pumice.dev/exit-code: 'one': expected a whole number such as 1; the pod ends with 0",
+        "annotation pumice.dev/run-duration: '1': expected a duration such as 20s or 1m30s; the pod runs until it is deleted",
+    ]
 
 
 async def test_a_pod_succeeds_after_its_duration(cluster: EmbeddedCluster) -> None:
