@@ -20,7 +20,7 @@ from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Pair, offline, running
 from tests.kit.waiting import until
 
-CONNECTIONS = 15 * min(100, settings().max_examples)
+CONNECTIONS = 6 * min(100, settings().max_examples)
 AT_ONCE = 50
 IMPATIENT = ServerSettings(
     drain_seconds=0, shutdown_seconds=2, read_seconds=1.0, quiet_seconds=100.0

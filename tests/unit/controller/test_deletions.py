@@ -15,7 +15,7 @@ from pumice.controller.plan import PatchStatus, Plan
 from pumice.controller.worker.memory import JobMemories
 from tests.kit.builders import task
 from tests.kit.tables import table
-from tests.unit.controller.fake_cluster import START, FakeCluster
+from tests.unit.controller.fake_cluster import START, FakeCluster, copied
 from tests.unit.controller.job_scenarios import policy, running
 
 Raw = dict[str, Any]
@@ -37,7 +37,7 @@ class Watched:
         self.row = row
         self.about = about
         self.cluster = copy.copy(begun)
-        self.cluster.objects = copy.deepcopy(begun.objects)
+        self.cluster.objects = {key: copied(each) for key, each in begun.objects.items()}
         self.cluster.events = []
         self.memory = JobMemories()
         self.seen: set[int] = set()

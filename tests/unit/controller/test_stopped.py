@@ -4,7 +4,6 @@ Every scenario is told once undisturbed, and then once for each write: before th
 dies, with everything it remembers, and another one starts.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from pumice.controller.plan import Plan
 from tests.kit.builders import job, task
-from tests.unit.controller.fake_cluster import FakeCluster, StoppedError
+from tests.unit.controller.fake_cluster import FakeCluster, StoppedError, copied
 
 Raw = dict[str, Any]
 
@@ -267,7 +266,7 @@ def _end(cluster: FakeCluster) -> dict[str, Raw]:
     """Everything that there is, without what differs from one telling to the next."""
     end: dict[str, Raw] = {}
     for (kind, name), stored in cluster.objects.items():
-        obj = copy.deepcopy(stored)
+        obj = copied(stored)
         for key in ("uid", "resourceVersion", "creationTimestamp"):
             obj["metadata"].pop(key)
         if kind.kind == "Job":
