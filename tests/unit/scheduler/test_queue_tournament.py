@@ -47,14 +47,15 @@ STEPS = st.lists(
         st.sampled_from(NAMES),
         st.integers(-3, 3),
     ),
+    min_size=20,
     max_size=60,
 )
 
 
 @pytest.mark.parametrize("in_tree", [True, False])
-@given(steps=STEPS)
+@given(begun=st.sets(st.sampled_from(NAMES), min_size=5), steps=STEPS)
 def test_the_first_is_the_smallest_of_all_whatever_is_decided(
-    steps: list[tuple[str, str, int]], *, in_tree: bool
+    begun: set[str], steps: list[tuple[str, str, int]], *, in_tree: bool
 ) -> None:
     """A decision changes the share of a queue and of those above it, up or down, also of one that does not wait."""
     shares = dict.fromkeys(NAMES, 0)
@@ -67,7 +68,7 @@ def test_the_first_is_the_smallest_of_all_whatever_is_decided(
 
     line = QueueTournament(key, decided, path if in_tree else None, lambda: epoch[0])
     waiting: dict[str, Queue] = {}
-    for step, name, amount in steps:
+    for step, name, amount in [*(("push", name, 0) for name in sorted(begun)), *steps]:
         if step == "push" and name not in waiting:
             waiting[name] = named(name)
             line.push(waiting[name])
@@ -83,8 +84,7 @@ def test_the_first_is_the_smallest_of_all_whatever_is_decided(
             assert line.pop() is first
             del waiting[first.metadata.name]
         assert len(line) == len(waiting)
-    for _ in tuple(waiting):
-        line.pop()
+    assert [line.pop() for _ in waiting] == sorted(waiting.values(), key=key)
     with pytest.raises(IndexError):
         line.pop()
 
