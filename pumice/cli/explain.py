@@ -197,7 +197,14 @@ class _ExplainRun:
         if kind:
             resources = {"job": JOB, "pod": POD, "queue": QUEUE}
             resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
-            raw = await get(client, resources[kind], name, where)
+            try:
+                raw = await get(client, resources[kind], name, where)
+            except UserError as error:
+                if name not in _WORDS:
+                    raise
+                raise UserError(
+                    f"{error}; of a kind, name one: `pumice explain {name} NAME`"
+                ) from None
         if kind == "jobflow":
             from pumice.cli.workflows import explain_job_flow
 

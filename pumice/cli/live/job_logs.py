@@ -114,10 +114,10 @@ async def print_logs(client: "Client", wanted: LogRequest, *, follow: bool) -> N
         )
     logs = {source.key: Lines(number) for number, source in enumerate(sources)}
     await _print_present(client, wanted, sources, logs, printer)
+    if not sources:
+        note(plain(_nothing(pods, wanted)))
     if follow:
         await _Follower(client, wanted, sources, logs, printer).run(pods, version)
-    elif not sources:
-        note(plain(_nothing(pods, wanted)))
 
 
 async def _check_job(client: "Client", wanted: LogRequest) -> None:

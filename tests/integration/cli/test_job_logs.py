@@ -212,6 +212,13 @@ def test_the_rights_of_kubectl_logs_are_enough(kubelets: Kubelets) -> None:
     assert "not allowed: pods/log is forbidden" in told.err
 
 
+def test_a_job_without_pods_is_followed_with_a_note(kubelets: Kubelets) -> None:
+    asyncio.run(fill(kubelets.server.url, {}, phase="Completed"))
+    told = ran("job", "logs", "train", "-f", "--master", kubelets.url)
+    assert (told.code, told.out) == (0, "")
+    assert told.err == "job/train has no pods; `pumice explain job train` says why\n"
+
+
 def test_a_job_is_followed_to_its_end(kubelets: Kubelets) -> None:
     """Lines of a container that runs are not repeated; a pod that starts later is added."""
     asyncio.run(fill(kubelets.server.url, {"train-worker-0": RUNS}, phase="Completed"))
