@@ -12,7 +12,7 @@ import msgspec
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.messages import listed
-from pumice.api.meta import number_in
+from pumice.api.meta import number_in, version_number
 from pumice.api.names import pod_group_name
 from pumice.api.not_here_yet import (
     sentences,
@@ -345,9 +345,9 @@ def _position(pod: Pod) -> tuple[str, int, str]:
 
 
 def events_about(events: Sequence[Explanation], uids: set[str]) -> list[Explanation]:
-    """Events about objects, oldest first."""
+    """Events about objects, oldest first: times have whole seconds, and within one the resourceVersion decides."""
     told = []
-    for event in events:
+    for event in sorted(events, key=_written):
         about = event.get("involvedObject") or {}
         if about.get("uid") in uids:
             told.append(
@@ -360,7 +360,11 @@ def events_about(events: Sequence[Explanation], uids: set[str]) -> list[Explanat
                     "count": event.get("count", 1),
                 }
             )
-    return sorted(told, key=lambda each: (each["time"], each["object"]))
+    return sorted(told, key=lambda each: str(each["time"]))
+
+
+def _written(event: Explanation) -> int:
+    return version_number(str((event.get("metadata") or {}).get("resourceVersion") or ""))
 
 
 def _amounts(resources: Mapping[str, str | int] | None) -> dict[str, int]:

@@ -11,7 +11,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cli.explain import text_of
-from pumice.cli.live.explanations import of_job, of_pod, of_queue, waiting_gangs
+from pumice.cli.live.explanations import events_about, of_job, of_pod, of_queue, waiting_gangs
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import load_config
@@ -169,6 +169,28 @@ def test_numbers_that_the_first_sentence_has_are_not_said_again(
 ) -> None:
     found = {"message": message, "summary": "a; b", "notAllowed": []}
     assert ("\na; b" in text_of(found)) is is_shown
+
+
+def test_events_of_one_second_are_in_the_order_in_which_they_were_written() -> None:
+    def event(reason: str, version: str | None, second: int = 1) -> dict[str, Any]:
+        about = {"uid": "u", "kind": "Job", "name": "train"}
+        time = f"2026-01-01T00:00:0{second}Z"
+        meta = {"resourceVersion": version}
+        return {
+            "metadata": meta,
+            "involvedObject": about,
+            "reason": reason,
+            "lastTimestamp": time,
+        }
+
+    events = [
+        event("Failed", "10"),
+        event("ExecuteAction", "9"),
+        event("Running", "11", 0),
+        event("?", None, 2),
+    ]
+    told = events_about(events, {"u"})
+    assert [each["reason"] for each in told] == ["Running", "ExecuteAction", "Failed", "?"]
 
 
 def group_of(group: PodGroup) -> dict[str, Any]:
