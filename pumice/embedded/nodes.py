@@ -302,7 +302,7 @@ def _exit_code(pod: Obj) -> int:
 
 
 def _doubts(pod: Obj) -> list[str]:
-    """What annotations of a pod say in vain."""
+    """Which annotations of a pod are not understood."""
     told = pod["metadata"].get("annotations") or {}
     duration, code = told.get(keys.RUN_DURATION), told.get(keys.EXIT_CODE)
     found = []
