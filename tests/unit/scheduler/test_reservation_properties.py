@@ -259,7 +259,7 @@ class Cluster:
 
 
 @given(cases())
-@examples(75)
+@examples(150)
 def test_every_gang_that_fits_runs(case: Case) -> None:
     cluster = Cluster(case)
     owed = cluster.owed()

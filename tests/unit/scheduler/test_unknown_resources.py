@@ -103,7 +103,7 @@ EVENTS = st.lists(
 )
 
 
-@examples(80)
+@examples(200)
 @given(events=EVENTS, most=st.integers(0, 3))
 def test_decisions_do_not_depend_on_the_order_of_events(
     events: list[tuple[str, str, Raw]], most: int

@@ -103,7 +103,7 @@ def _decided(result: CycleResult) -> Any:
     return result.binds, result.pipelined, result.evicted, result.nominations, phases
 
 
-@examples(50)
+@examples(100)
 @given(histories())
 def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> None:
     """Whatever happens, a scheduler that tries every gang in each cycle decides the same, and in the end gives the same reasons."""
