@@ -33,6 +33,7 @@ IRRELEVANT = (
     "enable-queue-allocated-pods-check=",
     "enable-root-queue-protection=",
     "max-queue-depth=",
+    "rule.NOT-HERE-YET=",
 )
 """How settings begin on which no rule that the policies have depends."""
 
