@@ -11,8 +11,8 @@ import typer
 from pumice.api import kinds
 from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Level, MetricsPort, config_option, state_option
-from pumice.cli.output import note, paint, table, write
+from pumice.cli.options import Level, MetricsPort, Output, config_option, state_option
+from pumice.cli.output import Format, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
     import asyncio
@@ -196,7 +196,7 @@ def _detach(context: typer.Context, *, with_stdin: bool) -> None:
     write(f"export KUBECONFIG={started.kubeconfig}")
 
 
-def status() -> None:
+def status(output: Output = Format.TEXT) -> None:
     """List the clusters that run in the background.
 
     The exit code is 1 if there is none.
@@ -205,14 +205,18 @@ def status() -> None:
     from pumice.cli.development import detached
 
     found = detached.running()
-    if not found:
-        note("no cluster of `pumice dev --detach` runs")
-        finish(REFUSED)
     rows = [
         (each.server, str(each.pid), format_time(each.started), each.kubeconfig, each.log)
         for each in found
     ]
-    write(table(("server", "process", "started", "kubeconfig", "log"), rows))
+    columns = ("server", "process", "started", "kubeconfig", "log")
+    if output is Format.JSON:
+        write_json([dict(zip(columns, row, strict=True)) for row in rows])
+    elif rows:
+        write(table(columns, rows))
+    if not found:
+        note("no cluster of `pumice dev --detach` runs")
+        finish(REFUSED)
 
 
 _StopKubeconfigOption = Annotated[
@@ -264,6 +268,6 @@ def _of_file(found: "list[Detached]", kubeconfig: str) -> "list[Detached]":
 
 
 VERBS = {
-    "status": (status, ("pumice dev status",)),
+    "status": (status, ("pumice dev status", "pumice dev status -o json")),
     "stop": (stop, ("pumice dev stop", "pumice dev stop --kubeconfig dev.kubeconfig")),
 }

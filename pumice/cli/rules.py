@@ -27,11 +27,19 @@ EXAMPLES = (
 _ANSWERS = {"enforce": "refuses", "warn": "warns", "off": "off"}
 
 
+def _complete(incomplete: str) -> list[str]:
+    """Codes that begin like what was typed."""
+    from pumice.webhook.rules.catalogue import ALL, SCHEMA_CODES
+
+    return [rule.code for rule in (*ALL, *SCHEMA_CODES) if rule.code.startswith(incomplete.upper())]
+
+
 def rules(
     code: Annotated[
         str | None,
         typer.Argument(
             metavar="CODE|WORD",
+            autocompletion=_complete,
             help="A rule's code (the last word of its messages), the first part of codes, or words to search in rules, examples and messages, including Volcano's.",
         ),
     ] = None,

@@ -75,6 +75,8 @@ def read_nodes(text: str) -> list[SimulatedNode]:
         if match is None:
             raise _problem(part)
         count, cpu = int(match["count"] or 1), match["cpu"]
+        if not count:
+            raise _problem(part)
         memory, resources = _rest(match["rest"], part)
         for amount in (cpu, memory, *resources.values()):
             _check(amount, part)

@@ -354,6 +354,8 @@ def test_a_detached_cluster_answers_when_the_command_returns(tmp_path: Path) -> 
         [row] = [each.split() for each in listed.stdout.splitlines()[1:]]
         assert [row[0], row[3]] == [server_of(config), str(config)]
         assert listed.returncode == 0
+        [found] = json.loads(pumice("dev", "status", "-o", "json", **state).stdout)
+        assert (found["server"], found["kubeconfig"]) == (server_of(config), str(config))
     finally:
         stopped = pumice("dev", "stop", **state)
     assert (stopped.returncode, stopped.stdout) == (0, "")

@@ -99,6 +99,7 @@ def test_as_a_plugin_of_kubectl_it_is_called_so(capsys: pytest.CaptureFixture[st
         ("pumice completion ", ["bash", "zsh", "fish"]),
         ("pumice lint --quiet=no --skip-o", ["--skip-others"]),
         ("pumice migrate check --outp", ["--output"]),
+        ("pumice rules JOB-DUP", ["JOB-DUP-TASK"]),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -31,7 +31,8 @@ def test_nodes(text: str, expected: list[SimulatedNode]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ",", "x8", "8/", "8/64Gi/gpu", "-1", "8/64Gi/gpu=x", "99999x1", "8//", "8/=4"]
+    "text",
+    ["", ",", "x8", "0x4", "8/", "8/64Gi/gpu", "-1", "8/64Gi/gpu=x", "99999x1", "8//", "8/=4"],
 )
 def test_anything_else_is_a_mistake(text: str) -> None:
     with pytest.raises(UserError, match="--nodes"):
