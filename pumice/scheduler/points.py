@@ -42,6 +42,7 @@ __all__ = [
     "TaskScorePoint",
     "VictimPoint",
     "Vote",
+    "WordedOnce",
 ]
 
 T = TypeVar("T")
@@ -102,6 +103,23 @@ class Vote(IntEnum):
 
 Refusal = Callable[[], Reason]
 """A rejection whose reason is put into words when it is asked for."""
+
+
+class WordedOnce:
+    """A refusal that is put into words once; `functools.cache` takes longer to make than most refusals."""
+
+    __slots__ = ("_reason", "_word")
+
+    def __init__(self, word: Callable[[], Reason]) -> None:
+        """Keep what puts it into words."""
+        self._word = word
+        self._reason: Reason | None = None
+
+    def __call__(self) -> Reason:
+        """The reason."""
+        if self._reason is None:
+            self._reason = self._word()
+        return self._reason
 
 
 class FilterResult(msgspec.Struct, frozen=True):

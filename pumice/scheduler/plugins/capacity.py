@@ -5,7 +5,7 @@ A queue states a limit (`spec.capability`), what it gets back when it needs it (
 above it, whose limits hold as well, and gangs belong into queues without others below them.
 """
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -207,7 +207,7 @@ class Capacity:
         exceeds[:, [SCORED_CPU, SCORED_MEMORY]] = False
         if not exceeds.any():
             return Vote.PERMIT
-        return cache(partial(self._reason, job, row, claims, exceeds))
+        return WordedOnce(partial(self._reason, job, row, claims, exceeds))
 
     def _reason(self, job: JobInfo, row: int, claims: Ints, exceeds: Bools) -> Reason:
         path = self._rights.paths[row]

@@ -10,7 +10,7 @@ these nodes, and keep it out.
 """
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from pumice.scheduler.explain.deficits import (
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.points import Refusal, Vote
+from pumice.scheduler.points import Refusal, Vote, WordedOnce
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -68,17 +68,17 @@ class Overcommit:
 
     def _vote(self, job: JobInfo) -> Vote | Refusal:
         """The vote on a gang; what may be evicted for it counts as room."""
-        refusal = self._refusal(job)
-        if refusal is None or self._session.may_take_back(job):
+        limits, taken = self._limits(), self._taken(job)
+        refusal = self._refusal(job, taken, limits)
+        if refusal is None:
             return Vote.PERMIT
-        limits = self._limits()
-        used = self._taken(job) - self._session.yielding(job)
-        return refusal if shortages(self._session, job, used, limits) else Vote.PERMIT
+        yielding = self._session.yielding(job)
+        if yielding.any() and not shortages(self._session, job, taken - yielding, limits):
+            return Vote.PERMIT
+        return Vote.PERMIT if self._session.may_take_back(job) else refusal
 
-    def _refusal(self, job: JobInfo) -> Refusal | None:
+    def _refusal(self, job: JobInfo, taken: Ints, limits: Ints) -> Refusal | None:
         """Why a gang may not enter; gangs that need the same get the same until one of them enters."""
-        limits = self._limits()
-        taken = self._taken(job)
         key = job.minimum.tobytes(), taken.tobytes()
         if key not in self._refusals:
             self._refusals[key] = self._judge(job, taken, limits)
@@ -94,7 +94,7 @@ class Overcommit:
 
     def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Refusal | None:
         found = shortages(self._session, job, taken, limits)
-        return cache(partial(self._reason, found)) if found else None
+        return WordedOnce(partial(self._reason, found)) if found else None
 
     def _reason(self, found: Sequence[Deficit]) -> Reason:
         numbers = deficit_text(found, "used or reserved")

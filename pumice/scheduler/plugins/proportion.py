@@ -8,7 +8,7 @@ exceed it by more than `_TOLERANCE`, so that rounding never refuses a pod that f
 """
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -218,7 +218,7 @@ class Proportion:
         yielding = self._session.yielding(job)
         if not found or not shortages(self._session, job, used - yielding, limits):
             return Vote.PERMIT
-        return cache(partial(self._reason, job, found, limits))
+        return WordedOnce(partial(self._reason, job, found, limits))
 
     def _reason(self, job: JobInfo, found: Sequence[Deficit], limits: Ints) -> Reason:
         row, total = job.row, self._session.total()
