@@ -265,7 +265,7 @@ def measure_others(runs: int) -> list[Row]:
         + [
             measure_waiting(what, nodes, size, cpu, happens, waits, runs)
             for what, size, cpu, happens, waits in WAITING
-            for nodes in (1000, 5000)
+            for nodes in (1500, 5000)
         ]
     )
 
