@@ -124,7 +124,8 @@ class Component:
         """Processes that ended by themselves, and exceptions in logs."""
         for member in self._members:
             if not member.process.running:
-                yield f"{member.process.name} ended by itself:\n{member.process.tail()}"
+                code = member.process.returncode
+                yield f"{member.process.name} ended by itself with {code}:\n{member.process.tail()}"
         for process in (*self._ended, *(each.process for each in self._members)):
             yield from exceptions(process)
 

@@ -58,6 +58,11 @@ class Process:
     def running(self) -> bool:
         return self._popen.poll() is None
 
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        return self._popen.poll()
+
     def tail(self, lines: int = 30) -> str:
         """The last lines that it logged."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
