@@ -95,7 +95,7 @@ CONFIG_WARNINGS = (
     ConfigWarning(
         re.compile(r"unknown argument, ignored.*$"),
         WORDS,
-        "correct the name or remove it; Volcano ignores it without a word",
+        "correct the name or remove it; Volcano ignores it and does not say so",
     ),
     ConfigWarning(re.compile(r"metrics: not part of this version, ignored$"), WORDS, "remove it"),
     ConfigWarning(
@@ -105,7 +105,7 @@ CONFIG_WARNINGS = (
     ),
     ConfigWarning(re.compile(r"the default .* stays$"), ELSEWHERE, "write a value of that form"),
     ConfigWarning(re.compile(r"is named twice, ignored$"), ELSEWHERE, "keep one of the two"),
-    ConfigWarning(re.compile(r"$"), WORDS, "remove it; Volcano ignores it without a word"),
+    ConfigWarning(re.compile(r"$"), WORDS, "remove it; Volcano ignores it and does not say so"),
 )
 """Forms of warnings, of which the first that matches counts; those about plugins and actions have rows of their own."""
 
