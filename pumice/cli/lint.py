@@ -259,7 +259,7 @@ def _unrendered(reading: ManifestReading) -> list[ReadProblem]:
 
 
 def _of_no_kind(manifest: Manifest) -> "ManifestResult | None":
-    """The error for a kind that no API server has; None for a kind that may exist."""
+    """The result for an object whose kind is misspelt; None for other kinds."""
     from pumice.cli.lint import unknown_kind
     from pumice.webhook.offline import ManifestResult
 
@@ -342,7 +342,7 @@ _THERE = ("v1 Pod", "batch/v1 Job", "batch/v1 CronJob", "batch/v1beta1 CronJob")
 
 
 def unknown_kind(manifest: Raw) -> FieldError | None:
-    """The error for an object of a kind that no API server has; None if a server may have it."""
+    """The error for an object whose kind is misspelt, so that every API server refuses it; None for other kinds."""
     version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
     if of_object(manifest) is not None or not _is_slip(version, kind):
         return None

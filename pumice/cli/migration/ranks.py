@@ -45,7 +45,7 @@ SAME = frozenset(
 """Codes that depend on other objects of the cluster, whose answer in Volcano is the same, and codes about files."""
 
 REFUSED_KINDS: dict[str, Harm] = {QUEUE.kind: WORDS, HYPER_NODE.kind: WORDS}
-"""What becomes of objects of a kind that would be refused, if it is not that they would not run."""
+"""The harm where an object of such a kind would be refused; objects of other kinds would not run."""
 
 STAYS = "it stays in the cluster as it is; correct it before it is changed or made again"
 """The remedy for kinds of which existing objects are not made again."""

@@ -119,7 +119,7 @@ def _obey(situation: Situation, order: Order) -> Plan:
         return Plan.of([RecordEvent("Warning", "CommandRefused", message)], [delete])
     if not order.action:
         return Plan.of([delete])
-    why = f"requested by Command {meta.name}" + (
+    why = "requested by a Command" + (  # whose name would lead nowhere, since it is removed
         f": {order.command.message}" if order.command.message else ""
     )
     found = row(situation.phase, order.action)
@@ -141,11 +141,13 @@ def _turn(situation: Situation, decision: DueAction) -> Plan:
     under_way, order = decision.restart, decision.order
     uid = order.command.metadata.uid if order else ""
     retry = found.retry or (situation.strict and found.to == RESTARTING)
-    why = decision.why
+    why, is_done = decision.why, True
     if under_way is None:
         controlled, removing = notes.of_passing(situation, command=uid), _unfinished(situation)
     else:
-        controlled, removing, used = _of_restart(situation, decision, under_way, uid, retry)
+        controlled, removing, used, is_done = _of_restart(
+            situation, decision, under_way, uid, retry
+        )
         why += used and f"; {used}"
     status = situation.status(
         PhaseResult(found.to or situation.phase, decision.action, why),
@@ -160,13 +162,16 @@ def _turn(situation: Situation, decision: DueAction) -> Plan:
     if order:
         meta = order.command.metadata
         deletes.append(DeleteObject(COMMAND, meta.namespace, meta.name, meta.uid))
-    return Plan.of(absent, status, [event], deletes)
+    return Plan.of(absent, status, [event] if is_done else [], deletes)
 
 
 def _of_restart(
     situation: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
-) -> tuple[dict[str, str], list[Pod], str]:
-    """The status fields for a new restart, the pods that it removes, and which of its attempts are used."""
+) -> tuple[dict[str, str], list[Pod], str, bool]:
+    """The status fields for a new restart, the pods that it removes, which of its attempts are used, and whether it is done.
+
+    Where the attempts are used up it is not: the next pass ends the Job, and its event says why.
+    """
     again: list[Unit] = []
     tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not situation.strict:
@@ -188,14 +193,14 @@ def _of_restart(
         )
         if not under_way.targeted:
             controlled.pop(START, None)
-        return controlled, [pod for pod in situation.pods if under_way.replaces(pod)], used
-    # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
+        return controlled, [pod for pod in situation.pods if under_way.replaces(pod)], used, True
+    # Only pods that have not finished are removed.
     controlled = notes.of_passing(situation, command=uid) | {
         restart_targets.NOTE: under_way.note(situation.job_pods.names)
     }
     if tallies:
         controlled[restart_budgets.NOTE] = restart_budgets.write(tallies)
-    return controlled, _unfinished(situation), used
+    return controlled, _unfinished(situation), used, False
 
 
 def _unfinished(situation: Situation) -> list[Pod]:

@@ -136,7 +136,7 @@ async def fill(url: str, pods: dict[str, Raw], name: str = "train", phase: str =
             raw = pod(each, labels={keys.JOB_NAME: name})
             raw["metadata"]["annotations"] = {keys.TASK_SPEC: each.split("-")[1]}
             raw["metadata"]["labels"][keys.JOB_NAME] = name
-            raw["spec"]["schedulerName"] = "nobody"
+            raw["spec"]["schedulerName"] = "not-running"
             await client.create(POD, raw, "default")
             await client.patch(POD, each, "default", {"status": status}, subresource="status")
 

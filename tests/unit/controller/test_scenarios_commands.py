@@ -12,7 +12,7 @@ def test_abort_and_resume() -> None:
     cluster.command("AbortJob", message="tired of it")
     cluster.settle()
     assert cluster.phase == "Aborted"
-    assert cluster.reason == ("AbortJob", "requested by Command train-abortjob: tired of it")
+    assert cluster.reason == ("AbortJob", "requested by a Command: tired of it")
     assert (cluster.names(POD), cluster.names(POD_GROUP), cluster.names(SERVICE)) == (
         ["train-worker-0"],
         [],
@@ -48,7 +48,7 @@ def test_ends_by_command(action: str, phase: str) -> None:
     cluster.command(action)
     cluster.settle()
     assert (cluster.phase, cluster.names(POD)) == (phase, [])
-    assert cluster.reason == (action, f"requested by Command train-{action.lower()}")
+    assert cluster.reason == (action, "requested by a Command")
 
 
 def test_an_intention_is_written_before_anything_is_removed() -> None:

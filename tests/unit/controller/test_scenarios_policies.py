@@ -64,6 +64,8 @@ def test_the_last_restart_fails_the_job_and_keeps_its_failed_pods() -> None:
         ),
     )
     assert cluster.names(POD) == ["train-worker-0"]
+    told = [event for event in cluster.events if "attempts" in event.message]
+    assert [(each.reason, each.message) for each in told] == [("Failed", cluster.reason[1])]
 
 
 def test_exit_codes_choose() -> None:
