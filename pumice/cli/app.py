@@ -85,7 +85,10 @@ class _Group(TyperGroup):
     """A group of commands. Its examples use the program name that the user typed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments up to the verb, among them boolean flags with a value."""
+        """Parse the arguments up to the verb, among them boolean flags with a value; without any, show the help."""
+        if not args and not self.invoke_without_command and not ctx.resilient_parsing:
+            note(ctx.get_help())
+            exits.finish(exits.USAGE)
         return super().parse_args(ctx, _without_flag_values(self, ctx, args))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -326,6 +329,7 @@ def _message(error: typer.TyperException) -> str:
     message = error.format_message().replace(
         ": Value error, ", ": "
     )  # pydantic's words, which typer uses
+    message = _NO_NUMBER.sub(lambda found: f"{found[1]}: {_expected(error)}", message)
     context = getattr(error, "ctx", None)
     unknown = re.match(r"No such (?:command|option):? '?([^' ]+)|Got unexpected extra ", message)
     if context is None or unknown is None:
@@ -334,6 +338,19 @@ def _message(error: typer.TyperException) -> str:
     word = (unknown[1] or "").rstrip(".")
     instead = instead_of(command, word)
     return f"{message.rstrip('.')}; use {instead}" if instead else message
+
+
+_NO_NUMBER = re.compile(r"('.*'|-?[0-9.]+) is not (?:a valid (?:int|float)[a-z ]*|in the range .*)\.")
+
+
+def _expected(error: typer.TyperException) -> str:
+    """Which numbers the option or argument takes that an error is about."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    least, most = getattr(kind, "min", None), getattr(kind, "max", None)
+    if least is None:
+        return "expected a number"
+    between = f"of at least {least}" if most is None else f"from {least} to {most}"
+    return f"expected a whole number {between}"
 
 
 def _one_line(message: str) -> str:

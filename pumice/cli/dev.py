@@ -224,7 +224,7 @@ _StopKubeconfigOption = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="The cluster of this file. Where several run, by default that of $KUBECONFIG.",
+        help="The cluster of this file; by default that of $KUBECONFIG, or the only one.",
     ),
 ]
 _AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
@@ -237,34 +237,43 @@ def stop(kubeconfig: _StopKubeconfigOption = None, every: _AllOption = False) ->
     """
     from pumice.cli.development import detached
 
+    if every and kubeconfig is not None:
+        raise UserError(f"--all ends all clusters; leave out --kubeconfig {kubeconfig}")
     found = detached.running()
-    chosen = _chosen(found, kubeconfig, every=every)
+    named = [str(kubeconfig)] if kubeconfig is not None else _of_environment()
+    chosen = found if every else _chosen(found, named)
     for each in chosen:
         detached.stop(each)
         note(f"stopped the cluster of {each.kubeconfig}")
     if not chosen:
-        note(f"no such cluster runs{f', only of {_files(found)}' if found else ''}")
+        which = f" of {named[0]} runs" if named and not every else " runs"
+        others = f"; others do, name one by --kubeconfig, or --all: {_files(found)}"
+        note(f"no cluster{which} in the background{others if found else ''}")
 
 
-def _chosen(found: "list[Detached]", kubeconfig: Path | None, *, every: bool) -> "list[Detached]":
-    if kubeconfig is not None:
-        return _of_file(found, str(kubeconfig))
-    if len(found) > 1 and not every:
-        if chosen := _of_file(found, os.environ.get("KUBECONFIG", "")):
-            return chosen
-        raise UserError(
-            f"{len(found)} clusters run; name one by --kubeconfig, or --all: {_files(found)}"
-        )
-    return found
+def _chosen(found: "list[Detached]", named: list[str]) -> "list[Detached]":
+    """The cluster that is named, or the only one."""
+    files = [os.path.realpath(each) for each in named]
+    chosen = [each for each in found if os.path.realpath(each.kubeconfig) in files]
+    if named or len(found) < 2:
+        return chosen[:1] if named else found
+    raise UserError(
+        f"{len(found)} clusters run; name one by --kubeconfig, or --all: {_files(found)}"
+    )
+
+
+def _of_environment() -> list[str]:
+    """Files of $KUBECONFIG that are of `pumice dev`, or were: it removes them when a cluster ends."""
+    from pumice.cli.development import dev_kubeconfig
+
+    files = os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    return [
+        each for each in files if each and (not Path(each).exists() or dev_kubeconfig.is_own(each))
+    ]
 
 
 def _files(found: "list[Detached]") -> str:
     return ", ".join(each.kubeconfig for each in found)
-
-
-def _of_file(found: "list[Detached]", kubeconfig: str) -> "list[Detached]":
-    file = os.path.realpath(kubeconfig)
-    return [each for each in found if os.path.realpath(each.kubeconfig) == file]
 
 
 VERBS = {

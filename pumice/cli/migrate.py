@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,10 +136,20 @@ def _text(found: "Sequence[MigrationFinding]", seen: "VolcanoState") -> Iterator
             yield from _lines(by_object[names[0]])
         if alike:
             yield ""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(_read_kinds(seen).items()))
+    kinds = ", ".join(starmap(_counted, sorted(_read_kinds(seen).items())))
     counts = Counter(each.harm for each in found)
     summary = ", ".join(f"{counts[harm]} {harm}" for harm in HARMS)
     yield plain(f"read: {kinds or 'no objects'}; findings: {summary}")
+
+
+def _counted(kind: str, count: int) -> str:
+    """`1 Queue`, `2 Jobs`, `2 NetworkPolicies`, `2 PriorityClasses`."""
+    if count == 1:
+        return f"1 {kind}"
+    if kind.endswith(("s", "x", "ch", "sh")):
+        return f"{count} {kind}es"
+    ends_so = kind[-1:] == "y" and kind[-2:-1] not in "aeiou"
+    return f"{count} {kind[:-1]}ies" if ends_so else f"{count} {kind}s"
 
 
 def _lines(found: "Sequence[MigrationFinding]") -> Iterator[str]:

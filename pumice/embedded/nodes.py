@@ -28,7 +28,8 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
-_CODE = re.compile(r"-?[0-9]{1,9}")
+_CODE = re.compile(r"[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5]")
+"""What a process can return to Linux."""
 _SHOWN = 60
 """How much of a value a message shows."""
 
@@ -310,7 +311,7 @@ def _doubts(pod: Obj) -> list[str]:
         expected = "expected a duration such as 20s or 1m30s; the pod runs until it is deleted"
         found.append(f"annotation {keys.RUN_DURATION}: {duration[:_SHOWN]!r}: {expected}")
     if code and not _CODE.fullmatch(code):
-        expected = "expected a whole number such as 1; the pod ends with 0"
+        expected = "expected a whole number from 0 to 255; the pod ends with 0"
         found.append(f"annotation {keys.EXIT_CODE}: {code[:_SHOWN]!r}: {expected}")
     return found
 

@@ -17,7 +17,7 @@ import yaml
 
 from pumice.cli.exits import UserError
 
-__all__ = ["check", "written"]
+__all__ = ["check", "is_own", "written"]
 
 MARK = "pumice.dev/dev"
 """Name of the extension that only files of `pumice dev` have."""
@@ -54,6 +54,14 @@ def _check_writable(file: Path) -> None:
         raise _problem(file, f"cannot be read: {error.strerror}") from None
     except (RuntimeError, ValueError) as error:  # a symbolic link to itself, or a null byte
         raise _problem(file, f"is no path: {error}") from None
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is a kubeconfig of `pumice dev`, to which no other cluster was added."""
+    try:
+        return _is_own(_read(Path(file)))
+    except (OSError, ValueError):
+        return False
 
 
 @contextmanager

@@ -362,7 +362,7 @@ def test_a_detached_cluster_answers_when_the_command_returns(tmp_path: Path) -> 
     assert stopped.stderr == f"stopped the cluster of {config}\n"
     assert not config.exists()
     assert pumice("dev", "status", **state).returncode == 1
-    assert pumice("dev", "stop", **state).stderr == "no such cluster runs\n"
+    assert pumice("dev", "stop", **state).stderr == "no cluster runs in the background\n"
     assert list((tmp_path / "state/pumice/dev").iterdir()) == []
 
 

@@ -60,6 +60,14 @@ def test_every_verb_has_help_with_examples(pumice: Pumice, verb: str) -> None:
     assert "..." not in ran.out.partition("Commands:")[2]
 
 
+@pytest.mark.parametrize("group", ["", "job", "queue", "migrate"])
+def test_a_group_alone_shows_its_help_and_has_not_done_anything(
+    pumice: Pumice, group: str
+) -> None:
+    alone, wanted = pumice(*group.split()), pumice(*group.split(), "--help")
+    assert (alone.code, alone.out, alone.err) == (2, "", wanted.out)
+
+
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [
@@ -135,7 +143,7 @@ def test_version(pumice: Pumice) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "pumice: Missing command. (see `pumice --help`)"),
+        (["--"], "pumice: Missing command. (see `pumice --help`)"),
         (["lnt"], "Did you mean 'lint'?"),
         (["lint"], "pumice lint: Missing argument 'FILE'."),
         (["lint", "x", "--no-such"], "No such option: --no-such"),
@@ -162,7 +170,7 @@ def test_version(pumice: Pumice) -> None:
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
         (["simulate"], "Missing option '--state'"),
-        (["simulate", "--state", "-", "--cycles", "0"], "--cycles"),
+        (["simulate", "--state", "-", "--cycles", "0"], "0: expected a whole number of at least 1 ("),
         (["simulate", "--state", "-", "--at", "noon"], "--at 'noon': expected a time"),
         (["simulate", "--state", "-", "--at", "nan"], "--at 'nan': expected a time"),
         (["simulate", "--state", "-", "--at", "1e15"], "--at '1e15': expected a time"),
@@ -222,7 +230,10 @@ def test_version(pumice: Pumice) -> None:
         (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
         (["dev", "--nodes", "2", "stop"], "--nodes=2 stands before 'stop', expected behind it"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
-        (["dev", "--port", "99999"], "--port"),
+        (["dev", "--port", "99999"], "'--port': 99999: expected a whole number from 0 to 65535"),
+        (["explain", "x", "--logs", "y"], "'--logs': 'y': expected a whole number from 0 to 1000"),
+        (["explain", "x", "--logs", "-1"], "'--logs': -1: expected a whole number from 0 to 1000"),
+        (["webhook", "--drain-seconds", "soon"], "'soon': expected a number (see"),
         (["scheduler", "--schedule-period", "never"], "--schedule-period 'never'"),
         (["scheduler", "--cycle-budget", "no"], "--cycle-budget 'no'"),
         (

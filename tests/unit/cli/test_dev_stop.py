@@ -1,6 +1,9 @@
 """Which cluster `pumice dev stop` ends."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,37 +13,64 @@ from pumice.cli.development.detached import Detached
 from pumice.cli.exits import UserError
 
 
+Stopped = Callable[..., list[str]]
+
+
 @pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """Kubeconfigs of the clusters that were ended, of two that run."""
+def stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stopped:
+    """Runs the verb, with clusters of so many of the files `one` and `two`, and returns those whose cluster ended."""
     monkeypatch.chdir(tmp_path)
-    both = [Detached(1, "", str(tmp_path / name), "", 0) for name in ("one", "two")]
-    names: list[str] = []
-    monkeypatch.setattr(detached, "running", lambda: both)
-    monkeypatch.setattr(detached, "stop", lambda each: names.append(Path(each.kubeconfig).name))
-    return names
+
+    def run(running: int, environment: str = "", **options: Any) -> list[str]:
+        found = [Detached(1, "", str(tmp_path / name), "", 0) for name in ("one", "two")]
+        names: list[str] = []
+        monkeypatch.setenv("KUBECONFIG", environment)
+        monkeypatch.setattr(detached, "running", lambda: found[2 - running :])
+        monkeypatch.setattr(detached, "stop", lambda each: names.append(Path(each.kubeconfig).name))
+        stop(**options)
+        return names
+
+    return run
 
 
-def test_of_several_the_one_of_the_environment_is_ended(
-    ended: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KUBECONFIG", "two")
-    stop()
-    assert ended == ["two"]
-    monkeypatch.setenv("KUBECONFIG", "another")
+def test_of_several_the_one_of_the_environment_is_ended(stopped: Stopped, tmp_path: Path) -> None:
+    assert stopped(2, "two") == ["two"]
+    assert stopped(2, f"{tmp_path}/two:one") == ["one"]  # the order in which they started
     with pytest.raises(UserError, match="2 clusters run; name one by --kubeconfig, or --all: "):
-        stop()
-    assert ended == ["two"]
+        stopped(2)
+    with pytest.raises(UserError, match="--all ends all clusters; leave out --kubeconfig one"):
+        stopped(2, kubeconfig=Path("one"), every=True)
+    assert stopped(2, "two", every=True) == ["one", "two"]
+
+
+@pytest.mark.parametrize("content", ["", "a kubeconfig of pumice dev"])
+def test_one_of_which_the_environment_does_not_speak_is_left_alone(
+    stopped: Stopped, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    """`pumice dev stop` a second time: the file is gone, or it is that of a cluster that was killed."""
+    if content:
+        own = {"extensions": [{"name": "pumice.dev/dev"}], "clusters": [{}]}
+        Path("mine").write_text(json.dumps(own))
+    for running, others in ((2, f"{tmp_path}/one, {tmp_path}/two"), (1, f"{tmp_path}/two")):
+        assert stopped(running, "mine") == []
+        assert capsys.readouterr().err == (
+            "no cluster of mine runs in the background; others do, name one by --kubeconfig, or --all: "
+            f"{others}\n"
+        )
+    assert stopped(0, "mine") == []
+    assert capsys.readouterr().err == "no cluster of mine runs in the background\n"
+
+
+def test_the_only_one_is_ended_where_the_environment_names_a_real_cluster(stopped: Stopped) -> None:
+    Path("real").write_text(json.dumps({"clusters": [{"name": "production"}]}))
+    assert stopped(1, "real") == ["two"]
+    assert stopped(1) == ["two"]
 
 
 def test_a_file_may_be_named_in_any_way(
-    ended: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stopped: Stopped, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stop(Path("../") / tmp_path.name / "one")
-    assert ended == ["one"]
+    assert stopped(2, kubeconfig=Path("../") / tmp_path.name / "one") == ["one"]
     capsys.readouterr()
-    stop(Path("three"))
-    assert ended == ["one"]
-    assert capsys.readouterr().err == (
-        f"no such cluster runs, only of {tmp_path}/one, {tmp_path}/two\n"
-    )
+    assert stopped(2, kubeconfig=Path("three")) == []
+    assert capsys.readouterr().err.startswith("no cluster of three runs in the background; others")

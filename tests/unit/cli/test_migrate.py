@@ -62,6 +62,19 @@ def test_as_text_what_is_alike_is_told_once_with_its_remedy(pumice: Pumice) -> N
     )
 
 
+def test_what_was_read_is_counted_in_words(pumice: Pumice) -> None:
+    kinds = ("PriorityClass", "NetworkPolicy", "Gateway")
+    others = [{"apiVersion": "v1", "kind": each, "metadata": {"name": "a"}} for each in kinds]
+    both = [each | {"metadata": {"name": "b"}} for each in others]
+    objects = [queue("q"), job("a"), job("b"), *others, *both]
+    ran = pumice("migrate", "check", "--state", "-", stdin=texts(*objects))
+    assert ran.out.splitlines()[-1].partition(";")[0] == (
+        "read: 2 Gateways, 2 Jobs, 2 NetworkPolicies, 2 PriorityClasses, 1 Queue"
+    )
+    ran = pumice("migrate", "check", "--state", "-", stdin=texts(job()))
+    assert "\nread: 1 Job; " in ran.out
+
+
 def test_what_would_not_change_leads_to_exit_code_0(pumice: Pumice, tmp_path: Path) -> None:
     conf = tmp_path / "volcano-scheduler.conf"
     conf.write_text("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n")

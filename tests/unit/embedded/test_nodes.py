@@ -106,13 +106,16 @@ async def test_a_bound_pod_runs_until_it_is_deleted(cluster: EmbeddedCluster) ->
     await gone(cluster)
 
 
-async def test_an_annotation_that_says_nothing_is_warned_of(cluster: EmbeddedCluster) -> None:
-    cluster.store.create(bound(duration="1", code="one"))
+@pytest.mark.parametrize("code", ["one", "300", "256", "-1", "1e2", "0255"])
+async def test_an_annotation_that_says_nothing_is_warned_of(
+    cluster: EmbeddedCluster, code: str
+) -> None:
+    cluster.store.create(bound(duration="1", code=code))
     await status(cluster, "Running")
     found = cluster.store.list(EVENT, "default")
     assert {each["involvedObject"]["name"] for each in found} == {"p"}
     assert sorted(each["message"] for each in found) == [
-        "annotation pumice.dev/exit-code: 'one': expected a whole number such as 1; the pod ends with 0",
+        f"annotation pumice.dev/exit-code: {code!r}: expected a whole number from 0 to 255; the pod ends with 0",
         "annotation pumice.dev/run-duration: '1': expected a duration such as 20s or 1m30s; the pod runs until it is deleted",
     ]
 
@@ -128,12 +131,14 @@ async def test_a_pod_succeeds_after_its_duration(cluster: EmbeddedCluster) -> No
     assert container["state"]["terminated"]["reason"] == "Completed"
 
 
-async def test_a_pod_fails_with_its_exit_code(cluster: EmbeddedCluster) -> None:
-    cluster.store.create(bound(duration="0s", code="3"))
+@pytest.mark.parametrize("code", ["1", "99", "199", "249", "255"])
+async def test_a_pod_fails_with_its_exit_code(cluster: EmbeddedCluster, code: str) -> None:
+    cluster.store.create(bound(duration="0s", code=code))
 
     found = await status(cluster, "Failed")
 
-    assert found["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    assert found["containerStatuses"][0]["state"]["terminated"]["exitCode"] == int(code)
+    assert cluster.store.list(EVENT, "default") == []
     assert found["containerStatuses"][0]["state"]["terminated"]["reason"] == "Error"
 
 
