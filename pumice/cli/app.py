@@ -49,6 +49,9 @@ _NAMES = (
 """All commands in the order of the help, each named like its module."""
 
 
+_WHOLE = 1000
+
+
 class _Command(TyperCommand):
     """A verb. Its examples use the program name that the user typed."""
 
@@ -66,6 +69,10 @@ class _Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         _write_epilog(self, ctx, formatter)
+
+    def get_short_help_str(self, limit: int = _WHOLE) -> str:
+        """The first sentence; the program's help has a limit, what a shell shows has none."""
+        return super().get_short_help_str(limit)
 
 
 def _without_flag_values(command: "_Command | _Group", ctx: Any, args: list[str]) -> list[str]:
@@ -94,6 +101,10 @@ class _Group(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         _write_epilog(self, ctx, formatter)
+
+    def get_short_help_str(self, limit: int = _WHOLE) -> str:
+        """The first sentence, as of a verb."""
+        return super().get_short_help_str(limit)
 
 
 class _Commands(Mapping[str, TyperCommand | TyperGroup]):
@@ -292,9 +303,7 @@ def _prepare_output() -> None:
 
 def _parse_and_run(arguments: list[str], program: str) -> int:
     if COMPLETION_VARIABLE in os.environ:
-        from typer.completion import completion_init  # type: ignore[attr-defined]
-
-        completion_init()
+        _module("completion").prepare()
     try:
         returned = app(
             spread(arguments),
@@ -340,7 +349,9 @@ def _message(error: typer.TyperException) -> str:
     return f"{message.rstrip('.')}; use {instead}" if instead else message
 
 
-_NO_NUMBER = re.compile(r"('.*'|-?[0-9.]+) is not (?:a valid (?:int|float)[a-z ]*|in the range .*)\.")
+_NO_NUMBER = re.compile(
+    r"('.*'|-?[0-9.]+) is not (?:a valid (?:int|float)[a-z ]*|in the range .*)\."
+)
 
 
 def _expected(error: typer.TyperException) -> str:

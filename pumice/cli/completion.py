@@ -1,13 +1,14 @@
 """`pumice completion`: scripts with which a shell completes verbs, options and values."""
 
 import enum
+import re
 from typing import Annotated
 
 import typer
 
 from pumice.cli.output import write_document
 
-__all__ = ["EXAMPLES", "completion"]
+__all__ = ["EXAMPLES", "completion", "prepare"]
 
 EXAMPLES = (
     "source <(pumice completion bash)",
@@ -15,6 +16,8 @@ EXAMPLES = (
     "pumice completion zsh > ~/.zfunc/_pumice",
     "pumice completion fish > ~/.config/fish/completions/pumice.fish",
 )
+
+_END = re.compile(r"[.;] |\.$")
 
 
 class _Shell(enum.StrEnum):
@@ -39,3 +42,20 @@ def completion(
         prog_name="pumice", complete_var=COMPLETION_VARIABLE, shell=shell.value
     )
     write_document(script)
+
+
+def prepare() -> None:
+    """Make typer answer a shell that asks what may follow, with the first sentence of each help.
+
+    By default it has rich render them, which takes `[/MEMORY]` for its markup and breaks lines where the terminal is narrow;
+    a shell would take each part for a word of its own.
+    """
+    from typer import _completion_classes
+    from typer.completion import completion_init  # type: ignore[attr-defined]
+
+    _completion_classes._sanitize_help_text = _first_sentence  # noqa: SLF001
+    completion_init()
+
+
+def _first_sentence(text: str) -> str:
+    return _END.split(" ".join(text.split()), maxsplit=1)[0]

@@ -78,7 +78,9 @@ async def test_a_cache_follows_pods_through_binding_and_eviction(
     cache = WatchCache(real, POD, Pod, namespace=namespace)
     cache.reflector.page_size = 4
     for number in range(10):
-        await real.create(POD, bare_pod(f"p{number}", namespace=namespace, schedulerName="not-running"))
+        await real.create(
+            POD, bare_pod(f"p{number}", namespace=namespace, schedulerName="not-running")
+        )
     cache.index("node", lambda each: [each.spec.node_name or ""])
     following = asyncio.create_task(cache.run())
     async with asyncio.timeout(60):

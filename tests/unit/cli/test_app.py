@@ -61,9 +61,7 @@ def test_every_verb_has_help_with_examples(pumice: Pumice, verb: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["", "job", "queue", "migrate"])
-def test_a_group_alone_shows_its_help_and_has_not_done_anything(
-    pumice: Pumice, group: str
-) -> None:
+def test_a_group_alone_shows_its_help_and_has_not_done_anything(pumice: Pumice, group: str) -> None:
     alone, wanted = pumice(*group.split()), pumice(*group.split(), "--help")
     assert (alone.code, alone.out, alone.err) == (2, "", wanted.out)
 
@@ -134,6 +132,31 @@ def test_shells_complete_verbs_options_and_values(
     assert [each.split("\t")[0] for each in found] == expected
 
 
+@pytest.mark.parametrize("verb", ["", *(f"{each} --" for each in [*VERBS, *OF_GROUPS])])
+def test_each_completion_is_a_line_with_its_first_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """Also on a narrow terminal, and where the help has brackets."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"pumice {verb}")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    told = {}
+    for shell in ("fish", "zsh"):
+        monkeypatch.setenv(app.COMPLETION_VARIABLE, f"complete_{shell}")
+        with pytest.raises(SystemExit):
+            main([])
+        told[shell] = capsys.readouterr().out
+    rows = [line.split("\t") for line in told["fish"].splitlines()]
+    assert {len(row) for row in rows} == {2}
+    assert not [said for _, said in rows if re.search(r"[.;] |[.]$", said)]
+    assert len(told["zsh"].splitlines()) == len(rows)
+    if verb == "dev --":
+        nodes = "Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas"
+        assert ["--nodes", nodes] in rows
+    if not verb:
+        assert ["lint", "Validate manifests offline and report every problem"] in rows
+
+
 def test_version(pumice: Pumice) -> None:
     ran = pumice("--version")
     assert (ran.code, ran.out) == (0, f"pumice {package.__version__}\n")
@@ -170,7 +193,10 @@ def test_version(pumice: Pumice) -> None:
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
         (["simulate"], "Missing option '--state'"),
-        (["simulate", "--state", "-", "--cycles", "0"], "0: expected a whole number of at least 1 ("),
+        (
+            ["simulate", "--state", "-", "--cycles", "0"],
+            "0: expected a whole number of at least 1 (",
+        ),
         (["simulate", "--state", "-", "--at", "noon"], "--at 'noon': expected a time"),
         (["simulate", "--state", "-", "--at", "nan"], "--at 'nan': expected a time"),
         (["simulate", "--state", "-", "--at", "1e15"], "--at '1e15': expected a time"),

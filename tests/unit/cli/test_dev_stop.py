@@ -12,7 +12,6 @@ from pumice.cli.development import detached
 from pumice.cli.development.detached import Detached
 from pumice.cli.exits import UserError
 
-
 Stopped = Callable[..., list[str]]
 
 
