@@ -58,6 +58,7 @@ def _run(arguments: Sequence[str] | None, program: str) -> int:
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
     with lean.collecting_rarely():
-        from pumice.cli.app import run
+        with lean.importing():
+            from pumice.cli.app import run
 
         return run(arguments, program)

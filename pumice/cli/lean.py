@@ -1,6 +1,7 @@
 """Faster start of verbs, and less memory for servers."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,13 +14,17 @@ _FOR_PEOPLE = "rich"
 _AUTHORITY_LOADERS = ("load_default_certs", "set_default_verify_paths")
 """aiohttp creates two TLS contexts at import and reads the system's certificate authorities for both, which takes a tenth of the start. Pumice's connections have their own contexts, so these two need no authorities."""
 
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""NumPy brings a library for products of matrices, which starts a thread for each processor at import. Pumice multiplies small ones alone, and the threads would take a sixth of the start."""
+
 _YOUNG_OBJECTS = 10_000
 """Number of new objects before the garbage collector runs. Imports leave no garbage, and a request creates a thousand objects without cycles, so with the default of 700 most collections would find nothing; they would take an eighth of the start."""
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import without libraries for terminals and without garbage collection."""
+    """Import without libraries for terminals, without garbage collection, also later of what exists then, and without threads for matrices."""
+    os.environ.setdefault(*_ONE_THREAD)
     hidden = _FOR_PEOPLE not in sys.modules and not sys.stderr.isatty()
     if hidden:
         sys.modules[_FOR_PEOPLE] = None  # type: ignore[assignment] # which says: not installed
@@ -28,6 +33,7 @@ def importing() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()
         if collecting:
             gc.enable()
         if hidden:

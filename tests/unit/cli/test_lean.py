@@ -39,6 +39,30 @@ def test_collecting_garbage_goes_on_as_before() -> None:
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
+@pytest.mark.usefixtures("freezing_again")
+def test_what_was_imported_is_not_looked_at_again() -> None:
+    with lean.importing():
+        imported = [object(), []]
+    assert gc.is_tracked(imported)
+    assert all(each is not imported for each in gc.get_objects())
+
+
+THREADS = """
+from pathlib import Path
+from pumice.cli import lean
+with lean.importing():
+    import numpy
+print(len(list(Path("/proc/self/task").iterdir())))
+"""
+
+
+def test_numpy_starts_no_threads() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["1"], ran.stderr
+
+
 def test_who_collects_no_garbage_does_not_begin_to() -> None:
     gc.disable()
     try:
