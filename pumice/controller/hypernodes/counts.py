@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
-from pumice.api.regexes import regex_problem
+from pumice.api.regexes import regex_problem, searcher
 from pumice.controller.hypernodes.domains import Labels
 
 __all__ = ["NodeCounter"]
@@ -130,7 +130,4 @@ class _Candidates:
 def _matching(pattern: str, names: Set[str]) -> Set[str]:
     if not names or regex_problem(pattern) is not None:
         return _NONE
-    import re2  # type: ignore[import-untyped]  # late: most HyperNodes list names
-
-    search = re2.compile(pattern).search
-    return frozenset(name for name in names if search(name))
+    return frozenset(filter(searcher(pattern), names))

@@ -4,10 +4,11 @@ import subprocess
 import sys
 
 import pytest
+import re2  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.regexes import judge_regex, regex_problem
+from pumice.api.regexes import judge_regex, regex_problem, searcher
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,39 @@ def test_an_endless_pattern_is_not_even_compiled(capfd: pytest.CaptureFixture[st
     assert regex_problem("(a|b){1000}" * 1000) is not None
     assert regex_problem("ab" * 8000) is None
     assert capfd.readouterr().err == ""
+
+
+_PARTS = st.sampled_from(
+    [
+        "a",
+        "n-1",
+        "^",
+        "$",
+        "*",
+        "+",
+        "?",
+        "{2}",
+        "{0,1}",
+        "|",
+        "(",
+        ")",
+        "(?i)",
+        r"\Q",
+        r"\E",
+        r"\.",
+        "[ab]",
+        ".",
+        r"\b",
+    ]
+)
+
+
+@given(
+    st.lists(_PARTS, max_size=6).map("".join),
+    st.lists(st.text("an1-.AB", max_size=6), min_size=1, max_size=8),
+)
+def test_a_pattern_is_found_where_re2_finds_it(pattern: str, names: list[str]) -> None:
+    if regex_problem(pattern) is None:
+        search = searcher(pattern)
+        expected = [re2.search(pattern, name) is not None for name in names]
+        assert [search(name) for name in names] == expected

@@ -1,0 +1,1 @@
+"""The topology of the network: HyperNodes as a tree of domains."""

@@ -1,0 +1,325 @@
+"""The network as a tree of domains.
+
+A domain is a HyperNode, or the root, which contains every node. A HyperNode has one parent, and the tier of the parent is above its
+own, so that links never form a cycle. A link that breaks one of these rules is set aside, and `faults` says so; everything else is
+as if the link were not there. Domains of several trees stand side by side below the root, and a node may be in several of them.
+
+Events of nodes change only the domains that they concern. Links, and masks of domains, are made when they are first read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from pumice.api.hypernodes import HyperNode
+from pumice.api.meta import parse_time
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.topology.members import MemberTable, Selectors
+
+__all__ = ["Domain", "NetworkTree"]
+
+
+class Domain:
+    """Nodes that are near to each other; it is replaced by another object when a HyperNode changes.
+
+    Attributes:
+        name: Name of the HyperNode; empty for the root.
+        tier: How far apart its nodes are; of the root one more than the highest.
+        tier_name: Name of the tier; may be empty.
+        parent: The domain around it; None for the root.
+        children: Domains in it, by name; of the root those without another parent.
+    """
+
+    __slots__ = ("children", "name", "parent", "tier", "tier_name")
+
+    def __init__(self, name: str, tier: int, tier_name: str = "") -> None:
+        self.name = name
+        self.tier = tier
+        self.tier_name = tier_name
+        self.parent: Domain | None = None
+        self.children: Sequence[Domain] = ()
+
+    def __repr__(self) -> str:
+        return f"<Domain {self.name or 'root'} of tier {self.tier}>"
+
+    def and_above(self) -> Iterator["Domain"]:
+        """The domain, its parent, and so on up to the root."""
+        domain: Domain | None = self
+        while domain is not None:
+            yield domain
+            domain = domain.parent
+
+
+class NetworkTree:
+    """All domains, of the HyperNodes and nodes that are there.
+
+    Read it only after `NodeTable.settle`, because masks are by row.
+
+    Attributes:
+        version: Grows with every change of a domain or of the nodes in it; nodes outside of all HyperNodes do not count.
+    """
+
+    def __init__(self, table: NodeTable) -> None:
+        """An empty tree over the rows of a table, which gets the same nodes."""
+        self.version = 0
+        self._table = table
+        self._members = MemberTable()
+        self._hyper_nodes: dict[str, tuple[HyperNode, Selectors]] = {}
+        self._ready: set[str] = set()
+        self._is_linked = False
+        self._root = Domain("", 1)
+        self._domains: dict[str, Domain] = {}
+        self._tiers: dict[str, int] = {}
+        self._faults: dict[str, tuple[str, ...]] = {}
+        self._layout = -1
+        self._masks: dict[str, Bools] = {}
+        self._by_tier: Sequence[tuple[int, Sequence[Domain]]] = ()
+
+    # -- events ------------------------------------------------------------------------------
+
+    def set_hyper_node(self, hyper_node: HyperNode) -> bool:
+        """Add or update a HyperNode; one that is being deleted is removed. True if a relevant field changed."""
+        meta = hyper_node.metadata
+        if meta.deletion_timestamp is not None:
+            return self.remove_hyper_node(meta.name)
+        known = self._hyper_nodes.get(meta.name)
+        if known is not None:
+            old, selectors = known
+            same = old.spec == hyper_node.spec
+            if same and old.metadata.creation_timestamp == meta.creation_timestamp:
+                return False
+        selectors = Selectors.read(hyper_node)
+        self._hyper_nodes[meta.name] = hyper_node, selectors
+        self._members.set_selectors(meta.name, selectors)
+        self._changed()
+        return True
+
+    def remove_hyper_node(self, name: str) -> bool:
+        """Remove a HyperNode; True if it existed."""
+        if self._hyper_nodes.pop(name, None) is None:
+            return False
+        self._members.remove_selectors(name)
+        self._changed()
+        return True
+
+    def set_node(self, name: str, labels: Mapping[str, str] | None, *, is_ready: bool) -> bool:
+        """Add or update a node; True if what a HyperNode contains changed."""
+        was_ready = name in self._ready
+        touched = set(self._members.set_node(name, labels))
+        if is_ready is not was_ready:
+            (self._ready.add if is_ready else self._ready.discard)(name)
+            touched.update(self._members.holders.get(name, ()))
+            self._masks.pop("", None)
+        return self._touch(touched)
+
+    def remove_node(self, name: str) -> bool:
+        """Remove a node; True if a HyperNode contained it."""
+        self._ready.discard(name)
+        return self._touch(self._members.remove_node(name))
+
+    def _touch(self, names: Iterable[str]) -> bool:
+        """Drop what is kept of some HyperNodes and of those around them; True if there are any."""
+        touched = False
+        for name in names:
+            touched = True
+            if self._is_linked:
+                for domain in self._domains[name].and_above():
+                    self._masks.pop(domain.name, None)
+        if touched:
+            self.version += 1
+            self._by_tier = ()
+        return touched
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._is_linked = False
+
+    # -- questions ---------------------------------------------------------------------------
+
+    @property
+    def has_hyper_nodes(self) -> bool:
+        """Whether there is any domain other than the root."""
+        return bool(self._hyper_nodes)
+
+    @property
+    def root(self) -> Domain:
+        """The domain of all nodes."""
+        self._link()
+        return self._root
+
+    @property
+    def domains(self) -> Mapping[str, Domain]:
+        """The domain of each HyperNode by name, also of those without nodes, in the order of names; without the root."""
+        self._link()
+        return self._domains
+
+    @property
+    def faults(self) -> Mapping[str, Sequence[str]]:
+        """What is set aside, as sentences, by name of the HyperNode that has to be changed."""
+        self._link()
+        return self._faults
+
+    def tier_named(self, name: str) -> int | None:
+        """The tier of a name; the lowest one if it has several, None if no HyperNode has it."""
+        self._link()
+        return self._tiers.get(name)
+
+    def by_tier(self) -> Sequence[tuple[int, Sequence[Domain]]]:
+        """Domains with ready nodes by tier, the lowest first, those of a tier in the order of names; the root is last."""
+        self._settle()
+        if not self._by_tier:
+            tiers: dict[int, list[Domain]] = {}
+            for domain in self._domains.values():
+                if self.mask(domain).any():
+                    tiers.setdefault(domain.tier, []).append(domain)
+            tiers[self._root.tier] = [self._root]
+            self._by_tier = tuple((tier, tuple(tiers[tier])) for tier in sorted(tiers))
+        return self._by_tier
+
+    def mask(self, domain: Domain) -> Bools:
+        """Rows of the ready nodes in a domain; it cannot be written to."""
+        self._settle()
+        found = self._masks.get(domain.name)
+        if found is None:
+            if domain.parent is None:
+                order = self._table.order
+                found = np.fromiter((each.is_ready for each in order), np.bool_, len(order))
+                found.flags.writeable = False
+                self._masks[""] = found
+                return found
+            missing, ahead = [], [domain]
+            while ahead:
+                each = ahead.pop()
+                if each.name not in self._masks:
+                    missing.append(each)
+                    ahead.extend(each.children)
+            for each in reversed(missing):
+                self._masks[each.name] = self._mask_of(each)
+            found = self._masks[domain.name]
+        return found
+
+    def _mask_of(self, domain: Domain) -> Bools:
+        """The mask of a domain whose children have one."""
+        mask = np.zeros(len(self._table), dtype=np.bool_)
+        rows = (
+            self._table.row_of(name) for name in self._ready & self._members.selected[domain.name]
+        )
+        mask[[row for row in rows if row >= 0]] = True
+        for child in domain.children:
+            mask |= self._masks[child.name]
+        mask.flags.writeable = False
+        return mask
+
+    def lowest(self, row: int) -> Domain:
+        """The domain of the lowest tier that has a node, ready or not; the root if no other one has it."""
+        self._link()
+        holders = self._members.holders.get(self._table.order[row].name, ())
+        return min(
+            (self._domains[each] for each in holders), key=_tier_and_name, default=self._root
+        )
+
+    def narrowest(self, rows: Iterable[int]) -> Domain:
+        """The domain of the lowest tier that has all of some nodes, ready or not; the root for none of them."""
+        self._link()
+        shared: set[Domain] | None = None
+        for name in {self._table.order[row].name for row in rows}:
+            holders = self._members.holders.get(name, ())
+            around = {domain for each in holders for domain in self._domains[each].and_above()}
+            shared = around if shared is None else shared & around
+            if not shared:
+                break
+        return min(shared or (), key=_tier_and_name, default=self._root)
+
+    # -- links -------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Drop masks whose rows are others by now."""
+        self._link()
+        if self._layout != self._table.layout:
+            self._layout = self._table.layout
+            self._masks.clear()
+            self._by_tier = ()
+
+    def _link(self) -> None:
+        """Make the domains and their links, if a HyperNode has changed."""
+        if self._is_linked:
+            return
+        self._is_linked = True
+        self._masks.clear()
+        self._by_tier = ()
+        domains = self._domains = {
+            name: Domain(name, spec.tier, spec.tier_name)
+            for name, spec in sorted(
+                (name, each.spec) for name, (each, _) in self._hyper_nodes.items()
+            )
+        }
+        faults: dict[str, list[str]] = {
+            name: list(self._hyper_nodes[name][1].faults) for name in domains
+        }
+        self._root = Domain("", 1 + max((each.tier for each in domains.values()), default=0))
+        children: dict[str, list[Domain]] = {}
+        for name in sorted(domains, key=self._age):
+            for member in sorted(self._hyper_nodes[name][1].hyper_nodes & domains.keys()):
+                problem = _problem(domains[name], domains[member])
+                if problem:
+                    faults[name].append(problem)
+                else:
+                    domains[member].parent = domains[name]
+        for domain in domains.values():
+            domain.parent = domain.parent or self._root
+            children.setdefault(domain.parent.name, []).append(domain)
+        for domain in (self._root, *domains.values()):
+            domain.children = tuple(children.get(domain.name, ()))
+        self._name_tiers(faults)
+        self._faults = {name: _few(found) for name, found in faults.items() if found}
+
+    def _age(self, name: str) -> tuple[float, str]:
+        """The order of HyperNodes by creation."""
+        created = self._hyper_nodes[name][0].metadata.creation_timestamp
+        return parse_time(created) or 0.0, name
+
+    def _name_tiers(self, faults: dict[str, list[str]]) -> None:
+        """Note the tier of each name, and the first HyperNode of each further tier with the same name."""
+        self._tiers = {}
+        last: dict[str, int] = {}
+        for domain in sorted(self._domains.values(), key=_tier_and_name):
+            name, tier = domain.tier_name, domain.tier
+            if not name:
+                continue
+            lowest = self._tiers.setdefault(name, tier)
+            if last.get(name, lowest) != tier:
+                faults[domain.name].append(
+                    f'the tier name "{name}" stands for tier {lowest}, the lowest that has it, and not for {tier}'
+                )
+            last[name] = tier
+
+
+_MOST_FAULTS = 3
+"""Sentences about a HyperNode; it may have any number of members."""
+
+
+def _few(faults: Sequence[str]) -> tuple[str, ...]:
+    left = len(faults) - _MOST_FAULTS
+    return (*faults[:_MOST_FAULTS], *([f"{left} more members are set aside"] if left > 0 else ()))
+
+
+def _tier_and_name(domain: Domain) -> tuple[int, str]:
+    return domain.tier, domain.name
+
+
+def _problem(parent: Domain, child: Domain) -> str:
+    """Why a HyperNode does not get a member; empty if it does."""
+    if parent is child:
+        return f"{parent.name} is a member of itself"
+    if parent.tier <= child.tier:
+        return (
+            f"{child.name} (tier {child.tier}) is no member of {parent.name} (tier {parent.tier}): "
+            "the tier of a HyperNode must be above that of its members"
+        )
+    if child.parent is not None:
+        return (
+            f"HyperNodes {child.parent.name} and {parent.name} both claim {child.name}, "
+            f"which stays in {child.parent.name}, the older one"
+        )
+    return ""
