@@ -4,7 +4,7 @@ The file is long because each pod of a gang changes all of its counters, also th
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import PODS, Ints
 from pumice.scheduler.model.report_times import Report
+from pumice.scheduler.model.sub_groups import SubGroups
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Finding
 
@@ -23,7 +24,7 @@ __all__ = ["ChargedPods", "JobInfo"]
 _PENDING = int(SchedulingStatus.PENDING)
 _PIPELINED = int(SchedulingStatus.PIPELINED)
 _FAILED = int(SchedulingStatus.FAILED)
-_NONE_FAILED: Mapping[str, int] = {}
+_NONE_FAILED: tuple[Sequence[TaskInfo], Mapping[str, int]] = ((), {})
 _NO_COUNTS = [0] * len(SchedulingStatus)
 _READY = tuple(int(status in READY) for status in SchedulingStatus)
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
@@ -102,6 +103,7 @@ class JobInfo:
         "_failed_at_start",
         "_priority",
         "_ready",
+        "_sub_groups",
         "_table",
         "allocated",
         "arrived",
@@ -168,7 +170,8 @@ class JobInfo:
         self.counts = list(_NO_COUNTS)
         self.roles: dict[str, list[int]] = {}
         self._ready = 0
-        self._failed_at_start: dict[str, int] | None = None
+        self._failed_at_start: tuple[Sequence[TaskInfo], Mapping[str, int]] | None = None
+        self._sub_groups: SubGroups | None = None
         self.counted = 0
         self.pending_empty = 0
         self.begin_again()
@@ -197,6 +200,9 @@ class JobInfo:
             for name, value in (spec.min_resources or {}).items()
             if not name.startswith(_QUOTA_NAMES)
         }
+        policies = spec.sub_group_policy
+        if policies != (self.group.spec.sub_group_policy if self.group is not None else None):
+            self._sub_groups = SubGroups(policies, self.tasks.values()) if policies else None
         self.group = group
         self.min_resources = resources
         self.queue = spec.queue or default_queue
@@ -220,6 +226,8 @@ class JobInfo:
         task.job = self.key
         task.counts = self.roles.setdefault(task.role, list(_NO_COUNTS))
         self._count(task, task.status, 1)
+        if self._sub_groups is not None:
+            self._sub_groups.add(task)
         if (stated := task.pod_priority) is not None:
             self.pod_priorities[stated] = self.pod_priorities.get(stated, 0) + 1
             self.order_priority = min(self.order_priority, stated)
@@ -228,6 +236,8 @@ class JobInfo:
         """Remove a pod from the counts."""
         del self.tasks[task.key]
         self._count(task, task.status, -1)
+        if self._sub_groups is not None:
+            self._sub_groups.discard(task)
         if (stated := task.pod_priority) is not None:
             self.pod_priorities[stated] -= 1
             if not self.pod_priorities[stated]:
@@ -249,6 +259,8 @@ class JobInfo:
         counts[status] += 1
         role[status] += 1
         self._ready += _READY[status] - _READY[old]
+        if self._sub_groups is not None:
+            self._sub_groups.move(task, old, status)
         holds = _HOLDS[status] - _HOLDS[old]
         waits = (status is SchedulingStatus.PENDING) - (old is SchedulingStatus.PENDING)
         if holds or waits:
@@ -420,15 +432,28 @@ class JobInfo:
         A failed pod counts only until the phase says that the gang was complete, and only if no pod of the gang was created after
         it was bound: a newer pod replaces one that is gone, so that this is another start. Times have whole seconds.
         """
+        return self._failed_early()[1]
+
+    @property
+    def sub_groups(self) -> SubGroups | None:
+        """Its sub-groups, in which pods that failed at its start count as well; None if its PodGroup has no policies."""
+        found = self._sub_groups
+        if found is not None:
+            found.count_early(self._failed_early()[0])
+        return found
+
+    def _failed_early(self) -> tuple[Sequence[TaskInfo], Mapping[str, int]]:
+        """Pods that failed at the start, and how many of each role."""
         if not self.counts[_FAILED] or self.status.phase not in _STARTING_PHASES:
             return _NONE_FAILED
         if self._failed_at_start is None:
             newest = max(task.created for task in self.tasks.values())
-            self._failed_at_start = Counter(
-                task.role
+            failed = [
+                task
                 for task in self.tasks.values()
                 if task.placed_at is not None and task.placed_at >= newest
-            )
+            ]
+            self._failed_at_start = failed, Counter(task.role for task in failed)
         return self._failed_at_start
 
     def __repr__(self) -> str:

@@ -171,6 +171,12 @@ class GangTable:
             self.dues.pop(job.key, None)
             self.quarantined.pop(job.key, None)
 
+    def keeps_sub_group(self, old: TaskInfo, new: TaskInfo) -> bool:
+        """Whether a pod that is shown again has labels with which it belongs to the same sub-group of its gang."""
+        job = self.jobs.get(old.job)
+        groups = job.sub_groups if job is not None else None
+        return groups is None or groups.is_alike(old, new)
+
     def set_stranger(self, pod: str, gang: str, scheduler: str) -> bool:
         """Note that a pod of another scheduler names a gang, or none any more; True if that is new."""
         before = self._gang_of_stranger.get(pod, "")

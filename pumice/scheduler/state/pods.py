@@ -150,6 +150,7 @@ class PodTable:
             and old.status is new.status
             and old.facts == new.facts
             and (not self._peers.is_live or self._peers.is_alike(old, new))
+            and self._gangs.keeps_sub_group(old, new)
             and old.job == gang
             and old.node == node
         )

@@ -4,7 +4,8 @@ Rows are those of the case files:
 
 * node: `[name, cpu, memory, {pods, labels, taints, unschedulable, ready, resources}]`, 110 pods unless said
 * queue: `[name, {fields of the spec, state, annotations}]`
-* podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
+* podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, policies, topology, annotations, created}]`;
+  `policies` are those of sub-groups
 * pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, placed, spec, preemptable, …}]`
 * claims, volumes, quotas and storage_classes: manifests, of which only the name stands outside `metadata`
 * csi_nodes: `{node: {driver: volumes that it can attach}}`
@@ -155,6 +156,10 @@ def pod_group(row: Sequence[Any]) -> PodGroup:
         spec["minTaskMember"] = options["minTask"]
     if "prio" in options:
         spec["priorityClassName"] = options["prio"]
+    if "policies" in options:
+        spec["subGroupPolicy"] = options["policies"]
+    if "topology" in options:
+        spec["networkTopology"] = options["topology"]
     if "minRes" in options:
         spec["minResources"] = options["minRes"]
     return msgspec.convert(
@@ -231,8 +236,12 @@ def pod(row: Sequence[Any]) -> Pod:
 
 
 def expand(row: Raw) -> list[list[Any]]:
-    """Rows of a `pod_sets` entry: `{pg, role, count, cpu, memory, …}` makes `<pg>-<role>-<i>`."""
+    """Rows of a `pod_sets` entry: `{pg, role, count, cpu, memory, …}` makes `<pg>-<role>-<i>`.
+
+    With `partition`, so many pods each have the labels of a partition of the role.
+    """
     options = {key: value for key, value in row.items() if key not in _SET_FIELDS}
+    size = row.get("partition")
     stem = f"{row['pg']}-{row['role']}" if row.get("role") else str(row["pg"])
     if row.get("role"):
         options["role"] = row["role"]
@@ -245,13 +254,28 @@ def expand(row: Raw) -> list[list[Any]]:
             row.get("cpu", 1),
             row.get("memory", "1Gi"),
             row["pg"],
-            options,
+            options | {"labels": _of_partition(row["role"], index // size)} if size else options,
         ]
         for index in range(row["count"])
     ]
 
 
-_SET_FIELDS = ("pg", "role", "count", "cpu", "memory", "ns")
+_SET_FIELDS = ("pg", "role", "count", "cpu", "memory", "ns", "partition")
+
+
+def _of_partition(role: str, number: int) -> Raw:
+    return {"volcano.sh/task-spec": role, "volcano.sh/partition-id": str(number)}
+
+
+def partitions(role: str, size: int, minimum: int = 0) -> Raw:
+    """The policy that the Job controller makes of a task's partitions."""
+    return {
+        "name": role,
+        "subGroupSize": size,
+        "minSubGroups": minimum,
+        "labelSelector": {"matchLabels": {"volcano.sh/task-spec": role}},
+        "matchLabelKeys": ["volcano.sh/partition-id"],
+    }
 
 
 class Scenario:

@@ -1,0 +1,193 @@
+"""Sub-groups of a gang: which pod belongs to which, their order, and counters that follow the pods."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.api.podgroups import SubGroupPolicy
+from pumice.scheduler import ClusterState
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.sub_groups import MOST_COMPARED, SubGroup, SubGroups
+from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
+from tests.unit.scheduler.scenarios import case_id, load_cases, pod, pod_group
+
+Raw = dict[str, Any]
+
+
+def _policies(rows: list[Raw]) -> list[SubGroupPolicy]:
+    return msgspec.convert(rows, list[SubGroupPolicy])
+
+
+def _tasks(labels: list[Raw]) -> list[TaskInfo]:
+    state = ClusterState()
+    for index, each in enumerate(labels):
+        state.set_pod(pod(["ns", f"p-{index}", "", "Pending", 1, 0, "g", {"labels": each}]))
+    return list(state.tasks.values())
+
+
+def _name(group: SubGroup | None) -> Raw | None:
+    return None if group is None else {group.policy.name: list(group.key)}
+
+
+@pytest.mark.parametrize("case", load_cases("sub_groups.yaml", "membership"), ids=case_id)
+def test_membership(case: Raw) -> None:
+    tasks = _tasks(case["pods"])
+    groups = SubGroups(_policies(case["policies"]), tasks)
+    assert [_name(groups.of(task)) for task in tasks] == case["expect"]
+    for task in tasks:
+        group = groups.of(task)
+        assert group is None or group.tasks[task.key] is task
+
+
+def _job(case: Raw) -> JobInfo:
+    policies = [
+        {
+            "name": name,
+            "labelSelector": {"matchLabels": {"policy": name}},
+            "matchLabelKeys": ["number"],
+            "subGroupSize": each["size"],
+            "minSubGroups": each.get("min"),
+        }
+        for name, each in case["policies"].items()
+    ]
+    state = ClusterState()
+    state.set_pod_group(pod_group(["ns", "g", "default", 0, "Running", {"policies": policies}]))
+    for name, statuses in case["groups"].items():
+        policy, number = name.split()
+        labels = {"policy": policy, "number": number}
+        for index, status in enumerate(statuses):
+            key = f"{policy}.{number}.{index}"
+            state.set_pod(pod(["ns", key, "", "Pending", 1, 0, "g", {"labels": labels}]))
+            state.jobs["ns/g"].move(state.tasks[f"ns/{key}"], SchedulingStatus[status.upper()])
+    return state.jobs["ns/g"]
+
+
+@pytest.mark.parametrize("case", load_cases("sub_groups.yaml", "order"), ids=case_id)
+def test_order(case: Raw) -> None:
+    groups = _job(case).sub_groups
+    assert groups is not None
+    ordered = [f"{group.policy.name} {group.key[0]}" for group in groups.ordered()]
+    assert ordered == case["expect"]
+
+
+@pytest.mark.parametrize("case", load_cases("sub_groups.yaml", "checks"), ids=case_id)
+def test_checks(case: Raw) -> None:
+    groups = _job(case).sub_groups
+    assert groups is not None
+    invalid = groups.why_invalid()
+    assert {
+        "ready": groups.is_ready(),
+        "pipelined": groups.is_pipelined(),
+        "valid": invalid is None,
+    } == case["expect"]
+    if "message" in case:
+        assert invalid is not None
+        assert (invalid.reason, invalid.message) == ("NotEnoughPodsOfTask", case["message"])
+
+
+_STATUSES = st.sampled_from(list(SchedulingStatus))
+_STEPS = st.lists(st.tuples(st.integers(0, 7), st.none() | _STATUSES), max_size=40)
+
+
+@given(size=st.integers(1, 3), minimum=st.integers(0, 3), steps=_STEPS)
+def test_counters_are_those_of_the_pods(
+    size: int, minimum: int, steps: list[tuple[int, SchedulingStatus | None]]
+) -> None:
+    policies = _policies([{"matchLabelKeys": ["n"], "subGroupSize": size, "minSubGroups": minimum}])
+    tasks = _tasks([{"n": str(index % 3)} for index in range(8)])
+    groups = SubGroups(policies, ())
+    present: set[int] = set()
+    for index, status in steps:
+        task = tasks[index]
+        if index not in present:
+            groups.add(task)
+            present.add(index)
+        elif status is None:
+            groups.discard(task)
+            present.remove(index)
+        else:
+            before, task.status = task.status, status
+            groups.move(task, before, status)
+    ready = promised = valid = 0
+    by_key = {group.key: group for group in groups}
+    for number in range(3):
+        there = [tasks[index].status for index in present if index % 3 == number]
+        group = by_key.get((str(number),))
+        assert (group is not None) == bool(there)
+        holding = sum(status in READY for status in there)
+        pipelined = there.count(SchedulingStatus.PIPELINED)
+        waiting = there.count(SchedulingStatus.PENDING)
+        if group is not None:
+            assert (group.ready, group.pipelined) == (holding, pipelined)
+        ready += holding >= size
+        promised += holding + pipelined >= size
+        valid += holding + pipelined + waiting >= size
+    assert groups.is_ready() == (ready >= minimum)
+    assert groups.is_pipelined() == (promised >= minimum)
+    assert (groups.why_invalid() is None) == (valid >= minimum)
+
+
+def test_pods_that_fail_while_the_gang_begins_count_until_it_has_begun() -> None:
+    state = ClusterState()
+    options = {"policies": [{"subGroupSize": 2, "minSubGroups": 1}]}
+    state.set_pod_group(pod_group(["ns", "g", "default", 2, "Inqueue", options]))
+    placed = {"created": "2026-01-01T00:00:00Z", "placed": "2026-01-01T00:00:05Z"}
+    state.set_pod(pod(["ns", "p-0", "n", "Failed", 1, 0, "g", placed]))
+    job = state.jobs["ns/g"]
+    assert job.sub_groups is not None
+    assert [group.ready for group in job.sub_groups] == [1]
+    state.set_pod(pod(["ns", "p-1", "n", "Running", 1, 0, "g", placed]))
+    assert job.sub_groups.is_ready()
+    state.set_pod_group(pod_group(["ns", "g", "default", 2, "Running", options]))
+    assert not job.sub_groups.is_ready()
+    state.remove_pod("ns", "p-0")
+    assert [group.ready for group in job.sub_groups] == [1]
+
+
+def test_a_pod_whose_labels_change_and_policies_that_change() -> None:
+    state = ClusterState()
+    options: Raw = {"policies": [{"name": "a", "matchLabelKeys": ["n"]}]}
+    state.set_pod(pod(["ns", "p", "", "Pending", 1, 0, "g", {"labels": {"n": "1"}}]))
+    job = state.jobs["ns/g"]
+    for group, labels, expect in (
+        ({}, {"n": "1"}, None),
+        (options, {"n": "1"}, [("1",)]),
+        (options, {"n": "2"}, [("2",)]),
+        (options, {}, []),
+        ({"policies": [{"name": "a"}]}, {}, [()]),
+        ({}, {}, None),
+    ):
+        state.set_pod(pod(["ns", "p", "", "Pending", 1, 0, "g", {"labels": labels}]))
+        state.set_pod_group(pod_group(["ns", "g", "default", 1, "Inqueue", group]))
+        groups = job.sub_groups
+        assert (groups and [each.key for each in groups]) == expect
+
+
+def test_a_job_of_a_thousand_tasks_with_partitions_compares_few_labels() -> None:
+    policies = _policies(
+        [
+            {"labelSelector": {"matchLabels": {"task": f"t{index}"}}, "matchLabelKeys": ["n"]}
+            for index in range(1000)
+        ]
+    )
+    groups = SubGroups(policies, _tasks([{"task": "t999", "n": "1"}]))
+    assert [group.of.place for group in groups] == [999]
+
+
+def test_policies_that_would_compare_too_many_labels_are_not_read() -> None:
+    rows = [
+        {"matchLabelKeys": ["n"], "labelSelector": {"matchExpressions": [_exists(index)]}}
+        for index in range(MOST_COMPARED)
+    ]
+    groups = SubGroups(_policies(rows), _tasks([{"n": "1", "l0": ""}]))
+    assert list(groups) == []
+    invalid = groups.why_invalid()
+    assert invalid is not None
+    assert "more than 256 of its labels" in invalid.message
+
+
+def _exists(index: int) -> Raw:
+    return {"key": f"l{index}", "operator": "Exists"}
