@@ -22,9 +22,10 @@ from pumice.api.failures import trouble_of
 from pumice.api.fields import plain
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB, POD
-from pumice.api.pods import ContainerState, ContainerStatus, Pod
+from pumice.api.pods import Pod
 from pumice.cli.exits import UserError
 from pumice.cli.live.log_lines import LONGEST, Lines, LogLine, in_order
+from pumice.cli.live.log_sources import Source, position, sources_of, task_of
 from pumice.cli.live.sessions import get
 from pumice.cli.output import note, paint, write
 from pumice.cluster.errors import ApiError, Forbidden, Gone, Unavailable
@@ -44,6 +45,8 @@ MOST_FOLLOWED = 100
 _AT_ONCE = 8
 _TOGETHER = 0.1
 _AGAIN = 1.0
+_STATUS_SECONDS = 5.0
+"""How much later than its end a container's status says that it has ended; until then it could run already again."""
 _COLOURS = ("cyan", "green", "yellow", "blue", "magenta")
 
 
@@ -66,33 +69,6 @@ class LogRequest:
     since: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A container whose log is read.
-
-    Attributes:
-        pod: Name of its pod.
-        container: Its name.
-        uid: uid of its pod.
-        run: How often it was restarted.
-        runs: Whether it runs.
-        former: Whether its log before the last restart is read, in which it failed.
-        title: The prefix of its lines.
-    """
-
-    pod: str
-    container: str
-    uid: str
-    run: int
-    runs: bool
-    former: bool
-    title: str
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        return self.uid, self.container, self.run
-
-
 async def print_logs(client: "Client", wanted: LogRequest, *, follow: bool) -> None:
     """Print the logs of a Job's pods.
 
@@ -105,7 +81,7 @@ async def print_logs(client: "Client", wanted: LogRequest, *, follow: bool) -> N
     if not pods:
         await _check_job(client, wanted)
     _check_task(wanted, pods, follow=follow)
-    sources = _sources(pods, wanted)
+    sources = sources_of(pods, wanted.task, failed=wanted.failed)
     limit = MOST_FOLLOWED if follow else MOST
     if len(sources) > limit:
         raise UserError(
@@ -144,7 +120,7 @@ def _nothing(pods: Sequence[Pod], wanted: LogRequest) -> str:
 def _check_task(wanted: LogRequest, pods: Sequence[Pod], *, follow: bool) -> None:
     from pumice.api.fields import did_you_mean
 
-    tasks = sorted({_task(pod) for pod in pods})
+    tasks = sorted({task_of(pod) for pod in pods})
     if wanted.task and pods and wanted.task not in tasks and not follow:
         hint = did_you_mean(wanted.task, tasks)
         raise UserError(
@@ -152,71 +128,18 @@ def _check_task(wanted: LogRequest, pods: Sequence[Pod], *, follow: bool) -> Non
         )
 
 
-def _task(pod: Pod) -> str:
-    return pod.metadata.annotation(keys.TASK_SPEC) or pod.metadata.label(keys.TASK_SPEC)
-
-
 async def _pods(client: "Client", wanted: LogRequest) -> tuple[list[Pod], str]:
     """The pods of the Job, in the order of tasks and indexes, and the resourceVersion of the list."""
     selector = f"{keys.JOB_NAME}={wanted.name}"
     found = await client.list(POD, wanted.namespace, label_selector=selector)
     pods = [msgspec.convert(each, Pod) for each in found["items"]]
-    return sorted(pods, key=_position), (found.get("metadata") or {}).get("resourceVersion", "")
-
-
-def _position(pod: Pod) -> tuple[str, int, str]:
-    name = pod.metadata.name
-    last = name.rpartition("-")[2]
-    return _task(pod), int(last) if last.isdecimal() and len(last) < 10 else 0, name
-
-
-def _sources(pods: Sequence[Pod], wanted: LogRequest) -> list[_Source]:
-    """Containers that have started, of the pods that are asked for; init containers only if they failed."""
-    found = []
-    for pod in pods:
-        if wanted.task and _task(pod) != wanted.task:
-            continue
-        regular = pod.status.container_statuses or ()
-        chosen = [each for each in regular if _has_started(each)]
-        chosen += [each for each in pod.status.init_container_statuses or () if _has_failed(each)]
-        several = len(pod.spec.containers or ()) > 1 or len(chosen) > len(regular)
-        for each in chosen:
-            if wanted.failed and not _has_failed(each):
-                continue
-            state = each.state or ContainerState()
-            runs = pod.status.phase == "Running" and not (state.terminated or state.waiting)
-            former = wanted.failed and not (state.terminated and state.terminated.exit_code)
-            meta = pod.metadata
-            title = f"{meta.name}/{each.name}" if several else meta.name
-            found.append(
-                _Source(
-                    meta.name,
-                    each.name,
-                    meta.uid,
-                    each.restart_count,
-                    runs and not former,
-                    former,
-                    title,
-                )
-            )
-    return found
-
-
-def _has_started(status: ContainerStatus) -> bool:
-    if status.last_state and status.last_state.terminated:
-        return True
-    return not (status.state and status.state.waiting)
-
-
-def _has_failed(status: ContainerStatus) -> bool:
-    states = (status.state, status.last_state)
-    return any(each and each.terminated and each.terminated.exit_code for each in states)
+    return sorted(pods, key=position), (found.get("metadata") or {}).get("resourceVersion", "")
 
 
 async def _print_present(
     client: "Client",
     wanted: LogRequest,
-    sources: Sequence[_Source],
+    sources: Sequence[Source],
     logs: dict[tuple[str, str, int], Lines],
     printer: "_Printer",
 ) -> None:
@@ -225,7 +148,7 @@ async def _print_present(
     with tempfile.TemporaryDirectory(prefix="pumice-logs-") as folder:
         files = [Path(folder) / str(number) for number in range(len(sources))]
 
-        async def fetch(source: _Source, file: Path) -> None:
+        async def fetch(source: Source, file: Path) -> None:
             async with free:
                 with file.open("wb") as out:
                     query = _query(wanted, source)
@@ -235,9 +158,10 @@ async def _print_present(
                     except Forbidden:
                         raise
                     except ApiError as error:
-                        if error.status == 0:
+                        if error.status == 0 and not out.tell():
                             raise
-                        note(plain(f"{source.title}: {error.message}"))
+                        broken = "the log broke off: " if out.tell() else ""
+                        note(plain(f"{source.titled()}: {broken}{error.message}"))
 
         tasks = [asyncio.create_task(fetch(*each)) for each in zip(sources, files, strict=True)]
         try:
@@ -251,7 +175,7 @@ async def _print_present(
                 _lines_of(opened, file, logs[source.key])
                 for source, file in zip(sources, files, strict=True)
             ]
-            titles = [source.title for source in sources]
+            titles = [source.titled() for source in sources]
             for line in in_order(lines):
                 printer.show(titles[line.source], line)
     sys.stdout.flush()
@@ -264,7 +188,7 @@ def _lines_of(opened: contextlib.ExitStack, path: Path, lines: Lines) -> Iterato
     yield from lines.end()
 
 
-def _query(wanted: LogRequest, source: _Source) -> dict[str, str]:
+def _query(wanted: LogRequest, source: Source) -> dict[str, str]:
     query = {"container": source.container, "timestamps": "true"}
     if wanted.since is not None:
         query["sinceSeconds"] = str(wanted.since)
@@ -277,13 +201,17 @@ class _Printer:
     """Prints lines with a prefix, whose colour is that of the pod."""
 
     def __init__(self) -> None:
+        self._colours: dict[str, str] = {}
         self._prefixes: dict[str, str] = {}
 
     def show(self, title: str, line: LogLine) -> None:
         """Print a line."""
         prefix = self._prefixes.get(title)
         if prefix is None:
-            colour = _COLOURS[len(self._prefixes) % len(_COLOURS)]
+            container = title.partition("#")[0]
+            colour = self._colours.setdefault(
+                container, _COLOURS[len(self._colours) % len(_COLOURS)]
+            )
             prefix = self._prefixes[title] = paint(f"[{title}]", colour)
         write(f"{prefix} {line.text}")
 
@@ -295,7 +223,7 @@ class _Follower:
         self,
         client: "Client",
         wanted: LogRequest,
-        sources: Sequence[_Source],
+        sources: Sequence[Source],
         logs: dict[tuple[str, str, int], Lines],
         printer: _Printer,
     ) -> None:
@@ -303,8 +231,12 @@ class _Follower:
         self._wanted = wanted
         self._logs = logs
         self._printer = printer
-        self._titles = [source.title for source in sources]
+        self._titles = [source.titled() for source in sources]
         self._ended = {source.key for source in sources if not source.runs}
+        self._running: set[tuple[str, str, int]] = set()
+        self._runs: dict[tuple[str, str], dict[str, int]] = {}
+        for source in sources:
+            self._note_run(source)
         self._tasks: dict[tuple[str, str, int], asyncio.Task[None]] = {}
         self._queue: asyncio.Queue[LogLine] = asyncio.Queue(10_000)
         self._refused = False
@@ -347,9 +279,18 @@ class _Follower:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
 
+    def _note_run(self, source: Source) -> int:
+        """Note a run; returns how many there were in earlier pods of the same name."""
+        runs = self._runs.setdefault((source.pod, source.container), {})
+        runs[source.uid] = max(runs.get(source.uid, 0), source.run + 1)
+        return sum(runs.values()) - runs[source.uid]
+
     def _start(self, pods: list[Pod]) -> None:
         """Follow what has started since."""
-        for source in _sources(sorted(pods, key=_position), self._wanted):
+        wanted = self._wanted
+        found = sources_of(sorted(pods, key=position), wanted.task, failed=wanted.failed)
+        self._running = {source.key for source in found if source.runs}
+        for source in found:
             if source.key in self._tasks or source.key in self._ended:
                 continue
             if sum(not task.done() for task in self._tasks.values()) >= MOST_FOLLOWED:
@@ -357,31 +298,48 @@ class _Follower:
                     note(f"{MOST_FOLLOWED} logs are followed; further ones are left out")
                 self._refused = True
                 return
+            before = self._note_run(source)
             if source.key not in self._logs:
                 self._logs[source.key] = Lines(len(self._titles))
-                self._titles.append(source.title)
+                self._titles.append(source.titled(before))
             self._tasks[source.key] = asyncio.create_task(self._follow(source))
 
-    async def _follow(self, source: _Source) -> None:
+    async def _follow(self, source: Source) -> None:
+        """Follow a log until its container has ended, also where the connection ends before that."""
         lines, query = self._logs[source.key], _query(self._wanted, source) | {"follow": "true"}
+        told = ""
         while True:
             if (since := lines.resume()) is not None:
                 query.pop("sinceSeconds", None)
                 query["sinceTime"] = since
+            is_reached = True
             try:
                 async for chunk in self._client.log(self._wanted.namespace, source.pod, query):
                     for line in lines.feed(chunk):
                         await self._queue.put(line)
-            except Unavailable:
-                await asyncio.sleep(_AGAIN)
-                continue
             except Forbidden:
                 raise
             except ApiError as error:
-                note(plain(f"{source.title}: {error.message}"))
-            for line in lines.end():
-                await self._queue.put(line)
-            return
+                is_reached = not isinstance(error, Unavailable)
+                if error.message != told and error.status:
+                    told = error.message
+                    title = self._titles[lines.source]
+                    note(plain(f"{title}: {told}{'' if is_reached else '; tried again'}"))
+            if not is_reached:
+                await asyncio.sleep(_AGAIN)
+            elif not await self._still_runs(source):
+                break
+        for line in lines.end():
+            await self._queue.put(line)
+
+    async def _still_runs(self, source: Source) -> bool:
+        """Whether a container whose log ended runs nevertheless; its status is a little later than its log."""
+        end = asyncio.get_running_loop().time() + _STATUS_SECONDS
+        while source.key in self._running:
+            if asyncio.get_running_loop().time() > end:
+                return True
+            await asyncio.sleep(_TOGETHER)
+        return False
 
     async def _watch(self, known: dict[str, Pod], version: str, changed: asyncio.Event) -> None:
         """Keep the pods of the Job up to date."""

@@ -18,6 +18,9 @@ __all__ = ["LONGEST", "Lines", "LogLine", "in_order", "shown"]
 LONGEST = 65_536
 """Bytes of the longest line; a longer one is shown as several."""
 
+_PART = 16_384
+"""Bytes of the parts in which container runtimes write a long line."""
+
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d) ?")
 
 
@@ -39,13 +42,14 @@ class Lines:
     """The lines of one log, from chunks of bytes; it can be read again from where it broke off.
 
     Attributes:
+        source: Number of the log.
         last: Moment of the last line, in nanoseconds; 0 before the first one.
     """
 
     def __init__(self, source: int) -> None:
         """Begin a log with a number."""
         self.last = 0
-        self._source = source
+        self.source = source
         self._rest = b""
         self._known = 0
         self._repeated: int | None = None
@@ -79,6 +83,7 @@ class Lines:
 
     def _read(self, line: bytes) -> Iterator[LogLine]:
         moment, text = _timed(line)
+        text = _whole(text)
         moment = self.last if moment is None else moment
         if self._repeated is not None:
             if moment < self.last:
@@ -89,7 +94,16 @@ class Lines:
             self._repeated = None
         self._known = self._known + 1 if moment == self.last else 1
         self.last = max(moment, self.last)  # clocks may be set back; the order of a log counts more
-        yield LogLine(self.last, self._source, shown(text))
+        yield LogLine(self.last, self.source, shown(text))
+
+
+def _whole(text: bytes) -> bytes:
+    """A long line without the times that kubelets write before each part of it (kubernetes/kubernetes#77603)."""
+    at = _PART
+    while len(text) > at and (found := _TIME.match(text, at)) is not None:
+        text = text[:at] + text[found.end() :]
+        at += _PART
+    return text
 
 
 def in_order(logs: Iterable[Iterable[LogLine]]) -> Iterator[LogLine]:

@@ -1,144 +1,15 @@
 """`pumice job logs` and `explain --logs` against the embedded server, with a proxy that has the logs, as kubelets have."""
 
 import asyncio
-import contextlib
 import json
 import threading
 from collections.abc import Iterator
-from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp import web
 
-from pumice.api import keys
-from pumice.api.kinds import JOB, POD
 from pumice.cluster.client import Client
+from tests.integration.cli.kubelets import RUNS, Kubelets, ended, fill, line, made
 from tests.integration.cli.servers import Server, ran
-from tests.kit.builders import job, pod, task
-
-Raw = dict[str, Any]
-
-
-class Kubelets:
-    """A proxy before the embedded server that answers requests for logs itself.
-
-    Attributes:
-        url: Its address.
-        logs: What is in a log by pod and container, or the code of a refusal.
-        following: What is written to those who follow it, a line in 0.2 s; then the pod ends.
-        asked: Pod, container and query of each request.
-        forbidden: Endings of paths that may not be read.
-    """
-
-    url: str
-
-    def __init__(self, server: Server) -> None:
-        self.logs: dict[tuple[str, str], bytes | int] = {}
-        self.asked: list[tuple[str, str, dict[str, str]]] = []
-        self.forbidden: tuple[str, ...] = ()
-        self.following: dict[tuple[str, str], list[bytes]] = {}
-        self.server = server
-        self._loop = asyncio.new_event_loop()
-        self._ready, self._end = threading.Event(), asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
-
-    def __enter__(self) -> "Kubelets":
-        self._thread.start()
-        assert self._ready.wait(30)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-        self._loop.close()
-
-    async def _run(self) -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            url = self.server.url
-            self._session = await stack.enter_async_context(aiohttp.ClientSession(url))
-            runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True))
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            self._ready.set()
-            await self._end.wait()
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.path.endswith(self.forbidden or ("no such path",)):
-            return _refusal(403, "Forbidden", "pods/log is forbidden")
-        if request.path.endswith("/log"):
-            return await self._log(request)
-        async with self._session.get(request.path_qs, timeout=aiohttp.ClientTimeout(None)) as got:
-            response = web.StreamResponse(status=got.status)
-            response.content_type = "application/json"
-            await response.prepare(request)
-            async for chunk in got.content.iter_any():
-                await response.write(chunk)
-            return response
-
-    async def _log(self, request: web.BaseRequest) -> web.StreamResponse:
-        name, query = request.path.split("/")[-2], dict(request.query)
-        key = name, query["container"]
-        self.asked.append((*key, query))
-        log = self.logs.get(key, b"")
-        if isinstance(log, int):
-            return _refusal(log, "BadRequest", f"container {key[1]} is waiting to start")
-        response = web.StreamResponse()
-        response.content_type = "text/plain"
-        await response.prepare(request)
-        await response.write(log)
-        if query.get("follow"):
-            for line in self.following.get(key, ()):
-                await asyncio.sleep(0.2)
-                await response.write(line)
-            await self._end_pod(name)
-        return response
-
-    async def _end_pod(self, name: str) -> None:
-        async with Client.connect(server=self.server.url) as client:
-            await client.patch(POD, name, "default", {"status": ended(0)}, subresource="status")
-
-
-def _refusal(code: int, reason: str, message: str) -> web.Response:
-    status = {"kind": "Status", "status": "Failure", "reason": reason, "message": message}
-    return web.json_response(status | {"code": code}, status=code)
-
-
-def line(second: float, text: str) -> bytes:
-    return f"2026-01-01T00:00:{second:06.3f}Z {text}\n".encode()
-
-
-def ended(code: int) -> Raw:
-    end = {"exitCode": code, "startedAt": "2026-01-01T00:00:00Z"}
-    containers = [{"name": "main", "state": {"terminated": end}, "image": "", "imageID": ""}]
-    phase = "Failed" if code else "Succeeded"
-    return {"phase": phase, "containerStatuses": [each | READY for each in containers]}
-
-
-READY = {"ready": False, "restartCount": 0}
-RUNS: Raw = {
-    "phase": "Running",
-    "containerStatuses": [
-        {"name": "main", "image": "", "imageID": "", "state": {"running": {}}, **READY}
-    ],
-}
-
-
-async def fill(url: str, pods: dict[str, Raw], name: str = "train", phase: str = "Running") -> None:
-    """A Job with pods that no scheduler places, in the given states."""
-    async with Client.connect(server=url) as client:
-        await client.create(JOB, job(name, [task("worker"), task("ps")]), "default")
-        state = {"status": {"state": {"phase": phase}}}
-        await client.patch(JOB, name, "default", state, subresource="status")
-        for each, status in pods.items():
-            raw = pod(each, labels={keys.JOB_NAME: name})
-            raw["metadata"]["annotations"] = {keys.TASK_SPEC: each.split("-")[1]}
-            raw["metadata"]["labels"][keys.JOB_NAME] = name
-            raw["spec"]["schedulerName"] = "not-running"
-            await client.create(POD, raw, "default")
-            await client.patch(POD, each, "default", {"status": status}, subresource="status")
 
 
 @pytest.fixture
@@ -243,10 +114,7 @@ def test_a_job_is_followed_to_its_end(kubelets: Kubelets) -> None:
 
 async def _add(url: str) -> None:
     async with Client.connect(server=url) as client:
-        raw = pod("train-worker-1", labels={keys.JOB_NAME: "train"})
-        raw["metadata"]["annotations"] = {keys.TASK_SPEC: "worker"}
-        await client.create(POD, raw, "default")
-        await client.patch(POD, "train-worker-1", "default", {"status": RUNS}, subresource="status")
+        await made(client, "train-worker-1", RUNS)
 
 
 def test_too_many_logs_are_refused(kubelets: Kubelets, monkeypatch: pytest.MonkeyPatch) -> None:

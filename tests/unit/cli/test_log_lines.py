@@ -68,6 +68,16 @@ def test_a_line_is_bounded_and_the_last_needs_no_end() -> None:
     assert max(map(len, found)) <= LONGEST
 
 
+def test_times_within_a_long_line_are_left_out() -> None:
+    """Kubelets write one before each 16 KiB of it (kubernetes/kubernetes#77603)."""
+    time = b"2019-05-08T12:00:00.123456789Z "
+    parts = [b"a" * 16_384, b"b" * 16_384, b"c 2019-05-08T12:00:00Z d"]
+    assert texts(Lines(0), b"".join(time + each for each in parts) + b"\n") == [
+        b"".join(parts).decode()
+    ]
+    assert texts(Lines(0), time + b"".join(parts) + b"\n") == [b"".join(parts).decode()]
+
+
 @pytest.mark.parametrize(
     ("line", "text"),
     [
