@@ -152,12 +152,13 @@ def _pod_mutation(_: RuleSettings, groups: ResourceGroups) -> tuple[MatchConditi
 
 
 def _pod_validation(settings: RuleSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
-    """Match conditions for pods of Pumice's schedulers with an annotation that is checked, or many labels or annotations."""
+    """Match conditions for pods of Pumice's schedulers with an annotation that is checked, many labels or annotations, or device claims."""
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
     budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
     labels, annotations = MOST_LABELS + ADDED, MOST_ANNOTATIONS + ADDED
-    concerned = f"{budgets} || {_more('labels', labels)} || {_more('annotations', annotations)}"
+    many = f"{_more('labels', labels)} || {_more('annotations', annotations)}"
+    concerned = f"{budgets} || {many} || has(object.spec.resourceClaims)"
     return (_condition("ours", ours), _condition("concerned", concerned), _NOT_BY_A_NODE)
 
 

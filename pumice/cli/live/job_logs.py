@@ -25,7 +25,7 @@ from pumice.api.kinds import JOB, POD
 from pumice.api.pods import Pod
 from pumice.cli.exits import UserError
 from pumice.cli.live.log_lines import LONGEST, Lines, LogLine, in_order
-from pumice.cli.live.log_sources import Source, position, sources_of, task_of
+from pumice.cli.live.log_sources import LogSource, position, sources_of, task_of
 from pumice.cli.live.sessions import get
 from pumice.cli.output import note, paint, write
 from pumice.cluster.errors import ApiError, Forbidden, Gone, Unavailable
@@ -139,7 +139,7 @@ async def _pods(client: "Client", wanted: LogRequest) -> tuple[list[Pod], str]:
 async def _print_present(
     client: "Client",
     wanted: LogRequest,
-    sources: Sequence[Source],
+    sources: Sequence[LogSource],
     logs: dict[tuple[str, str, int], Lines],
     printer: "_Printer",
 ) -> None:
@@ -148,7 +148,7 @@ async def _print_present(
     with tempfile.TemporaryDirectory(prefix="pumice-logs-") as folder:
         files = [Path(folder) / str(number) for number in range(len(sources))]
 
-        async def fetch(source: Source, file: Path) -> None:
+        async def fetch(source: LogSource, file: Path) -> None:
             async with free:
                 with file.open("wb") as out:
                     query = _query(wanted, source)
@@ -188,7 +188,7 @@ def _lines_of(opened: contextlib.ExitStack, path: Path, lines: Lines) -> Iterato
     yield from lines.end()
 
 
-def _query(wanted: LogRequest, source: Source) -> dict[str, str]:
+def _query(wanted: LogRequest, source: LogSource) -> dict[str, str]:
     query = {"container": source.container, "timestamps": "true"}
     if wanted.since is not None:
         query["sinceSeconds"] = str(wanted.since)
@@ -223,7 +223,7 @@ class _Follower:
         self,
         client: "Client",
         wanted: LogRequest,
-        sources: Sequence[Source],
+        sources: Sequence[LogSource],
         logs: dict[tuple[str, str, int], Lines],
         printer: _Printer,
     ) -> None:
@@ -279,7 +279,7 @@ class _Follower:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
 
-    def _note_run(self, source: Source) -> int:
+    def _note_run(self, source: LogSource) -> int:
         """Note a run; returns how many there were in earlier pods of the same name."""
         runs = self._runs.setdefault((source.pod, source.container), {})
         runs[source.uid] = max(runs.get(source.uid, 0), source.run + 1)
@@ -304,7 +304,7 @@ class _Follower:
                 self._titles.append(source.titled(before))
             self._tasks[source.key] = asyncio.create_task(self._follow(source))
 
-    async def _follow(self, source: Source) -> None:
+    async def _follow(self, source: LogSource) -> None:
         """Follow a log until its container has ended, also where the connection ends before that."""
         lines, query = self._logs[source.key], _query(self._wanted, source) | {"follow": "true"}
         told = ""
@@ -332,7 +332,7 @@ class _Follower:
         for line in lines.end():
             await self._queue.put(line)
 
-    async def _still_runs(self, source: Source) -> bool:
+    async def _still_runs(self, source: LogSource) -> bool:
         """Whether a container whose log ended runs nevertheless; its status is a little later than its log."""
         end = asyncio.get_running_loop().time() + _STATUS_SECONDS
         while source.key in self._running:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.pods import ContainerState, ContainerStatus, Pod
 
-__all__ = ["Source", "position", "sources_of", "task_of"]
+__all__ = ["LogSource", "position", "sources_of", "task_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LogSource:
     """A container whose log is read.
 
     Attributes:
@@ -63,7 +63,7 @@ def position(pod: Pod) -> tuple[str, int, str]:
 
 def sources_of(
     pods: Sequence[Pod], task: str | None = None, *, failed: bool = False
-) -> list[Source]:
+) -> list[LogSource]:
     """Containers that have started; init containers only if they failed.
 
     Args:
@@ -90,7 +90,7 @@ def sources_of(
             run = each.restart_count - (former and not state.waiting)
             title = f"{meta.name}/{each.name}" if several else meta.name
             found.append(
-                Source(
+                LogSource(
                     meta.name, each.name, meta.uid, max(run, 0), runs and not former, former, title
                 )
             )

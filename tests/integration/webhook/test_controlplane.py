@@ -213,6 +213,11 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
     assert "POD-JDB-PARSE" in await called.refused("create", "-f", "-", obj=bad)
     bad["spec"]["schedulerName"] = "default-scheduler"
     await called.kubectl("create", "-f", "-", obj=bad)
+    claims = pod("claims", namespace=called.namespace)
+    claims["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    del claims["metadata"]["uid"], claims["status"]
+    told = await called.kubectl("create", "-f", "-", obj=claims)
+    assert "spec.resourceClaims: is not acted on yet: devices of claims are not allocated" in told
 
 
 async def test_an_outage_stops_only_what_needs_judgement(

@@ -143,6 +143,7 @@ def test_pods_are_judged_by_scheduler_and_only_where_there_is_something_to_judge
         assert f"'{key}'" in found["concerned"]
     assert "size(object.metadata.labels) > 320" in found["concerned"]
     assert "size(object.metadata.annotations) > 1088" in found["concerned"]
+    assert found["concerned"].endswith(" || has(object.spec.resourceClaims)")  # NOT-HERE-YET
 
 
 def test_no_pod_is_asked_about_for_its_namespace_without_resource_groups() -> None:
