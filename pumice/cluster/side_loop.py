@@ -5,15 +5,21 @@ answered in loops of other threads, which get their turn every few milliseconds.
 
 What is awaited in another loop (`call_in`) behaves as if it were awaited here: a cancellation is passed on, and its end is
 awaited, so that a Lease is released after the work has ended and not before.
+
+If such a loop fails, what was called in it never ends: the process would be ready and never lead again. So the process ends.
 """
 
 import asyncio
+import logging
+import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 __all__ = ["call_in", "side_loop"]
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -27,8 +33,12 @@ async def side_loop(name: str) -> AsyncIterator[asyncio.AbstractEventLoop]:
     loop, stop, ended = runner.get_loop(), asyncio.Event(), asyncio.Event()
 
     def turn() -> None:
-        with runner:
-            runner.run(stop.wait())
+        try:
+            with runner:
+                runner.run(stop.wait())
+        except BaseException:
+            logger.critical("the event loop of thread %r failed; exiting", name, exc_info=True)
+            os._exit(1)
         own.call_soon_threadsafe(ended.set)
 
     thread = threading.Thread(target=turn, name=name, daemon=True)

@@ -125,13 +125,6 @@ Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 may_write: ContextVar[Callable[[], bool]] = ContextVar("may_write", default=lambda: True)
 """Whether a task and its child tasks may write now; called when the request has a connection."""
 
-_NUMBER_TAKEN = "is used by transport"
-"""What uvloop says, as a RuntimeError, of a new socket whose number it takes for that of a connection that is there.
-
-It happens when connections break off while they are opened, as when an API server restarts:
-https://github.com/MagicStack/uvloop/issues/653. It is one more connection that failed.
-"""
-
 
 class _Request(aiohttp.ClientRequest):
     """A request that is not sent if its task may not write any more."""
@@ -313,21 +306,16 @@ class Transport:
             if data is not None:
                 signed.setdefault("Content-Type", "application/json")
             signed.extend(await connection.credentials.headers())
-            try:
-                response = await self._session.request(
-                    head.method,
-                    url,
-                    data=data,
-                    headers=signed,
-                    server_hostname=connection.server_name,
-                    proxy=connection.proxy,
-                    allow_redirects=False,
-                    **options,
-                )
-            except RuntimeError as error:
-                if _NUMBER_TAKEN not in str(error):
-                    raise
-                raise aiohttp.ClientConnectionError(str(error)) from error
+            response = await self._session.request(
+                head.method,
+                url,
+                data=data,
+                headers=signed,
+                server_hostname=connection.server_name,
+                proxy=connection.proxy,
+                allow_redirects=False,
+                **options,
+            )
             if last or response.status != 401 or not await connection.credentials.refused():
                 break
             response.release()

@@ -123,9 +123,8 @@ class Component:
     def faults(self) -> Iterable[str]:
         """Processes that ended by themselves, and exceptions in logs."""
         for member in self._members:
-            if not member.process.running:
-                code = member.process.returncode
-                yield f"{member.process.name} ended by itself with {code}:\n{member.process.tail()}"
+            if ending := member.process.ending:
+                yield ending
         for process in (*self._ended, *(each.process for each in self._members)):
             yield from exceptions(process)
 

@@ -120,9 +120,5 @@ class Parts:
 
     def faults(self) -> list[str]:
         """Parts that ended by themselves, and exceptions of the webhook."""
-        found = [
-            f"{name} ended by itself:\n{each.process.tail()}"
-            for name, each in self._parts.items()
-            if not each.process.running
-        ]
+        found = [ending for each in self._parts.values() if (ending := each.process.ending)]
         return [*found, *exceptions(self._parts["webhook"].process)]

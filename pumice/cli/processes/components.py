@@ -46,14 +46,19 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     Raises:
         UserError: It cannot start with these options. typer.Exit: One of its tasks failed, which has been logged.
     """
+    import faulthandler
+
     import uvloop
 
     from pumice.cluster.connection import ConfigurationError
     from pumice.cluster.errors import ApiError
+    from pumice.cluster.event_loop import EventLoop
     from pumice.cluster.lifecycle import TaskEndedError
 
+    if not faulthandler.is_enabled():
+        faulthandler.enable()  # a crash in a library written in C ends the process without a log entry
     try:
-        uvloop.run(work())
+        uvloop.run(work(), loop_factory=EventLoop)
     except ConfigurationError as error:
         raise UserError(str(error)) from None
     except ApiError as error:

@@ -157,6 +157,17 @@ async def test_controller_and_scheduler(cluster: EmbeddedCluster, kubeconfig: st
     assert {each["spec"]["holderIdentity"] for each in leases.values()} == {""}
 
 
+async def test_one_that_a_library_aborts_shows_where(
+    cluster: EmbeddedCluster, kubeconfig: str
+) -> None:
+    port = free_port()
+    with running("controller", f"--kubeconfig={kubeconfig}", f"--metrics-port={port}") as process:
+        await ready(f"http://127.0.0.1:{port}/readyz")
+        code, said = await asyncio.to_thread(process.stop, signal.SIGABRT)
+    assert code == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in said
+
+
 async def test_certificates_are_made_and_trusted_once(
     cluster: EmbeddedCluster, kubeconfig: str
 ) -> None:

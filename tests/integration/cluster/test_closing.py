@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 
+import uvloop
 from aiohttp import web
 
 from pumice.api.kinds import POD
 from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection, StaticCredentials
+from pumice.cluster.event_loop import EventLoop
 from pumice.cluster.transport import Sockets
 from pumice.serving.http_server import HttpServer
 from pumice.serving.limits import HttpLimits
@@ -62,6 +64,10 @@ async def test_a_client_waits_for_no_goodbye_of_the_server(tmp_path: Path) -> No
             made += client._transport._sockets._open()
         await client.close()
         assert [each.fileno() for each in made] == [-1]
+
+
+def test_nor_does_it_in_the_event_loop_of_the_components(tmp_path: Path) -> None:
+    uvloop.run(test_a_client_waits_for_no_goodbye_of_the_server(tmp_path), loop_factory=EventLoop)
 
 
 async def test_a_server_waits_for_no_goodbye_of_its_clients(tmp_path: Path) -> None:

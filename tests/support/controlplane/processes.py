@@ -43,6 +43,7 @@ class Process:
                     "HOME": str(self._folder),
                     # `make test` has them collect garbage less often: memory for processor time.
                     "GOGC": os.environ.get("GOGC", "100"),
+                    "PYTHONFAULTHANDLER": "1",  # what ends a component from its first moment on is in its log
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -59,9 +60,13 @@ class Process:
         return self._popen.poll() is None
 
     @property
-    def returncode(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-        return self._popen.poll()
+    def ending(self) -> str:
+        """How it ended by itself, and its last lines; empty while it runs."""
+        code = self._popen.poll()
+        if code is None:
+            return ""
+        how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+        return f"{self.name} ended by itself with {how}:\n{self.tail()}"
 
     def tail(self, lines: int = 30) -> str:
         """The last lines that it logged."""

@@ -1,11 +1,14 @@
-"""Options of components: the durations of leader election, and feature gates."""
+"""Options of components: the durations of leader election, and feature gates; and their event loop."""
+
+import asyncio
 
 import pytest
 
 from pumice.cli.exits import UserError
 from pumice.cli.options import ElectionOptions
-from pumice.cli.processes.components import read_lease_times
+from pumice.cli.processes.components import read_lease_times, run
 from pumice.cli.processes.volcano_flags import is_on
+from pumice.cluster.event_loop import EventLoop
 from pumice.cluster.leader import DEFAULT_TIMES, LeaseTimes
 
 
@@ -45,3 +48,13 @@ def test_others_are_refused(times: tuple[str, str, str], message: str) -> None:
 )
 def test_feature_gates_of_the_scheduler(gates: str, expected: bool, ignored: list[str]) -> None:
     assert is_on(gates, "SchedulingGatesQueueAdmission") == (expected, ignored)
+
+
+def test_they_run_in_the_event_loop_whose_connections_close_nothing_else() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def work() -> None:
+        loops.append(asyncio.get_running_loop())
+
+    run(work)
+    assert [type(each) for each in loops] == [EventLoop]

@@ -56,16 +56,6 @@ async def test_a_server_that_speaks_another_protocol() -> None:
         assert tls.reason == CONNECTION_FAILED
 
 
-async def test_a_socket_that_the_event_loop_does_not_take_is_a_connection_that_failed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def confused(self: Sockets, address: object) -> socket.socket:
-        raise RuntimeError("File descriptor 12 is used by transport <TCPTransport closed=False>")
-
-    monkeypatch.setattr(Sockets, "make", confused)
-    assert (await said(f"https://127.0.0.1:{free_port()}")).reason == CONNECTION_FAILED
-
-
 async def test_another_error_of_the_program_is_no_failed_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

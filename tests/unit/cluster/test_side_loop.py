@@ -1,6 +1,8 @@
 """What is awaited in the event loop of another thread behaves as if it were awaited here."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from contextvars import ContextVar
 
@@ -118,3 +120,27 @@ async def test_what_still_runs_at_the_end_of_the_block_is_cancelled() -> None:
     assert log == ["cancelled"]
     with pytest.raises(asyncio.CancelledError):
         await calling
+
+
+FAILING = """
+import asyncio
+from pumice.cluster.side_loop import call_in, side_loop
+
+async def fail():
+    raise SystemExit(3)
+
+async def main():
+    async with side_loop("beside") as side:
+        await call_in(side, fail)
+
+asyncio.run(main())
+"""
+
+
+def test_a_loop_that_fails_ends_the_process_with_a_line_in_its_log() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert ended.returncode == 1
+    assert "the event loop of thread 'beside' failed; exiting" in ended.stderr
+    assert "SystemExit: 3" in ended.stderr
