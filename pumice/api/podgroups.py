@@ -68,6 +68,12 @@ class PodGroupSpec(ApiStruct, frozen=True):
     network_topology: Annotated[NetworkTopology | None, Marker(nullable=True)] = None
     sub_group_policy: list[SubGroupPolicy] | None = None
 
+    @property
+    def has_topology(self) -> bool:
+        """Whether the pods, or those of a sub-group, must be near to each other in the network."""
+        inner = (each.network_topology for each in self.sub_group_policy or ())
+        return self.network_topology is not None or any(each is not None for each in inner)
+
 
 class PodGroupCondition(ApiStruct, frozen=True):
     """A condition of the PodGroup.

@@ -95,6 +95,7 @@ class Reflector:
 
     Attributes:
         synced: Set once the first list is taken in.
+        answered: Set once it is, or the server has said that it does not have the kind, if that is optional.
         settled: Cleared while a list is being taken in, when some objects are older than the list.
         relists: How often the kind was listed, the first time included.
         restores: How often the server turned out to be older than the cache.
@@ -113,6 +114,7 @@ class Reflector:
     ) -> None:
         """Create a reflector of a collection into a target; the other arguments are those of `WatchCache`."""
         self.synced = asyncio.Event()
+        self.answered = asyncio.Event()
         self.settled = asyncio.Event()
         self.settled.set()
         self.relists = 0
@@ -194,6 +196,7 @@ class Reflector:
                 expected = self._optional and isinstance(error, NotFound)
                 if expected:
                     self._contact = self._clock.monotonic()  # that was an answer
+                    self.answered.set()
                 if attempt == 0:
                     level = logging.DEBUG if expected else logging.WARNING
                     logger.log(level, "watching %s: %s; trying again", self._collection, error)
@@ -318,6 +321,7 @@ class Reflector:
         self._advance(version)
         self.relists += 1
         self.synced.set()
+        self.answered.set()
 
     async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, Any] | None]]:
         """Read the whole collection at one resourceVersion; unchanged objects are None."""

@@ -99,8 +99,8 @@ class Event(msgspec.Struct, frozen=True):
     """An event for the owner of an object.
 
     Attributes:
-        kind: Kind of the object, `PodGroup`, `Pod` or `Queue`.
-        namespace: Its namespace, empty for a Queue.
+        kind: Kind of the object, `PodGroup`, `Pod`, `Queue` or `HyperNode`.
+        namespace: Its namespace; empty for a Queue or HyperNode.
         name: Its name.
         type: `Normal` or `Warning`.
         reason: One word.

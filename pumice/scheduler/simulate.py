@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
+from pumice.api.hypernodes import HyperNode
 from pumice.api.meta import ObjectMeta, parse_time
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -51,6 +52,7 @@ class ClusterObjects(msgspec.Struct):
 
     Attributes:
         nodes: The nodes.
+        hyper_nodes: The HyperNodes.
         namespaces: Namespaces; those that pods are in and that are not here have the label with their name, and no other.
         queues: The queues; `default` is there without being given.
         priority_classes: The priority classes.
@@ -65,6 +67,7 @@ class ClusterObjects(msgspec.Struct):
     """
 
     nodes: list[Node] = msgspec.field(default_factory=list)
+    hyper_nodes: list[HyperNode] = msgspec.field(default_factory=list)
     namespaces: list[Namespace] = msgspec.field(default_factory=list)
     queues: list[Queue] = msgspec.field(default_factory=list)
     priority_classes: list[PriorityClass] = msgspec.field(default_factory=list)
@@ -141,6 +144,7 @@ class Simulation:
         _each(state.set_namespace, objects.namespaces)
         _each(state.set_quota, objects.quotas)
         _each(state.set_budget, objects.budgets)
+        _each(state.set_hyper_node, objects.hyper_nodes)
         for node in objects.nodes:
             _take_in(state.set_node, node)
         for group in objects.pod_groups:

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from pumice.api import keys
+from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import (
     CSI_NODE,
     EVENT,
+    HYPER_NODE,
     NAMESPACE,
     NODE,
     PERSISTENT_VOLUME,
@@ -89,6 +91,8 @@ async def observe(client: Client, namespace: str | None, *, events: bool = True)
     found.sees_cluster = "nodes" not in found.forbidden
     objects.pod_groups = await _widely(client, found, POD_GROUP, PodGroup)
     objects.pods = await _widely(client, found, POD, Pod)
+    if found.sees_cluster and any(each.spec.has_topology for each in objects.pod_groups):
+        objects.hyper_nodes = await _everywhere(client, found, HYPER_NODE, HyperNode) or []
     queues = await _everywhere(client, found, QUEUE, Queue)
     found.sees_queues = queues is not None
     names = {group.spec.queue for group in objects.pod_groups} | {keys.DEFAULT_QUEUE}

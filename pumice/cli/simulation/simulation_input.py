@@ -7,6 +7,7 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.fields import plain
+from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import Kind
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
@@ -130,6 +131,7 @@ def _lists(objects: ClusterObjects) -> dict[Kind, tuple[type, list[Any]]]:
     """Struct of each kind that is decoded as it is, and the list for its objects."""
     return {
         kinds.CSI_NODE: (CsiNode, objects.csi_nodes),
+        kinds.HYPER_NODE: (HyperNode, objects.hyper_nodes),
         kinds.NAMESPACE: (Namespace, objects.namespaces),
         kinds.NODE: (Node, objects.nodes),
         kinds.PERSISTENT_VOLUME: (PersistentVolume, objects.volumes),

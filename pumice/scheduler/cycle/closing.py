@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from pumice.api.messages import listed
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.cycle.phases import (
@@ -29,7 +30,7 @@ from pumice.scheduler.state.reserved_nodes import reserved_condition
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Bound, Cause, Parked, bounds
 
-__all__ = ["Closing", "unenforced"]
+__all__ = ["Closing", "broken_topology", "unenforced"]
 
 _LEFT = 300.0
 """Seconds after which no room is kept for a gang that has entered its queue and has no pods."""
@@ -317,11 +318,27 @@ def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
             said = f"spec.weight: counts as {weight_of(queue)}; must be between 1 and {MAX_WEIGHT}"
             yield Event("Queue", "", name, "Warning", "InvalidWeight", said)
         if fields and fields != [each for each in told if each != "weight"]:
-            listed = " and ".join(f"spec.{each}" for each in fields)
-            message = f"{listed}: no configured plugin of the scheduler enforces this"
+            message = " and ".join(f"spec.{each}" for each in fields)
+            message += ": no configured plugin of the scheduler enforces this"
             if config.enforced(below=False).issuperset(fields):
                 message += " for the queues below; use capacity with enableHierarchy: true"
             yield Event("Queue", "", name, "Warning", "NotEnforced", message)
+
+
+_MOST_BROKEN = 20
+"""HyperNodes with events about their faults; others follow when some of these are repaired. One mistake may break hundreds."""
+
+
+def broken_topology(state: ClusterState) -> Iterator[Event]:
+    """Events about what is set aside of HyperNodes that changed."""
+    faults = state.network.faults
+    if state.told_faults == faults:
+        return
+    told = {name: said for name, said in state.told_faults.items() if faults.get(name) == said}
+    new = [name for name in faults if name not in told][: max(0, _MOST_BROKEN - len(told))]
+    state.told_faults = told | {name: faults[name] for name in new}
+    for name in new:
+        yield Event("HyperNode", "", name, "Warning", "InvalidTopology", listed(faults[name], "; "))
 
 
 def _shares(queue: Queue) -> Iterator[str]:

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.budget import Budget
-from pumice.scheduler.cycle.closing import Closing, unenforced
+from pumice.scheduler.cycle.closing import Closing, broken_topology, unenforced
 from pumice.scheduler.options import Config, Measure, open_session, unmeasured
 from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session.outcomes import JobError
@@ -119,7 +119,7 @@ def _run(
         state.parked.happened(Cause.ANY)
         return _result(closing, nominations, error)
     state.rounds.end_cycle(session.unreached, session.left_out)
-    session.events.extend(unenforced(state, config))
+    session.events.extend([*unenforced(state, config), *broken_topology(state)])
     is_busy = (
         committed.binds or committed.evicted or nominations or closing.statuses or session.errors
     )

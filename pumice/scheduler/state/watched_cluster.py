@@ -4,10 +4,11 @@ Every `set_…` gets an object, finds the changes that are relevant for scheduli
 does not change otherwise, so idle cycles cost nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
+from pumice.api.hypernodes import HyperNode
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -29,6 +30,7 @@ from pumice.scheduler.state.assumptions import Assumptions
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.state.pods import PodTable
 from pumice.scheduler.state.reserved_nodes import Reservation
+from pumice.scheduler.topology.tree import NetworkTree
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
 __all__ = ["ClusterState"]
@@ -46,6 +48,8 @@ class ClusterState:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `TaskInfo.is_held`.
         peers: What pods say about other pods, and how many pods that concerns.
+        network: The nodes as a tree of HyperNodes.
+        told_faults: What the owners of a HyperNode have been told that is set aside of it.
         claims: Claims, volumes, classes, and what claims that wait are to be bound to.
         gangs: Gangs, queues and priorities; `jobs`, `queues` and `shares` are its own.
         pods: Pods; `tasks` are its own.
@@ -95,6 +99,8 @@ class ClusterState:
         self.nodes = NodeTable(self.axis, self.jobs)
         self.peers = self.nodes.peers
         self.facts = NodeFacts(self.nodes)
+        self.network = NetworkTree(self.nodes)
+        self.told_faults: dict[str, Sequence[str]] = {}
         self.matcher = NodeMatcher(self.nodes, self.facts)
         reach = NodeSelection(self.nodes, self.facts, self.matcher)
         self.claims = ClaimTable(reach, assumes_bound=assumes_bound)
@@ -126,7 +132,7 @@ class ClusterState:
         self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}
 
-    # -- nodes -------------------------------------------------------------------------------
+    # -- nodes and HyperNodes -----------------------------------------------------------------
 
     def set_node(self, node: Node) -> bool:
         """Add or update a node.
@@ -137,11 +143,23 @@ class ClusterState:
         allocatable = self.nodes.read(node)
         if self._widen():
             self.pods.recount()
+        meta = node.metadata
+        has_moved = self.network.set_node(meta.name, meta.labels, is_ready=node.is_ready)
+        self.parked.changed(has_moved, Cause.DOMAIN)
         return self.parked.changed(self.nodes.set(node, allocatable), _OF_NODES)
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; its pods stay until they are removed themselves."""
+        self.parked.changed(self.network.remove_node(name), Cause.DOMAIN)
         return self.parked.changed(self.nodes.remove(name), _OF_NODES)
+
+    def set_hyper_node(self, hyper_node: HyperNode) -> bool:
+        """Add or update a HyperNode; one that is being deleted is removed."""
+        return self.parked.changed(self.network.set_hyper_node(hyper_node), Cause.DOMAIN)
+
+    def remove_hyper_node(self, name: str) -> bool:
+        """Remove a HyperNode."""
+        return self.parked.changed(self.network.remove_hyper_node(name), Cause.DOMAIN)
 
     # -- pods, gangs, queues, priorities -----------------------------------------------------
 

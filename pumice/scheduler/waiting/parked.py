@@ -10,6 +10,7 @@ with the causes of its refusal. An event wakes the gangs that are parked by its 
 | a quota | `QUOTAS` | a quota changes |
 | claims that its pods mount | `CLAIMS` | a claim, volume or class changes |
 | rules about other pods | `PEERS`, `NODES` | also when labels of a namespace change |
+| the network: no domain has room for it | `DOMAIN`, `NODES` | also when a HyperNode comes, changes or goes, or a node joins or leaves one |
 | nodes, and running pods that may not be evicted for it | `VICTIMS`, `NODES`, `SHARES` | also when a budget for disruptions changes |
 | itself: too few pods, gates | `ITSELF` | the gang or one of its pods changes |
 | an earlier gang (fifo), places that are promised to it or to others, a plugin that names no cause | `ANY` | it is tried in every cycle |
@@ -57,7 +58,8 @@ class Cause(IntFlag):
     PEERS = 32
     VICTIMS = 64
     RULES = 128
-    ANY = 255
+    DOMAIN = 256
+    ANY = 511
 
 
 class Bound(NamedTuple):

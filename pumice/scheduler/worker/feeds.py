@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
+from pumice.api.hypernodes import HyperNode
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
@@ -36,6 +37,7 @@ class SchedulerCaches:
 
     Attributes:
         nodes: The nodes.
+        hyper_nodes: The HyperNodes; most clusters do not have their CRD.
         namespaces: The namespaces; terms of pod affinity may select them by their labels.
         pods: All pods: ours wait for a place, others take room.
         pod_groups: The gangs.
@@ -52,6 +54,9 @@ class SchedulerCaches:
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         """Create the caches; each must `run`."""
         self.nodes = WatchCache(client, kinds.NODE, Node, clock=clock)
+        self.hyper_nodes = WatchCache(
+            client, kinds.HYPER_NODE, HyperNode, clock=clock, optional=True
+        )
         self.namespaces = WatchCache(client, kinds.NAMESPACE, Namespace, clock=clock)
         self.pods = WatchCache(client, kinds.POD, Pod, clock=clock, trim=Pod.drop_unread)
         self.pod_groups = WatchCache(client, kinds.POD_GROUP, PodGroup, clock=clock)
@@ -71,6 +76,11 @@ class SchedulerCaches:
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
         """Every cache."""
+        return (*self.required, self.hyper_nodes)
+
+    @property
+    def required(self) -> tuple[WatchCache[Any], ...]:
+        """Caches of kinds that every cluster has."""
         return (
             self.nodes,
             self.namespaces,
@@ -129,6 +139,7 @@ class SchedulerCaches:
             await feed(self.quotas, state.set_quota, by_both(state.remove_quota))
             await feed(self.budgets, state.set_budget, by_both(state.remove_budget))
             await feed(self.namespaces, state.set_namespace, by_name(state.remove_namespace))
+            await feed(self.hyper_nodes, state.set_hyper_node, by_name(state.remove_hyper_node))
             await feed(self.nodes, state.set_node, by_name(state.remove_node))
             await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
             await feed(self.pods, state.set_pod, by_both(state.remove_pod))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pumice.api.kinds import POD, POD_GROUP, QUEUE
+from pumice.api.hypernodes import HyperNode
+from pumice.api.kinds import HYPER_NODE, POD, POD_GROUP, QUEUE
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 _SETTLING_PERIOD = 30.0
 """Seconds between two times at which a candidate brings its state into order, so that this does not pile up."""
+
+_FILLING = "not all pods are taken in yet"
 
 _PAUSE = 0.25
 """Pause between two cycles of which the first one did not reach all gangs, as a part of the budget."""
@@ -82,8 +85,9 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         self._term: _Term | None = None
         self.caches = SchedulerCaches(client, clock)
         super().__init__(
-            client, settings or WorkerSettings(), metrics, self.caches.all, clock=clock
+            client, settings or WorkerSettings(), metrics, self.caches.required, clock=clock
         )
+        self.caches.hyper_nodes.faults = self.faults
 
     @property
     def notes(self) -> Mapping[str, Check]:
@@ -94,7 +98,8 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """All tasks that must run, for `run_until_stopped`."""
         file = self.config.file
         follows = (SupervisedTask("configuration", file.run),) if file is not None else ()
-        return (*follows, *super().tasks())
+        hyper_nodes = SupervisedTask("watch of hypernodes", self.caches.hyper_nodes.run)
+        return (*follows, hyper_nodes, *super().tasks())
 
     @property
     def checks(self) -> Mapping[str, Check]:
@@ -135,7 +140,7 @@ class _Term:
         self._lease = worker.lease
         self._settings = settings = worker.settings
         self._news = asyncio.Event()
-        self.lack: str | None = "not all pods are taken in yet"
+        self.lack: str | None = _FILLING
         self._context = context = TermContext(
             client=worker.client,
             state=ClusterState(
@@ -186,7 +191,11 @@ class _Term:
     async def feed(self, filled: asyncio.Event) -> None:
         """Fill the state from the caches, and keep it current until cancelled."""
         caches, state, clock = self._context.caches, self._context.state, self._context.clock
-        await wait_synced(*caches.all)
+        await wait_synced(*caches.required)
+        if not caches.hyper_nodes.reflector.answered.is_set():
+            self.lack = "it is not known yet which HyperNodes there are"
+            await caches.hyper_nodes.reflector.answered.wait()
+            self.lack = _FILLING
         async with caches.feeding(state, self._news):
             try:
                 async for _ in in_slices(state.preparing()):
@@ -303,9 +312,11 @@ class _Term:
 
     def _record(self, event: Event) -> None:
         caches = self._context.caches
-        found: Pod | PodGroup | Queue | None
+        found: Pod | PodGroup | Queue | HyperNode | None
         if event.kind == QUEUE.kind:
             kind, found = QUEUE, caches.queues.get(event.name)
+        elif event.kind == HYPER_NODE.kind:
+            kind, found = HYPER_NODE, caches.hyper_nodes.get(event.name)
         elif event.kind == POD.kind:
             kind, found = POD, caches.pods.get(event.name, event.namespace)
         else:

@@ -264,6 +264,8 @@ async def test_a_refusal_for_want_of_an_optional_kind_is_an_answer(
     following = asyncio.create_task(cache.run())
     await until(lambda: len(fast.slept) > 3)
     assert cache.reflector.age < 60
+    assert cache.reflector.answered.is_set()
+    assert not cache.synced.is_set()
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 
