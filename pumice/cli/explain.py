@@ -1,4 +1,4 @@
-"""`pumice explain`: why a Job, gang or pod in a cluster waits, what a queue holds, and what would be enough.
+"""`pumice explain`: why a Job, gang or pod in a cluster waits, what a queue holds, what would be enough, and the tree of HyperNodes.
 
 As text it has one sentence first, then the details.
 """
@@ -20,6 +20,7 @@ from pumice.cli.options import (
     SchedulerConfig,
     Watch,
     output_option,
+    state_option,
 )
 from pumice.cli.output import Form, json_line, paint, table, write, write_document, write_result
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
+    from pumice.scheduler.simulate import ClusterObjects
 
 __all__ = ["EXAMPLES", "explain", "list_text", "text_of"]
 
@@ -39,6 +41,8 @@ EXAMPLES = (
     "pumice explain pod mnist-worker-0 --watch",
     "pumice explain jobflow nightly",
     "pumice explain cronjob backup",
+    "pumice explain hypernodes",
+    "pumice explain hypernodes --state cluster.yaml",
     "pumice explain -A",
 )
 
@@ -61,10 +65,17 @@ _WORDS = {
         "cronjob.batch.volcano.sh",
         "cronjobs.batch.volcano.sh",
     ),
+    "hypernode": (
+        "hypernode",
+        "hypernodes",
+        "hn",
+        "hypernode.topology.volcano.sh",
+        "hypernodes.topology.volcano.sh",
+    ),
 }
-"""Words that are accepted before the name."""
+"""Words that are accepted before the name; those of HyperNodes also without one."""
 
-_EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME"
+_EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME, cronjob/NAME, hypernode/NAME or hypernodes"
 
 Target = tuple[str, str]
 
@@ -77,10 +88,11 @@ class _Form(enum.StrEnum):
 
 def _complete(context: typer.Context, incomplete: str) -> list[str]:
     """What may follow: kinds, and names of objects of the cluster."""
-    from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
+    from pumice.api.kinds import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, POD, QUEUE
     from pumice.cli.live.names import names
 
     resources = {"job": JOB, "queue": QUEUE, "pod": POD, "jobflow": JOB_FLOW, "cronjob": CRON_JOB}
+    resources["hypernode"] = HYPER_NODE
     kinds = {word: kind for key, kind in resources.items() for word in _WORDS[key]}
     before, slash, name = incomplete.rpartition("/")
     typed = context.params.get("target") or [before]
@@ -94,8 +106,8 @@ def explain(
     target: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[job|queue|pod|jobflow|cronjob NAME]",
-            help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all waiting gangs.",
+            metavar="[job|queue|pod|jobflow|cronjob|hypernode NAME]",
+            help="What to explain, also as KIND/NAME; a name alone is a Job. hypernodes: the whole tree. Without it, all waiting gangs.",
             autocompletion=_complete,
         ),
     ] = None,
@@ -115,6 +127,12 @@ def explain(
         ),
     ] = 0,
     config: SchedulerConfig = None,
+    state: Annotated[
+        list[str] | None,
+        state_option(
+            "HyperNodes, Nodes and Pods, for `explain hypernodes` without a cluster. Several files may follow."
+        ),
+    ] = None,
     output: Annotated[_Form, output_option("Form of the result.")] = _Form.TEXT,
     *,
     cluster: ClusterOptions,
@@ -122,16 +140,34 @@ def explain(
     """Say why a Job or pod waits or failed, or what a queue holds.
 
     For a queue: what it holds and asks for by resource, and which gangs wait in it, in order. For a Job or pod: one sentence first, then numbers and what would be enough, computed by a scheduling cycle on what you may read; then
-    why pods failed and which attempts are used, PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. What you may not read is named. Exit code 0, also when it waits.
+    why pods failed and which attempts are used, PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. For HyperNodes: the tree, with what is free in each. What you may not read is named. Exit code 0, also when it waits.
     """
     asked = _target(target or [])
     if everywhere and (asked is not None or namespace is not None):
-        what = "--namespace" if asked is None else f"{asked[0]}/{asked[1]}"
+        what = "--namespace" if asked is None else "/".join(filter(None, asked))
         raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
     if logs and (asked is None or asked[0] not in ("job", "pod")):
         raise UserError("--logs shows lines of a Job or a pod; name one")
     scheduling = read_config(config)
+    if state is not None:
+        _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, output, False, 0))
+        return
     run(_ExplainRun(asked, scheduling, output, watch, logs).run(cluster, namespace, everywhere))
+
+
+def _explain_files(
+    state: list[str], asked: Target | None, watch: bool, shown: "_ExplainRun"
+) -> None:
+    """Explain HyperNodes of files."""
+    if asked is None or asked[0] != "hypernode":
+        message = "--state is for hypernodes; `pumice simulate --state FILE --explain` says why gangs of files wait"
+        raise UserError(message)
+    if watch:
+        raise UserError("--watch follows a cluster; leave it out, or --state")
+    from pumice.cli.files.manifests import named, read
+    from pumice.cli.simulation.simulation_input import SimulationInput
+
+    shown.print_hyper_nodes(SimulationInput.of(named(read(state))).objects, [])
 
 
 def _target(words: list[str]) -> Target | None:
@@ -140,6 +176,8 @@ def _target(words: list[str]) -> Target | None:
         return None
     shown = " ".join(words)
     if len(words) == 1:
+        if words[0].lower() in _WORDS["hypernode"]:
+            return "hypernode", ""
         word, slash, name = words[0].rpartition("/")
         word = word if slash else "job"
     elif len(words) == 2 and "/" not in shown:
@@ -171,8 +209,14 @@ class _ExplainRun:
         async with cluster.connect() as client:
             where = None if everywhere else namespace or client.connection.namespace
             while True:
-                seen, found = await self._look(client, where)
-                self._print(found)
+                if self._target and self._target[0] == "hypernode":
+                    from pumice.cli.live.observed import observe_network
+
+                    seen = await observe_network(client)
+                    self.print_hyper_nodes(seen.objects, seen.forbidden)
+                else:
+                    seen, found = await self._look(client, where)
+                    self._print(found)
                 if not self._watch:
                     return
                 from pumice.cli.live.observed import change
@@ -247,6 +291,18 @@ class _ExplainRun:
         except Forbidden:
             found["notAllowed"] = [*found["notAllowed"], "pods/log"]
 
+    def print_hyper_nodes(self, objects: "ClusterObjects", forbidden: list[str]) -> None:
+        """Print the tree of HyperNodes, or a part of it."""
+        from pumice.cli.live.hyper_nodes import of_hyper_nodes
+        from pumice.scheduler.simulate import Simulation, UnreadableObjectError
+
+        assert self._target is not None
+        try:
+            simulation = Simulation(objects, self._config)
+        except UnreadableObjectError as error:
+            raise UserError(str(error)) from None
+        self._print(of_hyper_nodes(simulation, self._target[1], forbidden))
+
     def _print(self, found: Any) -> None:
         """Print the explanation, unless it equals the last one."""
         from pumice.cli.explain import list_text, text_of
@@ -280,7 +336,7 @@ _EVENTS = 10
 
 
 def text_of(explanation: Mapping[str, Any]) -> str:
-    """The explanation of a Job, a pod, a queue, a JobFlow or a CronJob."""
+    """The explanation of a Job, a pod, a queue, a JobFlow, a CronJob or HyperNodes."""
     return "\n".join([paint(explanation["message"], "bold"), *_parts(explanation)])
 
 
@@ -304,6 +360,12 @@ def _forbidden(names: Sequence[str]) -> Iterator[str]:
 
 
 def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
+    if "hyperNodes" in explanation:
+        from pumice.cli.live.hyper_nodes import parts
+
+        yield from parts(explanation)
+        yield from _forbidden(explanation["notAllowed"])
+        return
     summary = explanation.get("summary") or ""
     # The first sentence may say the same in another order.
     if any(each not in explanation["message"] for each in summary.split("; ")):

@@ -105,6 +105,7 @@ class Simulation:
     Attributes:
         nodes: Number of nodes.
         pods: The current pods, by `namespace/name`.
+        state: The cluster as cycles see it, to be read only.
     """
 
     def __init__(
@@ -125,17 +126,17 @@ class Simulation:
             UnreadableObjectError: A quantity cannot be read.
         """
         self._config = config
-        self._state = ClusterState(
+        self.state = ClusterState(
             scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
         self.pods: dict[str, Pod] = {}
         self._result: CycleResult | None = None
         self.nodes = len({node.metadata.name for node in objects.nodes})
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in objects.queues):
-            self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
+            self.state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
         for queue in objects.queues:
-            _take_in(self._state.set_queue, queue)
-        state = self._state
+            _take_in(self.state.set_queue, queue)
+        state = self.state
         _each(state.set_priority_class, with_system_classes(objects.priority_classes))
         _each(state.set_storage_class, objects.storage_classes)
         _each(state.set_csi_node, objects.csi_nodes)
@@ -161,7 +162,7 @@ class Simulation:
         Raises:
             Exception: Whatever a plugin or action raised.
         """
-        self._result = run_cycle(self._state, self._config, now)
+        self._result = run_cycle(self.state, self._config, now)
         for error in (self._result.error, *self._result.errors.values()):
             if error is not None:
                 raise error
@@ -179,8 +180,8 @@ class Simulation:
         Raises:
             Exception: Whatever a plugin or action raised.
         """
-        let_in(self._state, self._config, now)
-        return dict(self._state.gangs.statuses)
+        let_in(self.state, self._config, now)
+        return dict(self.state.gangs.statuses)
 
     def advance(self) -> None:
         """Update the cluster after a cycle: bound pods run, evicted and terminating ones are removed.
@@ -201,16 +202,16 @@ class Simulation:
             if node and pod.status.phase in ("", "Pending"):
                 spec = replace(pod.spec, node_name=node)
                 meta = pod.metadata
-                if key in binds and (queue := self._state.tasks[key].charge):
+                if key in binds and (queue := self.state.tasks[key].charge):
                     annotations = {**(meta.annotations or {}), keys.QUEUE: queue}
                     meta = replace(meta, annotations=annotations)
                 self.put_pod(replace(pod, metadata=meta, spec=spec, status=PodStatus("Running")))
 
     def _bind_claims(self, pod: str) -> None:
-        task = self._state.tasks.get(pod)
-        choices = self._state.claims.choices.of(task.shape.claims) if task is not None else {}
+        task = self.state.tasks.get(pod)
+        choices = self.state.claims.choices.of(task.shape.claims) if task is not None else {}
         for key, choice in choices.items():
-            claim = self._state.claims.objects.claims[key]
+            claim = self.state.claims.objects.claims[key]
             name = choice.volume
             if not name:
                 name = f"pvc-{key.replace('/', '-')}"
@@ -219,17 +220,17 @@ class Simulation:
                     PersistentVolumeSpec(storage_class_name=claim.storage_class),
                     PersistentVolumeStatus("Bound"),
                 )
-                self._state.set_volume(volume)
+                self.state.set_volume(volume)
             spec = replace(claim.spec, volume_name=name)
             status = PersistentVolumeClaimStatus("Bound")
-            self._state.set_claim(replace(claim, spec=spec, status=status))
+            self.state.set_claim(replace(claim, spec=spec, status=status))
 
     def _charge(self, pod: str) -> None:
         """Let the budgets of an evicted pod allow one eviction less, as the API server does."""
-        for budget in self._state.budgets.of(self._state.tasks[pod]):
+        for budget in self.state.budgets.of(self.state.tasks[pod]):
             left = max(budget.status.disruptions_allowed - 1, 0)
             status = replace(budget.status, disruptions_allowed=left)
-            self._state.set_budget(replace(budget, status=status))
+            self.state.set_budget(replace(budget, status=status))
 
     def put_pod(self, pod: Pod) -> None:
         """Create or change a pod.
@@ -237,17 +238,17 @@ class Simulation:
         Raises:
             UnreadableObjectError: A quantity cannot be read.
         """
-        _take_in(self._state.set_pod, pod)
+        _take_in(self.state.set_pod, pod)
         name = pod.metadata.namespace
-        if name not in self._state.peers.namespaces:
+        if name not in self.state.peers.namespaces:
             labels = {keys.NAMESPACE_NAME: name}
-            self._state.set_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
+            self.state.set_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
         self.pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
 
     def remove_pod(self, pod: Pod) -> None:
         """Delete a pod."""
         self.pods.pop(f"{pod.metadata.namespace}/{pod.metadata.name}", None)
-        self._state.remove_pod(pod.metadata.namespace, pod.metadata.name)
+        self.state.remove_pod(pod.metadata.namespace, pod.metadata.name)
 
     def put_pod_group(self, group: PodGroup) -> None:
         """Create or change a PodGroup.
@@ -255,7 +256,7 @@ class Simulation:
         Raises:
             UnreadableObjectError: A quantity cannot be read.
         """
-        _take_in(self._state.set_pod_group, group)
+        _take_in(self.state.set_pod_group, group)
 
     def settle(self, now: float) -> None:
         """Apply all objects without running a cycle, for `line` and `sums`.
@@ -263,7 +264,7 @@ class Simulation:
         Args:
             now: The moment, in UNIX seconds.
         """
-        self._state.settle(now)
+        self.state.settle(now)
 
     def line(self, queue: str, now: float) -> list[str]:
         """Gangs of a queue that wait, in the order in which they are tried.
@@ -280,9 +281,9 @@ class Simulation:
         Args:
             now: The moment, in UNIX seconds.
         """
-        self._state.settle(now)
-        session = open_session(self._state, self._config, now)
-        waiting = [job for job in self._state.gangs.waiting.values() if job.group]
+        self.state.settle(now)
+        session = open_session(self.state, self._config, now)
+        waiting = [job for job in self.state.gangs.waiting.values() if job.group]
         found: dict[str, list[str]] = {}
         for job in sorted(waiting, key=session.answers.job_key):
             found.setdefault(job.queue, []).append(job.key)
@@ -291,21 +292,21 @@ class Simulation:
 
     def gang_of(self, pod: str) -> str:
         """Key of the gang of a pod, empty for a pod without one."""
-        task = self._state.tasks.get(pod)
+        task = self.state.tasks.get(pod)
         return task.job if task else ""
 
     def sums(self, queue: str) -> tuple[Amounts, Amounts]:
         """What pods of a queue and of those below it hold and ask for, milli-units by resource."""
-        shares = self._state.shares
+        shares = self.state.shares
         row = shares.rows.get(queue)
         if row is None:
             return {}, {}
-        axis = self._state.axis
+        axis = self.state.axis
         return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
 
     def away(self, queue: str) -> Amounts:
         """What pods of a queue and of those below it hold on nodes that are not ready, milli-units by resource."""
-        state = self._state
+        state = self.state
         row = state.shares.rows.get(queue)
         if row is None:
             return {}
@@ -314,10 +315,10 @@ class Simulation:
 
     def deserved(self, queue: str) -> Amounts:
         """What the configured plugins say that a queue deserves, in milli-units; nothing before `line` or a cycle."""
-        row, figures = self._state.shares.rows.get(queue), self._state.figures.get("deserved")
+        row, figures = self.state.shares.rows.get(queue), self.state.figures.get("deserved")
         if row is None or figures is None:
             return {}
-        return self._state.axis.amounts(np.floor(figures[row]).astype(np.int64))
+        return self.state.axis.amounts(np.floor(figures[row]).astype(np.int64))
 
     @property
     def pod_groups(self) -> dict[str, PodGroupStatus]:

@@ -5,6 +5,7 @@ left out, and the output names them.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,7 +37,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
 from pumice.scheduler.simulate import ClusterObjects
 
-__all__ = ["ReadableCluster", "change", "observe"]
+__all__ = ["ReadableCluster", "change", "observe", "observe_network"]
 
 T = TypeVar("T")
 
@@ -118,6 +119,21 @@ async def observe(client: Client, namespace: str | None, *, events: bool = True)
     return found
 
 
+async def observe_network(client: Client) -> ReadableCluster:
+    """Read HyperNodes and nodes, and pods if the user may read them.
+
+    Raises:
+        Forbidden: The user may not read HyperNodes or nodes.
+    """
+    found = ReadableCluster(None)
+    objects = found.objects
+    with suppress(NotFound):  # the kind is not installed
+        objects.hyper_nodes = await _read(client, found, HYPER_NODE, None, HyperNode)
+    objects.nodes = await _read(client, found, NODE, None, Node)
+    objects.pods = await _everywhere(client, found, POD, Pod) or []
+    return found
+
+
 def _has_claims(pod: Pod) -> bool:
     """True if a pod mounts claims, so that volumes affect its placement."""
     volumes = pod.spec.volumes or ()
@@ -152,7 +168,7 @@ async def _read(
 ) -> list[T]:
     listed = await client.list(kind, namespace)
     version = (listed.get("metadata") or {}).get("resourceVersion", "")
-    if kind in (NODE, POD_GROUP, POD, QUEUE):
+    if kind in (HYPER_NODE, NODE, POD_GROUP, POD, QUEUE):
         found.versions.append((kind, namespace, version))
     return [msgspec.convert(each, type_) for each in listed["items"]]
 

@@ -9,11 +9,12 @@ import pytest
 import yaml
 
 from pumice.api import keys
-from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
+from pumice.api.kinds import HYPER_NODE, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
 from tests.integration.cli.running import running
 from tests.integration.cli.servers import Server, ran
 from tests.kit.builders import job, node, pod, pod_group, queue
+from tests.unit.scheduler.network_trees import hyper_node
 
 _NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1); nodes have room for 1 of 2 such pods, even when empty"
 
@@ -103,6 +104,22 @@ def test_a_queue(server: Server) -> None:
     assert nameless.err.endswith("; of a kind, name one: `pumice explain queue NAME`\n")
     refused = ran("explain", "queue", "default", "--master", server.limited)
     assert "is forbidden" in refused.err
+
+
+def test_hyper_nodes(server: Server) -> None:
+    async def create() -> None:
+        async with Client.connect(server=server.url) as client:
+            await client.create(HYPER_NODE, hyper_node("s0", nodes=["node1"]))
+
+    asyncio.run(create())
+    found = explained(server.url, "hypernodes")
+    assert [(each["name"], each["nodes"]) for each in found["hyperNodes"]] == [("s0", 1)]
+    assert found["hyperNodes"][0]["free"]["cpu"] == "4"
+    assert found["notAllowed"] == []
+    refused = ran("explain", "hypernodes", "--master", server.limited)
+    assert refused.code == 2
+    assert "hypernodes is forbidden" in refused.err
+    assert refused.err.count("\n") == 1
 
 
 def test_a_job_flow(server: Server) -> None:

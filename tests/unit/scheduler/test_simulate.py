@@ -97,7 +97,7 @@ def test_claims_that_wait_are_bound_as_it_was_decided() -> None:
         binds |= simulation.cycle(float(moment)).binds
         simulation.advance()
     assert binds == {"ns/p-made": "n1", "ns/p-found": "n1"}
-    claims = simulation._state.claims
+    claims = simulation.state.claims
     assert claims.objects.claims["ns/found"].spec.volume_name == "disk"
     assert claims.objects.claims["ns/made"].is_bound
     assert not claims.choices.by_claim
