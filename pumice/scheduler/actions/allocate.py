@@ -7,20 +7,20 @@ Unlike Volcano's, this action places pods without requests too: each is part of 
 `backfill` has the same code look again at what is left.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, leave
-from pumice.scheduler.actions.pod_queue import PodQueue
 from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.points import Step
+from pumice.scheduler.placing.filling import Filling, to_try
+from pumice.scheduler.placing.pod_queue import PodQueue
+from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session.node_ranking import NOWHERE, GroupPart
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
@@ -28,7 +28,7 @@ from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.parked import Cause, bounds
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["SPEC", "admitted", "goes_on", "place_gangs", "run"]
+__all__ = ["SPEC", "admitted", "place_gangs", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
@@ -53,7 +53,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     answers = session.answers
     lines = answers.by_queue(waiting, takes_part, session.fail)
     queues = answers.ordered_queues(session.state.queues[name] for name in lines)
-    tasks: dict[str, PodQueue] = {}
+    tasks: dict[str, PodQueue | Units] = {}
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]
@@ -74,7 +74,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             left = tasks.get(job.key)
             if left is None and not session.is_refused_as_before(job):
                 candidates = _candidates(job, only_empty=only_empty)
-                left = tasks[job.key] = PodQueue(session, job, candidates)
+                left = tasks[job.key] = to_try(session, job, candidates)
             if left:
                 with session.nominations.lifted(job):
                     has_more = _turn(session, queue, job, left) and left
@@ -141,11 +141,13 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
             outcome.refusal = session.answers.why_not_allocatable(queue, first) or generic
 
 
-def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool:
+def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue | Units) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
-    if _fill(session, queue, job, tasks, statement, outcome):
+    filling = Filling(session, queue, job, statement, outcome)
+    if filling.fill(tasks):
+        filling.keep_whole()
         session.commit(statement)
         _open_gates(session, queue, job)
         return True
@@ -155,7 +157,7 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue) -> bool
         outcome.causes, outcome.is_over_share = int(Cause.ANY), False
     else:
         outcome.schedulable = len(statement.placements)
-        is_alone = not len(statement)
+        is_alone = isinstance(tasks, PodQueue) and not len(statement)
         statement.discard()
         if outcome.failed is not None:
             outcome.likeness = session.refused.refuse(job)
@@ -174,7 +176,7 @@ def _fits_largest_first(
     session: Session,
     queue: Queue,
     job: JobInfo,
-    tried: PodQueue,
+    tried: PodQueue | Units,
     statement: Statement,
     outcome: JobOutcome,
 ) -> bool:
@@ -194,58 +196,12 @@ def _fits_largest_first(
     share = DominantShare(session.view.total())
     largest = PodQueue(session, job, tasks, lambda task: -share.of(task.shape.vector))
     again = JobOutcome()
-    if not _fill(session, queue, job, largest, statement, again):
+    if not Filling(session, queue, job, statement, again).fill(largest):
         statement.discard()
         return False
     session.outcomes[job.key] = again
     session.commit(statement)
     return True
-
-
-def _fill(
-    session: Session,
-    queue: Queue,
-    job: JobInfo,
-    tasks: PodQueue,
-    statement: Statement,
-    outcome: JobOutcome,
-) -> bool:
-    """Place or promise pods until the job is ready or cannot become so; whether it is ready."""
-    answers = session.answers
-    failed_roles: set[str] = set()
-    failed: set[Hashable] = set()
-    while tasks:
-        session.time.check()
-        task = tasks.pop()
-        session.decided += 1
-        if failed and session.alike(task) in failed:
-            continue  # more pods of the gang make no room for it
-        if tasks.defer_with_others(task):
-            continue
-        impossible = answers.why_impossible(task.shape)
-        refusal = impossible or answers.why_not_allocatable(queue, task)
-        if refusal is not None:
-            outcome.refused = refusal
-            failed.add(session.alike(task))
-            if impossible is None:
-                outcome.is_over_share = True
-            step: Step = "share" if impossible is None else "check"
-            outcome.causes |= session.extensions.causes[step]
-            continue
-        if not _place(session, queue, statement, task, tasks.group):
-            if tasks.defer(task):
-                continue
-            if outcome.failed is None:
-                outcome.failed = (task, session.ranking(task, queue.metadata.name).why_not())
-            failed_roles.add(task.role)
-            failed.add(session.alike(task))
-            if not goes_on(job, failed_roles):
-                break
-            continue
-        tasks.placed()
-        if answers.is_ready(job):
-            return True
-    return answers.is_ready(job)
 
 
 def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
@@ -260,51 +216,6 @@ def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
         queue, np.sum([task.shape.vector for task in held], axis=0)
     ):
         session.opened.update(task.key for task in held)
-
-
-def _place(
-    session: Session,
-    queue: Queue,
-    statement: Statement,
-    task: TaskInfo,
-    group: Callable[[TaskInfo], Sequence[GroupPart]],
-) -> bool:
-    ranking = session.ranking(task, queue.metadata.name)
-    nodes = session.state.nodes.order
-    row = NOWHERE
-    if task.nominated:
-        row = ranking.only(session.nominations.row(task))
-    if row == NOWHERE:
-        row = ranking.best(task, group)
-    if row != NOWHERE:
-        statement.allocate(task, nodes[row])
-        ranking.taken(row)
-        return True
-    if task.nominated:
-        row = ranking.only(session.nominations.row(task), later=True)
-    if row == NOWHERE:
-        row = ranking.best_later(task)
-    if row != NOWHERE:
-        statement.pipeline(task, nodes[row])
-        return True
-    return False
-
-
-def goes_on(job: JobInfo, failed_roles: set[str]) -> bool:
-    """Whether a job can still become ready after pods of these roles found no node.
-
-    Volcano's `NeedContinueAllocating`.
-    """
-    if job.min_member == len(job.tasks):
-        return False
-    if job.min_member < job.min_task_total:
-        hopeful = sum(
-            counts[SchedulingStatus.PENDING]
-            for role, counts in job.roles.items()
-            if role not in failed_roles
-        )
-        return job.ready + hopeful >= job.min_member
-    return all(job.role_ready(role) >= job.min_task.get(role, 0) for role in failed_roles)
 
 
 SPEC = ActionSpec(

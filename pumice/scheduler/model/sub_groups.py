@@ -67,6 +67,21 @@ class PolicyCount:
         self.complete = [0, 0, 0]
 
     @property
+    def ready(self) -> int:
+        """Sub-groups that are ready."""
+        return self.complete[_HOLDS]
+
+    @property
+    def promised(self) -> int:
+        """Sub-groups that are ready or promised."""
+        return self.complete[_PROMISED]
+
+    @property
+    def valid(self) -> int:
+        """Sub-groups that have pods enough."""
+        return self.complete[_WAITS]
+
+    @property
     def title(self) -> str:
         """What messages call it."""
         return self.policy.name or f"subGroupPolicy[{self.place}]"
@@ -279,9 +294,9 @@ class SubGroups:
         if not self._short[_WAITS]:
             return None
         lacking = {
-            each.title: (each.complete[_WAITS], each.minimum)
+            each.title: (each.valid, each.minimum)
             for each in self.policies
-            if each.complete[_WAITS] < each.minimum
+            if each.valid < each.minimum
         }
         groups = listed([f"{title}: {has} of {needs}" for title, (has, needs) in lacking.items()])
         return Reason(
@@ -294,7 +309,7 @@ class SubGroups:
     def ordered(self) -> list[SubGroup]:
         """All sub-groups in the order in which they are served: those that the gang requires, others that are not ready, and the rest."""
         required: set[tuple[int, tuple[str, ...]]] = set()
-        lacking = [each.minimum - each.complete[_HOLDS] for each in self.policies]
+        lacking = [each.minimum - each.ready for each in self.policies]
         ordered = sorted(self._groups.values(), key=lambda group: group.order)
         for group in ordered:
             if not group.is_ready and group.is_valid and lacking[group.of.place] > 0:

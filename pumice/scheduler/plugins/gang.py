@@ -8,6 +8,7 @@ from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
@@ -72,6 +73,9 @@ def why_invalid(job: JobInfo) -> Reason | None:
                 {"tasks": {role: {"valid": v, "min": m} for role, (v, m) in lacking.items()}},
                 plain=f"waits for pods of its tasks to be created: it has {roles}",
             )
+    groups = job.sub_groups
+    if groups is not None and (why := groups.why_invalid()) is not None:
+        return why
     if job.valid < job.min_member:
         return Reason(
             "NotEnoughTasks",
@@ -83,15 +87,21 @@ def why_invalid(job: JobInfo) -> Reason | None:
 
 
 def is_ready(job: JobInfo) -> bool:
-    """Whether a job has its minimum."""
-    return job.ready >= job.min_member and (not job.min_task or _has_roles(job))
+    """Whether a job has its minimum of pods, of each task, and of sub-groups."""
+    if job.ready < job.min_member or (job.min_task and not _has_roles(job)):
+        return False
+    groups = job.sub_groups
+    return groups is None or groups.is_ready()
 
 
 def is_pipelined(job: JobInfo) -> bool:
-    """True if a job has its minimum, including pipelined pods."""
+    """True if a job has its minimums, including pipelined pods."""
     if job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member:
         return False
-    return not job.min_task or _has_roles(job, SchedulingStatus.PIPELINED)
+    if job.min_task and not _has_roles(job, SchedulingStatus.PIPELINED):
+        return False
+    groups = job.sub_groups
+    return groups is None or groups.is_pipelined()
 
 
 def vote(job: JobInfo) -> Vote:
@@ -100,16 +110,21 @@ def vote(job: JobInfo) -> Vote:
 
 
 def is_starving(job: JobInfo) -> bool:
-    """Whether a job has less than its minimum, promised places included."""
-    return job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member
+    """Whether a job has less than its minimum of pods, or of sub-groups, promised places included."""
+    if job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member:
+        return True
+    groups = job.sub_groups
+    return groups is not None and not groups.is_pipelined()
 
 
 def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
-    """Candidates that their gang has beyond its minimum, and beyond the minimum of their task."""
+    """Candidates that their gang has beyond its minimum, beyond the minimum of their task, and beyond that of sub-groups."""
     surplus = candidates.of_jobs(lambda job: job.gang.ready - job.gang.min_member)
     may: Bools = candidates.earlier(candidates.gang) < surplus
     if any(_counts_roles(job.gang) for job in candidates.jobs):
         may &= _role_may_lose(candidates)
+    if any(job.gang.sub_groups is not None for job in candidates.jobs):
+        may &= _sub_group_may_lose(candidates)
     return may
 
 
@@ -126,6 +141,38 @@ def _role_may_lose(candidates: Candidates) -> Bools:
     group = candidates.of_tasks(lambda task: roles[task.job, task.role])
     found: Bools = candidates.earlier(group) < np.array(surplus, dtype=np.int64)[group]
     return found
+
+
+def _sub_group_may_lose(candidates: Candidates) -> Bools:
+    """Candidates of sub-groups that stay complete, that are incomplete already, or of which the gang has more than it requires.
+
+    The first pod without which a sub-group is incomplete uses up one of those that the gang does not require. If it may not go,
+    neither may others of the sub-group.
+    """
+    count = len(candidates)
+    groups: dict[SubGroup, int] = {}
+    policies: dict[PolicyCount, int] = {}
+    group, policy, spare = (np.arange(count) for _ in range(3))
+    left = np.full(count, count, dtype=np.int64)
+    is_whole = np.zeros(count, dtype=np.bool_)
+    for place, (task, of_job) in enumerate(
+        zip(candidates.tasks, candidates.job.tolist(), strict=True)
+    ):
+        found = candidates.jobs[of_job].gang.sub_groups
+        its = found.of(task) if found is not None else None
+        if its is not None:
+            group[place] = count + groups.setdefault(its, len(groups))
+            policy[place] = count + policies.setdefault(its.of, len(policies))
+            spare[place] = its.ready - its.size
+            left[place] = its.of.ready - its.of.minimum
+            is_whole[place] = its.is_ready
+    before = candidates.earlier(group)
+    breaks = is_whole & (before == spare)
+    broken_before = candidates.earlier(np.where(breaks, policy, np.arange(count)))
+    pairs = candidates.node * (2 * count) + group
+    refused = np.isin(pairs, pairs[breaks & (broken_before >= left)])
+    found_may: Bools = ~(refused & (before >= spare))
+    return found_may
 
 
 def _counts_roles(job: JobInfo) -> bool:

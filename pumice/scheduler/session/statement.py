@@ -4,7 +4,7 @@
 pod gets back the status that it had, not always Running.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from enum import Enum
 
 from pumice.scheduler.model.jobs import JobInfo
@@ -135,6 +135,23 @@ class Statement:
             told = self._on_allocate if decision is StatementChange.EVICT else self._on_deallocate
             for handler in told:
                 handler.call(task, record)
+
+    def promise_only(self, pods: Container[str]) -> None:
+        """Promise some pods the places to which they are assigned, so that they are not bound."""
+        first = next(
+            place
+            for place, (decision, task, _, _) in enumerate(self._steps)
+            if decision is StatementChange.ALLOCATE and task.key in pods
+        )
+        undone = [(decision, task, record) for decision, task, record, _ in self._steps[first:]]
+        self.roll_back(first)
+        for decision, task, record in undone:
+            if decision is StatementChange.ALLOCATE and task.key not in pods:
+                self.allocate(task, record)
+            elif decision is StatementChange.EVICT:
+                self.evict(task)
+            else:
+                self.pipeline(task, record)
 
     def abandon(self) -> None:
         """Undo the decisions without calling plugins, one of which has failed."""

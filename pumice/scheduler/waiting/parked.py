@@ -197,10 +197,13 @@ def likeness(job: JobInfo) -> Hashable:
     if job.holding or job.group is None:
         return None
     pods: dict[Hashable, int] = {}
+    groups = job.sub_groups
     for task in job.tasks.values():
         if task.nominated:
             return None
-        kind = (task.shape.number, task.role, task.status, task.gates)
+        group = groups.of(task) if groups is not None else None
+        order = group.order if group is not None else None
+        kind = (task.shape.number, task.role, task.status, task.gates, order)
         pods[kind] = pods.get(kind, 0) + 1
     annotations = job.group.metadata.annotations or {}
     return (
@@ -208,5 +211,6 @@ def likeness(job: JobInfo) -> Hashable:
         job.min_member,
         frozenset(pods.items()),
         frozenset(job.min_task.items()),
+        groups and tuple([(each.size, each.minimum) for each in groups.policies]),
         frozenset(annotations.items()),
     )

@@ -29,9 +29,11 @@ def _check(scenario: Scenario, result: CycleResult, expect: dict[str, Any]) -> N
 FILES = ("allocate", "enqueue", "proportion", "queue_votes", "backfill")
 
 
-@pytest.mark.parametrize(
-    "case", [case for file in FILES for case in load_cases(f"{file}.yaml")], ids=case_id
-)
+CASES = [case for file in FILES for case in load_cases(f"{file}.yaml")]
+CASES += load_cases("sub_groups.yaml", "placement")
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_scenario(case: dict[str, Any]) -> None:
     scenario = Scenario(case, case_config(case))
     result = scenario.cycle()

@@ -1,5 +1,6 @@
 """Sub-groups of a gang: which pod belongs to which, their order, and counters that follow the pods."""
 
+from random import Random
 from typing import Any
 
 import msgspec
@@ -12,7 +13,15 @@ from pumice.scheduler import ClusterState
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import MOST_COMPARED, SubGroup, SubGroups
 from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
-from tests.unit.scheduler.scenarios import case_id, load_cases, pod, pod_group
+from tests.kit.examples import examples
+from tests.unit.scheduler.scenarios import (
+    Scenario,
+    case_id,
+    config_text,
+    load_cases,
+    pod,
+    pod_group,
+)
 
 Raw = dict[str, Any]
 
@@ -191,3 +200,59 @@ def test_policies_that_would_compare_too_many_labels_are_not_read() -> None:
 
 def _exists(index: int) -> Raw:
     return {"key": f"l{index}", "operator": "Exists"}
+
+
+@st.composite
+def _clusters(draw: st.DrawFn) -> Raw:
+    """A few nodes, some with a pod that terminates, and gangs of sub-groups, some pods of which run already."""
+    nodes = [[f"n{index}", draw(st.integers(1, 3)), "64Gi"] for index in range(4)]
+    pods: list[Any] = []
+    groups = []
+    for name, _, _ in nodes:
+        if draw(st.booleans()):
+            pods.append(["ns", f"leaving-{name}", name, "Running", 1, 0, "", {"deleting": True}])
+    for gang in range(draw(st.integers(1, 2))):
+        policies = [
+            {
+                "name": role,
+                "subGroupSize": draw(st.integers(1, 3)),
+                "minSubGroups": draw(st.integers(0, 1)),
+                "labelSelector": {"matchLabels": {"role": role}},
+                "matchLabelKeys": ["number"],
+            }
+            for role in ("a", "b")
+        ]
+        minimum = draw(st.integers(0, 3))
+        groups.append(["ns", f"g{gang}", "default", minimum, "Inqueue", {"policies": policies}])
+        for index in range(draw(st.integers(3, 8))):
+            labels = {"role": draw(st.sampled_from("abc")), "number": draw(st.sampled_from("01"))}
+            node = draw(st.sampled_from(["", "", "", "", "n0"]))
+            phase = "Running" if node else "Pending"
+            cpu = draw(st.sampled_from([1, 1, 2]))
+            pods.append(
+                ["ns", f"g{gang}-{index}", node, phase, cpu, 0, f"g{gang}", {"labels": labels}]
+            )
+    return {"nodes": nodes, "podgroups": groups, "pods": pods}
+
+
+@examples(80)
+@given(case=_clusters(), order=st.randoms(use_true_random=False))
+def test_sub_groups_are_bound_as_a_whole_whatever_the_order_of_events(
+    case: Raw, order: Random
+) -> None:
+    config = config_text([["priority", "gang", "predicates"]], ["allocate"])
+    scenario = Scenario(case, config)
+    shuffled = case | {"pods": order.sample(case["pods"], len(case["pods"]))}
+    other = Scenario(shuffled, config)
+    for _ in range(3):
+        result = scenario.cycle()
+        assert other.cycle().binds == result.binds
+        for job in scenario.state.jobs.values():
+            bound = {key for key in result.binds if scenario.state.tasks[key].job == job.key}
+            groups = job.sub_groups
+            if groups is None:
+                continue
+            assert not bound or (groups.is_ready() and job.ready >= job.min_member)
+            assert all(group.is_ready for group in groups if bound & group.tasks.keys())
+        scenario.start(result)
+        other.start(result)

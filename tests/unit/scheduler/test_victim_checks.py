@@ -18,10 +18,23 @@ from tests.unit.scheduler.scenarios import (
 CASES = load_document("victim_checks.yaml")
 
 
+def _of_partition(number: object = "") -> Raw:
+    return {"number": str(number)}
+
+
 @pytest.mark.parametrize("case", CASES["gang"], ids=case_id)
 def test_a_gang_loses_what_it_has_beyond_its_minimum(case: Raw) -> None:
-    pods = [["ns", name, "n1", "Running", 1, 0, "g", {"role": role}] for name, role in case["pods"]]
-    group = ["ns", "g", "default", case["min"], "Running", {"minTask": case.get("minTask", {})}]
+    pods = [
+        ["ns", name, "n1", "Running", 1, 0, "g", {"role": role, "labels": _of_partition(*number)}]
+        for name, role, *number in case["pods"]
+    ]
+    options: Raw = {"minTask": case.get("minTask", {})}
+    if "policy" in case:
+        size, minimum = case["policy"]
+        options["policies"] = [
+            {"subGroupSize": size, "minSubGroups": minimum, "matchLabelKeys": ["number"]}
+        ]
+    group = ["ns", "g", "default", case["min"], "Running", options]
     scenario = Scenario({"nodes": [["n1", 100, "1Gi"]], "podgroups": [group], "pods": pods})
     scenario.state.settle()
     state = scenario.state

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -31,9 +32,19 @@ class PodQueue:
         job: JobInfo,
         tasks: Iterable[TaskInfo],
         first: Callable[[TaskInfo], float] | None = None,
+        among: Callable[[], Iterable[TaskInfo]] | None = None,
     ) -> None:
-        """Put pods in the order of plugins, or by a key of their own before that."""
+        """Put pods in the order of plugins.
+
+        Args:
+            session: The session.
+            job: Their job.
+            tasks: The pods.
+            first: A key that comes before that order.
+            among: The pods of the job that wait, if these are not all.
+        """
         self._job = job
+        self._among = among or self.left
         self._alike = session.alike
         self._suiting = partial(session.suiting, queue=job.queue)
         own = session.answers.task_key
@@ -52,6 +63,10 @@ class PodQueue:
     def waiting(self) -> Iterator[TaskInfo]:
         """The pods that have no place, also those that were tried."""
         return (task for task in self._all if task.status is SchedulingStatus.PENDING)
+
+    def left(self) -> Iterator[TaskInfo]:
+        """The pods that are still to be tried, in no order."""
+        return chain(self._tasks, self._deferred)
 
     def pop(self) -> TaskInfo:
         """The next pod to try."""
@@ -86,7 +101,9 @@ class PodQueue:
         own, near = task.shape, task.shape.peers
         alike = 1
         others: dict[PodShape, list[TaskInfo]] = {}
-        for other in (*self._tasks, *self._deferred):
+        for other in self._among():
+            if other is task:
+                continue
             if other.shape is own:
                 alike += 1
                 continue

@@ -1,0 +1,202 @@
+"""Placing pods of one gang, one after the other, on a statement: until the gang is ready, or until it cannot become so.
+
+A gang with sub-groups is placed unit by unit. A unit that finds no place for all that it needs is undone and passed over.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.pod_queue import PodQueue
+from pumice.scheduler.placing.units import Unit, Units
+from pumice.scheduler.points import Step
+from pumice.scheduler.session.node_ranking import NOWHERE
+from pumice.scheduler.session.outcomes import JobOutcome
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+
+__all__ = ["Filling", "goes_on", "to_try"]
+
+
+def to_try(session: Session, job: JobInfo, tasks: Iterable[TaskInfo]) -> PodQueue | Units:
+    """Pods of a job in their order; those of a job with sub-groups as units."""
+    divided = PodQueue if job.sub_groups is None else Units
+    return divided(session, job, tasks)
+
+
+class Filling:
+    """A turn of one gang."""
+
+    def __init__(
+        self,
+        session: Session,
+        queue: Queue,
+        job: JobInfo,
+        statement: Statement,
+        outcome: JobOutcome,
+    ) -> None:
+        """Begin with nothing placed.
+
+        Args:
+            session: The session.
+            queue: The queue of the gang.
+            job: The gang.
+            statement: Takes the decisions.
+            outcome: Takes the reasons.
+        """
+        self._session = session
+        self._queue = queue
+        self._job = job
+        self._statement = statement
+        self._outcome = outcome
+
+    def fill(self, tasks: PodQueue | Units) -> bool:
+        """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
+        is_ready = partial(self._session.answers.is_ready, self._job)
+        if isinstance(tasks, PodQueue):
+            failed_roles: set[str] = set()
+
+            def goes_on_without(task: TaskInfo) -> bool:
+                failed_roles.add(task.role)
+                return goes_on(self._job, failed_roles)
+
+            return self._pods(tasks, is_ready, goes_on_without)
+        while tasks:
+            unit = tasks.pop()
+            if self._unit(tasks, unit):
+                if is_ready():
+                    break
+            elif not tasks.may_be_ready():
+                break
+        return is_ready()
+
+    def keep_whole(self) -> None:
+        """Before the statement is committed: pods of sub-groups some of which must wait are only promised their places.
+
+        So a sub-group is never bound in part.
+        """
+        groups = self._job.sub_groups
+        if groups is None:
+            return
+        early = set()
+        for key in self._statement.placements:
+            group = groups.of(self._job.tasks[key])
+            if group is not None and not group.is_ready:
+                early.add(key)
+        if early:
+            self._statement.promise_only(early)
+
+    def _unit(self, units: Units, unit: Unit) -> bool:
+        """Place or promise what a unit needs, or nothing; whether anything was."""
+        kind = units.kind(unit)
+        if kind is not None and units.is_hopeless(kind):
+            units.pass_over(unit, None, unit.tasks.left())
+            return False
+        before = self._statement.savepoint()
+        if unit.sub_group is not None and unit.is_whole:
+            tasks, group = list(unit.tasks.left()), unit.sub_group
+            self._pods(unit.tasks, lambda: group.is_ready, lambda _: unit.may_be_whole)
+            if not group.is_pipelined:
+                self._statement.roll_back(before)
+                units.pass_over(unit, kind, tasks)
+                return False
+            units.tried(unit)
+            return True
+
+        def goes_on_without(task: TaskInfo) -> bool:
+            units.pass_over(unit, None, [task])
+            return True
+
+        done = self._pods(unit.tasks, lambda: len(self._statement) > before, goes_on_without)
+        units.tried(unit)
+        return done
+
+    def _pods(
+        self,
+        tasks: PodQueue,
+        is_done: Callable[[], bool],
+        goes_on_without: Callable[[TaskInfo], bool],
+    ) -> bool:
+        """Place or promise pods until that suffices; whether it does.
+
+        Args:
+            tasks: The pods.
+            is_done: Whether what is placed suffices.
+            goes_on_without: Whether it may still suffice after no node was found for a pod.
+        """
+        session, queue, outcome = self._session, self._queue, self._outcome
+        answers = session.answers
+        failed: set[Hashable] = set()
+        while tasks:
+            session.time.check()
+            task = tasks.pop()
+            session.decided += 1
+            if failed and session.alike(task) in failed:
+                continue  # more pods of the gang make no room for it
+            if tasks.defer_with_others(task):
+                continue
+            impossible = answers.why_impossible(task.shape)
+            refusal = impossible or answers.why_not_allocatable(queue, task)
+            if refusal is not None:
+                outcome.refused = refusal
+                failed.add(session.alike(task))
+                if impossible is None:
+                    outcome.is_over_share = True
+                step: Step = "share" if impossible is None else "check"
+                outcome.causes |= session.extensions.causes[step]
+                continue
+            if not self._place(task, tasks):
+                if tasks.defer(task):
+                    continue
+                if outcome.failed is None:
+                    ranking = session.ranking(task, queue.metadata.name)
+                    outcome.failed = (task, ranking.why_not())
+                failed.add(session.alike(task))
+                if not goes_on_without(task):
+                    break
+                continue
+            tasks.placed()
+            if is_done():
+                return True
+        return is_done()
+
+    def _place(self, task: TaskInfo, tasks: PodQueue) -> bool:
+        session, statement = self._session, self._statement
+        ranking = session.ranking(task, self._queue.metadata.name)
+        nodes = session.state.nodes.order
+        row = NOWHERE
+        if task.nominated:
+            row = ranking.only(session.nominations.row(task))
+        if row == NOWHERE:
+            row = ranking.best(task, tasks.group)
+        if row != NOWHERE:
+            statement.allocate(task, nodes[row])
+            ranking.taken(row)
+            return True
+        if task.nominated:
+            row = ranking.only(session.nominations.row(task), later=True)
+        if row == NOWHERE:
+            row = ranking.best_later(task)
+        if row != NOWHERE:
+            statement.pipeline(task, nodes[row])
+            return True
+        return False
+
+
+def goes_on(job: JobInfo, failed_roles: set[str]) -> bool:
+    """Whether a job can still become ready after pods of these roles found no node.
+
+    Volcano's `NeedContinueAllocating`.
+    """
+    if job.min_member == len(job.tasks):
+        return False
+    if job.min_member < job.min_task_total:
+        hopeful = sum(
+            counts[SchedulingStatus.PENDING]
+            for role, counts in job.roles.items()
+            if role not in failed_roles
+        )
+        return job.ready + hopeful >= job.min_member
+    return all(job.role_ready(role) >= job.min_task.get(role, 0) for role in failed_roles)

@@ -1,0 +1,158 @@
+"""What is placed as a whole within a gang that has sub-groups, in the order in which action allocate serves it.
+
+First come the sub-groups that the gang requires: of each policy one after the other, until it has its minimum. Then pods that
+are in no sub-group, each for itself; then the other sub-groups; then, each for itself, pods that complete sub-groups have beyond
+their size. A sub-group that finds no place is passed over, so that the next one of its policy is required.
+"""
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain
+
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.sub_groups import SubGroup
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.pod_queue import PodQueue
+from pumice.scheduler.session.session import Session
+
+__all__ = ["Unit", "Units"]
+
+_HOPEFUL = (SchedulingStatus.PENDING, SchedulingStatus.PIPELINED)
+
+
+class Unit:
+    """Pods that are placed together, or one by one.
+
+    Attributes:
+        sub_group: Their sub-group; None for pods that are in none, each of which is placed for itself.
+        tasks: Those that are still to be tried.
+    """
+
+    __slots__ = ("sub_group", "tasks")
+
+    def __init__(self, sub_group: SubGroup | None, tasks: PodQueue) -> None:
+        self.sub_group = sub_group
+        self.tasks = tasks
+
+    @property
+    def order(self) -> tuple[int, int, tuple[str, ...]]:
+        """Sort key among sub-groups that the gang requires equally; no two are equal."""
+        assert self.sub_group is not None
+        return self.sub_group.order
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its pods are placed together: those of a sub-group that is not promised its size."""
+        return self.sub_group is not None and not self.sub_group.is_pipelined
+
+    @property
+    def may_be_whole(self) -> bool:
+        """Whether the pods that are left are enough for the sub-group to have its size."""
+        group = self.sub_group
+        return group is None or group.ready + group.pipelined + len(self.tasks) >= group.size
+
+    def __lt__(self, other: "Unit") -> bool:
+        return self.order < other.order
+
+
+class Units:
+    """The units of a gang that are still to be tried, while room only becomes less."""
+
+    def __init__(self, session: Session, job: JobInfo, tasks: Iterable[TaskInfo]) -> None:
+        """Divide pods of a gang that wait; those of a sub-group of which too few wait are left out."""
+        groups = job.sub_groups
+        assert groups is not None
+        self._session = session
+        self._job = job
+        self._policies = groups.policies
+        self._all = tuple(tasks)
+        self._lost: Counter[str] = Counter()
+        self._lost_groups: Counter[int] = Counter()
+        self._hopeless: set[Hashable] = set()
+        divided: dict[SubGroup | None, list[TaskInfo]] = {None: []}
+        for task in self._all:
+            divided.setdefault(groups.of(task), []).append(task)
+        self._single = self._unit(None, divided.pop(None))
+        units = sorted(self._unit(group, pods) for group, pods in divided.items())
+        self._more = [unit for unit in units if not unit.is_whole]  # sorted, so that it is a heap
+        self._lines: dict[int, deque[Unit]] = {}
+        for unit in units:
+            if unit.is_whole and unit.may_be_whole:
+                self._lines.setdefault(unit.order[1], deque()).append(unit)
+        self._required = [line[0] for line in self._lines.values()]
+        heapq.heapify(self._required)
+        self._others: deque[Unit] = deque()
+
+    def _unit(self, group: SubGroup | None, tasks: Sequence[TaskInfo]) -> Unit:
+        return Unit(group, PodQueue(self._session, self._job, tasks, among=self.waiting))
+
+    def __bool__(self) -> bool:
+        return bool(self._lines or self._single.tasks or self._others or self._more)
+
+    def waiting(self) -> Iterator[TaskInfo]:
+        """The pods that have no place, also those that were tried."""
+        return (task for task in self._all if task.status is SchedulingStatus.PENDING)
+
+    def pop(self) -> Unit:
+        """The next unit to try."""
+        while self._required:
+            place = heapq.heappop(self._required).order[1]
+            of, line = self._policies[place], self._lines[place]
+            if of.promised < of.minimum:
+                unit = line.popleft()
+                if line:
+                    heapq.heappush(self._required, line[0])
+                else:
+                    del self._lines[place]
+                return unit
+        if self._single.tasks:
+            return self._single
+        if self._lines:
+            self._others = deque(sorted(chain.from_iterable(self._lines.values())))
+            self._lines = {}
+        return self._others.popleft() if self._others else heapq.heappop(self._more)
+
+    def tried(self, unit: Unit) -> None:
+        """Keep what is left of a unit that was tried, to be tried one by one, if it has its size."""
+        if unit.sub_group is not None and unit.tasks and not unit.is_whole:
+            heapq.heappush(self._more, unit)
+
+    def kind(self, unit: Unit) -> Hashable:
+        """Equal for units of which the nodes take all or none; None if that is not known."""
+        if not unit.is_whole:
+            return None
+        kinds: Counter[Hashable] = Counter()
+        for task in unit.tasks.left():
+            if task.nominated or task.shape.peers is not None:
+                return None
+            kinds[self._session.alike(task)] += 1
+        group = unit.sub_group
+        return group and (group.size - group.ready, frozenset(kinds.items()))
+
+    def is_hopeless(self, kind: Hashable) -> bool:
+        """Whether no place was found for a unit like this."""
+        return kind in self._hopeless
+
+    def pass_over(self, unit: Unit, kind: Hashable, tasks: Iterable[TaskInfo]) -> None:
+        """Note that no place was found for a unit, or for pods of one whose pods are placed one by one."""
+        if kind is not None:
+            self._hopeless.add(kind)
+        if unit.sub_group is not None and unit.is_whole:
+            self._lost_groups[unit.order[1]] += 1
+        self._lost.update(task.role for task in tasks)
+
+    def may_be_ready(self) -> bool:
+        """Whether the gang has, or can still reach, its minimums."""
+        job = self._job
+        if job.valid - self._lost.total() < job.min_member:
+            return False
+        for place, lost in self._lost_groups.items():
+            if self._policies[place].valid - lost < self._policies[place].minimum:
+                return False
+        if job.min_member < job.min_task_total:
+            return True
+        return all(
+            job.role_ready(role, *_HOPEFUL) - lost >= job.min_task.get(role, 0)
+            for role, lost in self._lost.items()
+        )
