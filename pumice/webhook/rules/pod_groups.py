@@ -28,8 +28,7 @@ from pumice.webhook.rules.labels import (
 )
 from pumice.webhook.rules.references import (
     POD_GROUP,
-    contradicts,
-    network_tier,
+    check_topology,
     priority_class,
     queue_reference,
 )
@@ -149,13 +148,7 @@ def _queue(case: Case, group: PodGroup) -> None:
 
 
 def _topology(case: Case, group: PodGroup) -> None:
-    _tier(case, "spec", group.spec.network_topology)
-
-
-def _tier(case: Case, parent: str, topology: NetworkTopology | None, within: str = "") -> None:
-    path = f"{parent}.networkTopology"
-    if not contradicts(case, POD_GROUP, path, topology, within):
-        network_tier(case, POD_GROUP, path, topology)
+    check_topology(case, POD_GROUP, "spec.networkTopology", group.spec.network_topology)
 
 
 def _is_count(case: Case, rule: Rule, path: str, number: int, least: int = 0) -> bool:
@@ -210,7 +203,8 @@ def _names(case: Case, group: PodGroup) -> None:
 def _parts(case: Case, group: PodGroup) -> None:
     for index, policy in enumerate(group.spec.sub_group_policy or ()):
         path = f"spec.subGroupPolicy[{index}]"
-        _tier(case, path, policy.network_topology, f'in subGroupPolicy "{policy.name}": ')
+        inner, within = f"{path}.networkTopology", f'in subGroupPolicy "{policy.name}": '
+        check_topology(case, POD_GROUP, inner, policy.network_topology, within)
         _size(case, path, policy, group.spec.min_member)
         _selector(case, path, policy)
 

@@ -24,6 +24,7 @@ class References(NamedTuple):
     priority: Rule
     tier: Rule
     two_tiers: Rule
+    mode: Rule
 
 
 def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
@@ -90,6 +91,14 @@ def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
             "The two could contradict each other.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
+        ),
+        mode=warned(
+            f"{prefix}-TOPO-MODE",
+            "networkTopology names a tier in mode hard, and none in mode soft",
+            "A tier has no effect in mode soft, and mode hard without a tier counts as soft: either may keep the pods less near "
+            "to each other than was meant.",
+            "networkTopology: {mode: soft, highestTierAllowed: 1}",
+            compares=True,
         ),
     )
 
@@ -198,29 +207,40 @@ def job_priorities(case: Case, job: Job) -> None:
                 case.report(JOB_PRIORITY_HIGHER, path, message)
 
 
-def contradicts(
+def check_topology(
     case: Case, rules: References, path: str, topology: NetworkTopology | None, within: str = ""
-) -> bool:
-    """True if a topology names its tier by number and by name, which is reported; the message begins with `within`."""
-    if topology is None or topology.highest_tier_allowed is None or not topology.highest_tier_name:
-        return False
-    message = (
-        f"{within}must not specify 'highestTierAllowed' and 'highestTierName' together, found "
-        f'{topology.highest_tier_allowed} and "{topology.highest_tier_name}"; keep one of the two'
-    )
-    case.report(rules.two_tiers, f"{path}.highestTierName", message)
-    return True
-
-
-def network_tier(
-    case: Case, rules: References, path: str, topology: NetworkTopology | None
 ) -> None:
-    """Warn about a tier that has no HyperNode, if the cluster's HyperNodes are known."""
+    """Check mode and tier of a topology; the refusal of two tiers begins with `within`.
+
+    Whether a tier exists is checked if the cluster's HyperNodes are known.
+    """
     if topology is None:
         return
     number, name = topology.highest_tier_allowed, topology.highest_tier_name
+    if number is not None and name:
+        message = (
+            f"{within}must not specify 'highestTierAllowed' and 'highestTierName' together, found "
+            f'{number} and "{name}"; keep one of the two'
+        )
+        case.report(rules.two_tiers, f"{path}.highestTierName", message)
+    elif number is None and not name:
+        if topology.mode != "soft":
+            message = "mode hard without a tier counts as soft; set highestTierAllowed or highestTierName, or mode to soft"
+            case.report(rules.mode, path, message, "FieldValueRequired")
+    elif topology.mode == "soft":
+        field = "highestTierName" if name else "highestTierAllowed"
+        message = (
+            "has no effect in mode soft, in which every tier is tried, the lowest first, and then the whole cluster; "
+            "leave it out, or set mode to hard"
+        )
+        case.report(rules.mode, f"{path}.{field}", message)
+    else:
+        _tier_exists(case, rules, path, number, name)
+
+
+def _tier_exists(case: Case, rules: References, path: str, number: int | None, name: str) -> None:
     view = case.view
-    if (number is None and not name) or not view.knows(HYPER_NODE):
+    if not view.knows(HYPER_NODE):
         return
     if number is not None and number not in view.tiers():
         known = ", ".join(map(str, sorted(view.tiers()))) or "none"
@@ -241,5 +261,4 @@ def job_topologies(case: Case, job: Job) -> None:
             path = f"spec.tasks[{index}].partitionPolicy.networkTopology"
             found.append((path, task.partition_policy.network_topology))
     for path, topology in found:
-        contradicts(case, JOB, path, topology)
-        network_tier(case, JOB, path, topology)
+        check_topology(case, JOB, path, topology)
