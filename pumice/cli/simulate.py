@@ -42,7 +42,7 @@ EXAMPLES = (
 _StateOption = Annotated[
     list[str],
     state_option(
-        "Nodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
+        "Nodes, HyperNodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
         "StorageClasses and CSINodes; - "
         "reads stdin. Several files may follow. JSON is read far faster than YAML.",
     ),

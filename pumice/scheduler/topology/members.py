@@ -149,6 +149,8 @@ class MemberTable:
         self._patterns: dict[str, _Pattern] = {}
         self._by_label: dict[str, dict[str, set[str]]] = {}
         self._by_any_label: dict[str, None] = {}
+        self._values: dict[str, dict[str, set[str]]] = {}
+        """Nodes by key and value of the labels by which HyperNodes are looked up."""
 
     # -- HyperNodes --------------------------------------------------------------------------
 
@@ -167,15 +169,15 @@ class MemberTable:
             selected |= known.names
         for selector in selectors.labels:
             key, values = _one_label(selector)
+            may_match: Iterable[str] = self.nodes
             if key:
                 for value in values:
                     self._by_label.setdefault(key, {}).setdefault(value, set()).add(name)
+                nodes = self._nodes_with(key)
+                may_match = {node for value in values for node in nodes.get(value, ())}
             else:
                 self._by_any_label[name] = None
-        if selectors.labels:
-            selected.update(
-                node for node, labels in self.nodes.items() if _any_matches(selectors, labels)
-            )
+            selected.update(node for node in may_match if selector.matches(self.nodes[node]))
         for node in selected:
             self.holders.setdefault(node, set()).add(name)
 
@@ -201,6 +203,7 @@ class MemberTable:
                 _discard(by_value, value, name)
             if not by_value:
                 self._by_label.pop(key, None)
+                self._values.pop(key, None)
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -211,6 +214,8 @@ class MemberTable:
         if before is labels or before == labels:
             return ()
         self.nodes[name] = labels
+        for key in self._values:
+            self._index(name, key, before or _NO_LABELS, labels)
         if before is None:
             for pattern in self._patterns.values():
                 pattern.test(name)
@@ -220,11 +225,32 @@ class MemberTable:
 
     def remove_node(self, name: str) -> Iterable[str]:
         """Remove a node; the HyperNodes that it has left."""
-        if self.nodes.pop(name, None) is None:
+        labels = self.nodes.pop(name, None)
+        if labels is None:
             return ()
+        for key in self._values:
+            self._index(name, key, labels, _NO_LABELS)
         for pattern in self._patterns.values():
             pattern.names.discard(name)
         return self._hold(name, set())
+
+    def _nodes_with(self, key: str) -> Mapping[str, set[str]]:
+        """Nodes by the value of a label."""
+        if key not in self._values:
+            self._values[key] = {}
+            for name, labels in self.nodes.items():
+                self._index(name, key, _NO_LABELS, labels)
+        return self._values[key]
+
+    def _index(self, name: str, key: str, before: Labels, after: Labels) -> None:
+        """Note another value of a label of a node."""
+        old, new = before.get(key), after.get(key)
+        if old != new:
+            nodes = self._values[key]
+            if old is not None:
+                _discard(nodes, old, name)
+            if new is not None:
+                nodes.setdefault(new, set()).add(name)
 
     def _holders_of(self, name: str, labels: Labels) -> set[str]:
         found = set(self._by_name.get(name, ()))

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import re2  # type: ignore[import-untyped]
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.api.regexes import judge_regex, regex_problem, searcher
@@ -128,6 +128,8 @@ _PARTS = st.sampled_from(
     st.lists(_PARTS, max_size=6).map("".join),
     st.lists(st.text("an1-.AB", max_size=6), min_size=1, max_size=8),
 )
+@example(r"a\Q\E*n", ["n", "an"])
+@example(r"a\Q.\E?n", ["an", "a.n"])
 def test_a_pattern_is_found_where_re2_finds_it(pattern: str, names: list[str]) -> None:
     if regex_problem(pattern) is None:
         search = searcher(pattern)

@@ -7,9 +7,11 @@ import msgspec
 import pytest
 
 from pumice.api.budgets import ResourceQuota
+from pumice.api.hypernodes import HyperNode
 from pumice.api.nodes import Namespace
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.kit.growth import sizes_of
+from tests.unit.scheduler.network_trees import hyper_node
 from tests.unit.scheduler.scenarios import NOW, Scenario, node, pod_group, queue
 from tests.unit.scheduler.volume_scenarios import claim, node_row, storage_classes, volume
 
@@ -49,6 +51,10 @@ def come_and_go(scenario: Scenario, number: int, *, cycles: bool) -> None:
     quota = {"metadata": {"name": name, "namespace": "ns"}, "spec": {"hard": {"pods": "100"}}}
     state.set_quota(msgspec.convert(quota, ResourceQuota))
     state.set_node(node(node_row(where, "a")))
+    near = hyper_node(
+        name, nodes=[where], below=[name], regex=where, labels={"matchLabels": {"a": name}}
+    )
+    state.set_hyper_node(msgspec.convert(near, HyperNode))
     local = {"metadata": {"name": name}} | storage_classes()["local"]
     state.set_storage_class(msgspec.convert(local, StorageClass))
     manifest = volume(name, 1, where)
@@ -77,6 +83,7 @@ def come_and_go(scenario: Scenario, number: int, *, cycles: bool) -> None:
     state.remove_pod_group("ns", late)
     state.remove_claim("ns", name)
     state.remove_volume(name)
+    state.remove_hyper_node(name)
     state.remove_storage_class(name)
     state.remove_node(where)
     state.remove_quota("ns", name)

@@ -1,5 +1,6 @@
 """The tree of HyperNodes: the cases, and that events lead to the same tree as a new start."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.api.hypernodes import HyperNode
 from tests.kit.counting import calls
+from tests.kit.growth import sizes_of
 from tests.kit.tables import table
 from tests.unit.scheduler.network_trees import Network, Raw
 
@@ -55,6 +57,32 @@ def test_nodes_that_are_not_ready_do_not_count_but_are_where_they_are() -> None:
     )
     assert network.set_node("n0")
     assert network.in_domain(tree.domains["s1"]) == "n0"
+
+
+def test_a_node_in_no_hyper_node_counts_in_the_cluster_while_it_is_ready() -> None:
+    network = Network()
+    network.set_node("n0")
+    tree = network.settle()
+    assert network.in_domain(tree.root) == "n0"
+    network.set_node("n0", is_ready=False)
+    assert network.in_domain(tree.root) == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"labels": {"matchLabels": {"rack": "r0"}}}, {"regex": "^n"}],
+    ids=["labels", "regex"],
+)
+def test_a_selector_that_is_known_finds_the_nodes_of_now(fields: Raw) -> None:
+    network = Network()
+    network.set("s0", **fields)
+    network.set_node("n0", {"rack": "r0"})
+    network.set_node("n1", {"rack": "r0"})
+    network.remove_node("n0")
+    network.set("s1", **fields)
+    tree = network.settle()
+    assert [network.in_domain(each) for each in tree.domains.values()] == ["n1", "n1"]
+    assert tree._members.selected == {"s0": {"n1"}, "s1": {"n1"}}
 
 
 def test_a_hyper_node_that_is_being_deleted_is_out_at_once() -> None:
@@ -166,6 +194,12 @@ def test_events_lead_to_the_same_tree_as_a_new_start(events: list[tuple[str, str
     for name, fields in sorted(hyper_nodes.items()):
         anew.set(name, **fields)
     assert network.picture() == anew.picture()
+    for name in list(hyper_nodes):
+        network.tree.remove_hyper_node(name)
+    for name in list(nodes):
+        network.remove_node(name)
+    network.picture()
+    assert +sizes_of(network.tree._members) == Counter()
     for domain in network.tree.domains.values():
         assert domain.parent is not None
         assert domain.parent.tier > domain.tier
