@@ -1,6 +1,6 @@
 """The number of Nodes of each HyperNode, including those of the HyperNodes in it."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Container, Iterator, Mapping, Set
 
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
@@ -24,7 +24,6 @@ class NodeCounter:
     def __init__(self) -> None:
         self.errors: dict[str, Exception] = {}
         self._nodes = _Candidates({}, {})
-        self._hyper_nodes = _Candidates({}, {})
 
     def count(
         self, hyper_nodes: Mapping[str, HyperNode], nodes: Mapping[str, Labels]
@@ -37,15 +36,13 @@ class NodeCounter:
             hyper_nodes: All of them by name.
             nodes: Labels of all Nodes by name.
         """
-        own_labels = {name: each.metadata.labels or {} for name, each in hyper_nodes.items()}
         self._nodes = _Candidates(nodes, self._nodes.used)
-        self._hyper_nodes = _Candidates(own_labels, self._hyper_nodes.used)
         direct: dict[str, set[str]] = {}
         below: dict[str, set[str]] = {}
         self.errors = {}
         for name, each in hyper_nodes.items():
             try:
-                direct[name], below[name] = self._selected_by(each)
+                direct[name], below[name] = self._selected_by(each, hyper_nodes)
             except Exception as error:
                 direct[name], below[name] = set(), set()
                 self.errors[name] = error
@@ -53,15 +50,17 @@ class NodeCounter:
             name: _reached(name, direct, below) for name in hyper_nodes if name not in self.errors
         }
 
-    def _selected_by(self, hyper_node: HyperNode) -> tuple[set[str], set[str]]:
-        """Names of the Nodes and of the HyperNodes that are members."""
+    def _selected_by(
+        self, hyper_node: HyperNode, known: Container[str]
+    ) -> tuple[set[str], set[str]]:
+        """Names of the Nodes and of the HyperNodes that are members; HyperNodes are selected by name only."""
         nodes: set[str] = set()
         hyper_nodes: set[str] = set()
         for member in hyper_node.members:
             if member.type == "Node":
                 nodes.update(self._nodes.selected(member))
-            else:
-                hyper_nodes.update(self._hyper_nodes.selected(member))
+            elif member.selector is not None and (exact := member.selector.exact_match) is not None:
+                hyper_nodes |= {exact.name} if exact.name in known else set()
         return nodes, hyper_nodes
 
 
@@ -79,7 +78,7 @@ def _reached(start: str, direct: Mapping[str, set[str]], below: Mapping[str, set
 
 
 class _Candidates:
-    """Objects that members may select.
+    """Nodes that members may select.
 
     Attributes:
         used: For each used pattern, the names that were tested and those that matched.

@@ -53,7 +53,7 @@ HN_LABELS = stricter(
 HN_EVERYTHING = warned(
     "HN-EVERYTHING",
     "a label selector is not empty",
-    "An empty selector selects every node.",
+    "An empty selector selects no node.",
     "labelMatch: {}",
 )
 HN_SELF = stricter(
@@ -72,7 +72,7 @@ HN_DUPLICATE = warned(
 HN_INEXACT = warned(
     "HN-INEXACT",
     "HyperNodes that are members are named one by one",
-    "Volcano builds its tree of HyperNodes by exact names, and ignores other selectors.",
+    "The tree of HyperNodes is built by exact names; other selectors are ignored, also by Volcano.",
     "members: [{type: HyperNode, selector: {regexMatch: {pattern: rack-.*}}}]",
 )
 
@@ -145,7 +145,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
         case.report(HN_SELECTOR, path, f"{NO_SELECTOR}, found none", "FieldValueRequired")
     of_hyper_nodes = member.type == HYPER_NODE.kind
     if of_hyper_nodes and ways and ways != ("exactMatch",):
-        message = "Volcano ignores members of type HyperNode without exactMatch"
+        message = "members of type HyperNode without exactMatch are ignored"
         case.report(HN_INEXACT, path, message)
     exact = selector.exact_match
     if of_hyper_nodes and exact is not None and name and exact.name == name:
@@ -154,7 +154,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
         patterns.judge(case, selector.regex_match.pattern, f"{path}.regexMatch.pattern")
     if (labels := selector.label_match) is not None:
         if not labels.match_labels and not labels.match_expressions:
-            message = "is empty, so it selects all of them"
+            message = "is empty, so it selects none of them"
             case.report(HN_EVERYTHING, f"{path}.labelMatch", message)
         for where, problem in selector_problems(labels, case.suggestions):
             case.report(HN_LABELS, f"{path}.labelMatch{where}", problem)
