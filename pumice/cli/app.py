@@ -340,6 +340,10 @@ def _message(error: typer.TyperException) -> str:
     )  # pydantic's words, which typer uses
     message = _NO_NUMBER.sub(lambda found: f"{found[1]}: {_expected(error)}", message)
     context = getattr(error, "ctx", None)
+    if context is not None and message.startswith("Missing option"):
+        option = error.param  # type: ignore[attr-defined]
+        call = f"{context.command_path} {option.opts[0]} {option.metavar or 'VALUE'}"
+        return f"{message.rstrip('.')}; write `{call}`"
     unknown = re.match(r"No such (?:command|option):? '?([^' ]+)|Got unexpected extra ", message)
     if context is None or unknown is None:
         return message

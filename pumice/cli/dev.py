@@ -107,7 +107,7 @@ def dev(
     from pumice.cli.development.dev_cluster import read_nodes
     from pumice.cli.files.manifests import read
     from pumice.cli.processes import logs
-    from pumice.cli.processes.components import read_seconds, run, serving_health
+    from pumice.cli.processes.components import read_seconds, run, serving_health, why_no_port
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
@@ -155,7 +155,7 @@ def dev(
                             await _first_of(stop, cluster.components)
                             note("stopping")
             except OSError as error:
-                raise UserError(f"--port {port}: {error.strerror or error}") from None
+                raise UserError(f"--port {port}: {why_no_port(error)}") from None
 
     run(work)
 

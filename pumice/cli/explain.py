@@ -77,6 +77,20 @@ _WORDS = {
 
 _EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME, cronjob/NAME, hypernode/NAME or hypernodes"
 
+_OF_PODS = frozenset(
+    f"{name}{ending}"
+    for name in (
+        "deployment",
+        "replicaset",
+        "statefulset",
+        "daemonset",
+        "jobset",
+        "leaderworkerset",
+    )
+    for ending in ("", "s")
+) | {"deploy", "rs", "sts", "ds", "lws"}
+"""Words for kinds of other controllers, which own pods."""
+
 Target = tuple[str, str]
 
 
@@ -187,8 +201,12 @@ def _target(words: list[str]) -> Target | None:
     for kind, spellings in _WORDS.items():
         if word.lower() in spellings and name:
             return kind, name
-    group = "; a PodGroup is explained with its Job, or with one of its pods"
-    hint = group if word.lower().partition(".")[0] in ("podgroup", "podgroups", "pg") else ""
+    spelt = word.lower()
+    hint = ""
+    if spelt.partition(".")[0] in ("podgroup", "podgroups", "pg"):
+        hint = "; a PodGroup is explained with its Job, or with one of its pods"
+    elif spelt.partition(".")[0] in _OF_PODS or spelt in ("job.batch", "jobs.batch"):
+        hint = "; of what others own, one of the pods is explained"
     raise UserError(f"{shown!r}: {_EXPECTED}{hint}")
 
 

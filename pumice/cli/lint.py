@@ -232,6 +232,7 @@ def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Ma
     from pumice.cli.lint import has_tasks, unknown_kind
 
     judged = []
+    others: dict[tuple[str, str, str, str], list[str]] = {}
     for manifest in manifests:
         raw = manifest.object
         if of_object(raw) in (*VOLCANO, POD) or unknown_kind(raw) or _wants_plugins(manifest):
@@ -242,7 +243,11 @@ def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Ma
             continue
         is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
         hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
-        report(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not validated{hint}"))
+        key = manifest.source.file, str(raw["apiVersion"]), str(raw["kind"]), hint
+        others.setdefault(key, []).append(manifest.identity)
+    for (_, version, _, hint), names in others.items():
+        more = f" (and {len(names) - 1} more like it)" if len(names) > 1 else ""
+        report(plain(f"skipped {names[0]}{more}: {version} is not validated{hint}"))
     return judged
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "ConfigurationError",
     "Connection",
     "Credentials",
+    "NoServerError",
     "StaticCredentials",
     "TokenFile",
     "basic",
@@ -126,6 +127,10 @@ class TokenFile:
 
 class ConfigurationError(Exception):
     """The configuration of an API server cannot be used; the text says what is missing and how to set it."""
+
+
+class NoServerError(ConfigurationError):
+    """Nothing names an API server."""
 
 
 class Connection(msgspec.Struct, frozen=True):

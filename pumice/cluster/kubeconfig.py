@@ -19,10 +19,12 @@ from typing import Any
 
 from multidict import CIMultiDict
 
+from pumice.api.messages import listed
 from pumice.cluster.connection import (
     ConfigurationError,
     Connection,
     Credentials,
+    NoServerError,
     StaticCredentials,
     TokenFile,
     basic,
@@ -91,6 +93,8 @@ def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
         raise ConfigurationError(f"kubeconfig {file} is no YAML: {error}") from error
     if not isinstance(document, dict):
         raise ConfigurationError(f"kubeconfig {file}: expected a mapping at the top")
+    if "clusters" not in document and (kind := document.get("kind")) not in (None, "Config"):
+        raise ConfigurationError(f"kubeconfig {file}: is a {kind}, expected a kubeconfig")
     current = wanted or document.get("current-context")
     if not current:
         raise ConfigurationError(
@@ -109,7 +113,11 @@ def _named(file: Path, document: Entry, section: str, key: str, name: str) -> En
             value = entry.get(key) or {}
             if isinstance(value, dict):
                 return value
-    raise ConfigurationError(f"kubeconfig {file}: {section} has no entry named {name!r}")
+    known = [
+        str(each.get("name")) for each in document.get(section) or () if isinstance(each, dict)
+    ]
+    there = f"; there are {listed(known, ', ')}" if known else ""
+    raise ConfigurationError(f"kubeconfig {file}: {section} has no entry named {name!r}{there}")
 
 
 def _text(file: Path, entry: Entry, section: str, key: str) -> str:
@@ -202,7 +210,7 @@ async def find_connection(
         return in_cluster(environ, service_account)
     if default := _home_config(environ):
         return await load(default, context=context)
-    raise ConfigurationError(
+    raise NoServerError(
         "no API server known: give --kubeconfig FILE, set KUBECONFIG, create ~/.kube/config, or "
         "run in a pod with a service account"
     )

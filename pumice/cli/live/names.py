@@ -1,4 +1,4 @@
-"""Names of objects of the cluster, for shells that complete a command.
+"""Names of objects of the cluster, for shells that complete a command, and for a name that is misspelt.
 
 A shell shows nothing while it waits, and no message: what cannot be read in time is not offered.
 """
@@ -11,8 +11,9 @@ import typer
 
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind
+    from pumice.cluster.client import Client
 
-__all__ = ["complete_jobs", "complete_queues", "names"]
+__all__ = ["complete_jobs", "complete_queues", "names", "names_in"]
 
 _SECONDS = 2.0
 """How long to wait for the cluster."""
@@ -70,15 +71,23 @@ class _NamePage(msgspec.Struct):
     items: list[_NamedObject] = []
 
 
-async def _read(given: dict[str, Any], kind: "Kind") -> Sequence[str]:
+async def names_in(client: "Client", kind: "Kind", namespace: str | None) -> list[str]:
+    """Names of the first objects of a kind, one page.
+
+    Raises:
+        ApiError: They cannot be read.
+    """
     from contextlib import aclosing
 
+    pages = client.collection(kind, namespace if kind.namespaced else None).bodies(_MOST)
+    async with aclosing(pages):
+        page = msgspec.json.decode(await anext(pages), type=_NamePage)
+    return [each.metadata.name for each in page.items]
+
+
+async def _read(given: dict[str, Any], kind: "Kind") -> Sequence[str]:
     from pumice.cli.options import ClusterOptions
 
     options = ClusterOptions(given.get("kubeconfig"), given.get("context"), given.get("server"))
     async with options.connect() as client:
-        where = given.get("namespace") or client.connection.namespace
-        pages = client.collection(kind, where if kind.namespaced else None).bodies(_MOST)
-        async with aclosing(pages):
-            page = msgspec.json.decode(await anext(pages), type=_NamePage)
-    return [each.metadata.name for each in page.items]
+        return await names_in(client, kind, given.get("namespace") or client.connection.namespace)

@@ -26,15 +26,25 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """
     import asyncio
 
-    from pumice.cluster.connection import ConfigurationError
+    from pumice.cluster.connection import ConfigurationError, NoServerError
     from pumice.cluster.errors import ApiError
 
     try:
         return asyncio.run(_interruptible(work))
+    except NoServerError as error:
+        raise UserError(f"{error}{_running()}") from None
     except ConfigurationError as error:
         raise UserError(str(error)) from None
     except ApiError as error:
         raise UserError(error_text(error)) from None
+
+
+def _running() -> str:
+    """The clusters of `pumice dev --detach`, for a user who has not named one."""
+    from pumice.cli.development import detached
+
+    commands = [f"`export KUBECONFIG={each.kubeconfig}`" for each in detached.running()]
+    return f"; `pumice dev` runs one: {' or '.join(commands[:3])}" if commands else ""
 
 
 async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
@@ -82,7 +92,41 @@ async def get(client: "Client", kind: "Kind", name: str, namespace: str | None) 
     except NotFound:
         place = f" in namespace {where}" if where else ""
         word = kind.kind.lower()
-        raise UserError(f"{word}/{name}: there is no such {kind.kind}{place}") from None
+        hint = await _hint(client, kind, name, where)
+        raise UserError(f"{word}/{name}: there is no such {kind.kind}{place}{hint}") from None
+
+
+async def _hint(client: "Client", kind: "Kind", name: str, namespace: str | None) -> str:
+    """What was probably meant by a name that does not exist, as far as the user may read it.
+
+    Raises:
+        UserError: The kind is not installed.
+    """
+    from pumice.api.fields import did_you_mean
+    from pumice.api.kinds import INDEXED_JOB, JOB, NAMESPACE
+    from pumice.cli.live.names import names_in
+    from pumice.cluster.errors import ApiError, NotFound
+
+    try:
+        found = await names_in(client, kind, namespace)
+    except NotFound:
+        raise UserError(_not_installed(kind)) from None
+    except ApiError:
+        return ""
+    if hint := did_you_mean(name, found):
+        return hint
+    with suppress(ApiError):
+        if kind == JOB:
+            await client.get(INDEXED_JOB, name, namespace)
+            return f", only one of {INDEXED_JOB.api_version}; explain one of its pods: pod/NAME"
+    if namespace and not found:
+        try:
+            await client.get(NAMESPACE, namespace)
+        except NotFound:
+            return ", and no such namespace either"
+        except ApiError:
+            pass
+    return ""
 
 
 async def listed(
@@ -105,11 +149,14 @@ async def listed(
             if is_last:
                 raise
         except NotFound:
-            message = f"the cluster has no kind {kind.kind} ({kind.api_version})"
-            raise UserError(f"{message}: install Pumice, or its CRDs") from None
+            raise UserError(_not_installed(kind)) from None
         else:
             return found["items"], str((found.get("metadata") or {}).get("resourceVersion", ""))
     raise AssertionError
+
+
+def _not_installed(kind: "Kind") -> str:
+    return f"the cluster has no kind {kind.kind} ({kind.api_version}): install Pumice, or its CRDs"
 
 
 def name_of(text: str, *words: str) -> str:

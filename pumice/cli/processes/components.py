@@ -1,5 +1,6 @@
 """Shared by the components: event loop, logs, health, settings of certificates, and error messages at start."""
 
+import errno
 import logging
 import os
 import socket
@@ -35,6 +36,7 @@ __all__ = [
     "run_worker",
     "serving_health",
     "start_logs",
+    "why_no_port",
 ]
 
 logger = logging.getLogger("pumice")
@@ -149,7 +151,7 @@ async def serving_health(
     try:
         await server.__aenter__()
     except OSError as error:
-        raise UserError(f"--metrics-port {port}: {error.strerror or error}") from None
+        raise UserError(f"--metrics-port {port}: {why_no_port(error)}") from None
     told(server.port)
     try:
         yield
@@ -171,7 +173,13 @@ def require_port(option: str, host: str, port: int | None) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise UserError(f"{option} {port} on {host}: {error.strerror or error}") from None
+            raise UserError(f"{option} {port} on {host}: {why_no_port(error)}") from None
+
+
+def why_no_port(error: OSError) -> str:
+    """Why a port cannot be listened on, in the words of the system instead of asyncio's."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return f"{why}; name another one" if error.errno in (errno.EADDRINUSE, errno.EACCES) else why
 
 
 def in_cluster() -> bool:

@@ -330,7 +330,7 @@ def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
         taken.listen()
         ran = pumice("dev", "--port", port)
         assert ran.returncode == 2
-        assert f"--port {port}: " in ran.stderr
+        assert f"--port {port}: Address already in use; name another one\n" in ran.stderr
         assert "Traceback" not in ran.stderr
     config = tmp_path / "config"
     with running("dev", "--port", port, "--kubeconfig", str(config)) as process:

@@ -192,7 +192,8 @@ def test_version(pumice: Pumice) -> None:
         (["review", "/jobs/mutate"], "stdin is empty"),
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
-        (["simulate"], "Missing option '--state'"),
+        (["simulate"], "Missing option '--state'; write `pumice simulate --state FILE` (see"),
+        (["simulate", "train.yaml"], "write `pumice simulate --state FILE` (see"),
         (
             ["simulate", "--state", "-", "--cycles", "0"],
             "0: expected a whole number of at least 1 (",
@@ -210,6 +211,8 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "--state", "-"], "--state is for hypernodes; `pumice simulate"),
         (["explain", "hn", "--state", "-", "--watch"], "--watch follows a cluster; leave it out"),
         (["explain", "hypernodes", "-A"], "leave out hypernode"),
+        (["explain", "deploy/x"], "or hypernodes; of what others own, one of the pods is explained"),
+        (["explain", "statefulset", "x"], "; of what others own, one of the pods is explained"),
         (["explain", "queue", "a", "b"], "'queue a b': expected job/NAME"),
         (["explain", "job/x", "-A"], "leave out job/x"),
         (["explain", "-A", "-n", "x"], "leave out --namespace"),

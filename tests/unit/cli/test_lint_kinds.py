@@ -121,6 +121,19 @@ def test_a_job_of_kubernetes_with_tasks_is_skipped_with_a_hint(pumice: Pumice) -
     assert ran.err == f"skipped Job/default/train: batch/v1 is not validated {hint}\n"
 
 
+def test_objects_of_another_kind_share_a_note(pumice: Pumice) -> None:
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{n}"}} for n in range(9)]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    ran = pumice("lint", "-", stdin=texts(*nodes[:5], service, *nodes[5:], job()))
+    assert (ran.code, ran.err.splitlines()) == (
+        0,
+        [
+            "skipped Node/n0 (and 8 more like it): v1 is not validated",
+            "skipped Service/default/s: v1 is not validated",
+        ],
+    )
+
+
 def test_other_kinds_are_skipped_with_a_word(pumice: Pumice) -> None:
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     ran = pumice("lint", "-", "-o", "json", stdin=texts(deployment, job()))

@@ -181,6 +181,11 @@ async def test_verification_can_be_switched_off(file: Path) -> None:
             "clusters has no entry named 'c'",
         ),
         (
+            "{current-context: gone, contexts: [{name: dev}, {name: prod}]}",
+            "contexts has no entry named 'gone'; there are dev, prod",
+        ),
+        ("{kind: Job, metadata: {name: train}}", "is a Job, expected a kubeconfig"),
+        (
             f"{{{MAIN}, clusters: [{{name: c, cluster: {{}}}}], users: [{{name: u}}]}}",
             "cluster.server is missing",
         ),
