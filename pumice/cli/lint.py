@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = ["EXAMPLES", "has_tasks", "lint", "unknown_kind"]
+__all__ = ["EXAMPLES", "lint", "unknown_kind"]
 
 EXAMPLES = (
     "pumice lint job.yaml",
@@ -228,11 +228,11 @@ def _uncollected() -> Iterator[None]:
 
 def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:
     """The manifests to validate, and those of unknown kinds; other objects are reported as skipped."""
-    from pumice.api.kinds import JOB, POD, VOLCANO, of_object
-    from pumice.cli.lint import has_tasks, unknown_kind
+    from pumice.api.kinds import POD, VOLCANO, of_object
+    from pumice.cli.lint import unknown_kind
 
     judged = []
-    others: dict[tuple[str, str, str, str], list[str]] = {}
+    others: dict[tuple[str, str, str], list[str]] = {}
     for manifest in manifests:
         raw = manifest.object
         if of_object(raw) in (*VOLCANO, POD) or unknown_kind(raw) or _wants_plugins(manifest):
@@ -241,13 +241,11 @@ def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Ma
         if how := _build_first(manifest):
             report(plain(f"skipped {manifest.source.file}: a Kustomization{how}"))
             continue
-        is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
-        hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
-        key = manifest.source.file, str(raw["apiVersion"]), str(raw["kind"]), hint
+        key = manifest.source.file, str(raw["apiVersion"]), str(raw["kind"])
         others.setdefault(key, []).append(manifest.identity)
-    for (_, version, _, hint), names in others.items():
+    for (_, version, _), names in others.items():
         more = f" (and {len(names) - 1} more like it)" if len(names) > 1 else ""
-        report(plain(f"skipped {names[0]}{more}: {version} is not validated{hint}"))
+        report(plain(f"skipped {names[0]}{more}: {version} is not validated"))
     return judged
 
 
@@ -349,12 +347,15 @@ _THERE = ("v1 Pod", "batch/v1 Job", "batch/v1 CronJob", "batch/v1beta1 CronJob")
 def unknown_kind(manifest: Raw) -> FieldError | None:
     """The error for an object whose kind is misspelt, so that every API server refuses it; None for other kinds."""
     version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
+    if (version, kind) == (INDEXED_JOB.api_version, JOB.kind) and _has_tasks(manifest):
+        message = f'a Job of "{version}" has no tasks (did you mean "{JOB.api_version}"?)'
+        return FieldError("apiVersion", message, "SCHEMA-KIND")
     if of_object(manifest) is not None or not _is_slip(version, kind):
         return None
     spelt = f"{version} {kind}"
     here = [each for each in _JUDGED if each.api_version == version]
     meant = _named(kind) or [each for each in here if kind.endswith(each.kind)]
-    if JOB in meant and has_tasks(manifest):
+    if JOB in meant and _has_tasks(manifest):
         meant = [JOB]
     if meant:
         choices = [f"{each.api_version} {each.kind}" for each in meant]
@@ -368,7 +369,7 @@ def unknown_kind(manifest: Raw) -> FieldError | None:
     return FieldError(path, f'there is no kind "{spelt}"{hint}', "SCHEMA-KIND")
 
 
-def has_tasks(manifest: Raw) -> bool:
+def _has_tasks(manifest: Raw) -> bool:
     """True if an object has tasks; of all kinds of Jobs only Volcano's have."""
     spec = manifest.get("spec")
     return isinstance(spec, dict) and "tasks" in spec

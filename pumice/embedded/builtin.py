@@ -23,7 +23,7 @@ from pumice.embedded.strategies_core import (
     SecretStrategy,
     ServiceStrategy,
 )
-from pumice.embedded.strategies_pods import PodStrategy
+from pumice.embedded.strategies_pods import PodStrategy, WorkloadStrategy
 from pumice.embedded.subresources import SCALE
 
 __all__ = ["builtin_resources"]
@@ -65,6 +65,21 @@ EPHEMERAL = Subresource("ephemeralcontainers")
 FINALIZE = Subresource("finalize", verbs=("update",))
 _SCALE = Subresource("scale", kind=SCALE.kind, group=SCALE.group, version=SCALE.version)
 _SCALED = ("ReplicationController", "Deployment", "ReplicaSet", "StatefulSet")
+_SPECS = {
+    ("apps", "ReplicaSet"): ("minReadySeconds", "replicas"),
+    ("apps", "Deployment"): (
+        *("minReadySeconds", "paused", "progressDeadlineSeconds", "replicas"),
+        *("revisionHistoryLimit", "strategy"),
+    ),
+    ("batch", "Job"): (
+        *("activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "completionMode"),
+        *("completions", "managedBy", "manualSelector", "maxFailedIndexes", "parallelism"),
+        *("podFailurePolicy", "podReplacementPolicy", "successPolicy", "suspend"),
+        "ttlSecondsAfterFinished",
+    ),
+}
+"""Kinds of which pods are made, with the fields of their specs beside selector and template (Kubernetes 1.36)."""
+
 _NO_PODS = (
     "this cluster makes no pods of a {}: no controller acts on it; "
     "it makes pods of Deployments, ReplicaSets, batch Jobs and Volcano's Jobs"
@@ -109,6 +124,8 @@ def _plain(
     if rbac:
         return _row(row, Strategy(name_problem=path_segment_problem), categories=categories)
     strategy = Strategy(has_status=status, has_generation=status)
+    if (fields := _SPECS.get((group, kind))) is not None:
+        strategy = WorkloadStrategy(*fields, ends=group == "batch")
     warning = "" if makes_pods else _NO_PODS.format(kind)
     below = (_SCALE,) if kind in _SCALED else ()
     return _row(row, strategy, categories=categories, subresources=below, warning=warning)
@@ -186,7 +203,7 @@ def _kept() -> list[Resource]:
                 *short,
                 status=True,
                 categories=("all",),
-                makes_pods=kind in ("Deployment", "Job", "ReplicaSet"),
+                makes_pods=(group, kind) in _SPECS,
             )
             for group, kind, plural, *short in (
                 ("apps", "Deployment", "deployments", "deploy"),

@@ -1,4 +1,4 @@
-"""Rules of pods: the defaults that schedulers and controllers read, and what may change later."""
+"""Rules of pods: the defaults that schedulers and controllers read, and what may change later; and of their owners' templates."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
 
-__all__ = ["PodStrategy", "is_terminal"]
+__all__ = ["PodStrategy", "WorkloadStrategy", "is_terminal"]
 
 _SPEC_DEFAULTS: tuple[tuple[str, Any], ...] = (
     ("restartPolicy", "Always"),
@@ -128,6 +128,45 @@ class PodStrategy(Strategy):
         if not obj["spec"].get("nodeName") or is_terminal(obj):
             return 0
         return int(obj["spec"].get("terminationGracePeriodSeconds") or 0)
+
+
+class WorkloadStrategy(Strategy):
+    """A kind of which pods are made here. Its spec has the fields that Kubernetes knows, and a template with containers."""
+
+    def __init__(self, *fields: str, ends: bool = False) -> None:
+        """Describe a kind.
+
+        Args:
+            fields: What its spec may have beside `selector` and `template`.
+            ends: Whether its pods end, so that containers which have ended are not always started again.
+        """
+        super().__init__(has_status=True, has_generation=True)
+        self._fields = {"selector", "template", *fields}
+        self._ends = ends
+
+    def decode(self, obj: Obj) -> list[str]:
+        """Drop what the spec does not have, such as the tasks of a Job of another group."""
+        dropped = super().decode(obj)
+        spec = obj.get("spec") or {}
+        unknown = [field for field in spec if field not in self._fields]
+        for field in unknown:
+            del spec[field]
+        return [*dropped, *(f"spec.{field}" for field in unknown)]
+
+    def validate(self, obj: Obj, /) -> list[FieldError]:
+        """The template has containers with names and images."""
+        path = "spec.template.spec"
+        template = (obj.get("spec") or {}).get("template")
+        spec = template.get("spec") if isinstance(template, dict) else None
+        spec = spec if isinstance(spec, dict) else {}
+        errors = _container_errors(spec.get("containers"), f"{path}.containers")
+        if not spec.get("containers"):
+            errors.append(field_required(f"{path}.containers"))
+        if self._ends and spec.get("restartPolicy", "Always") == "Always":
+            errors.append(
+                field_required(f"{path}.restartPolicy", 'valid values: "OnFailure", "Never"')
+            )
+        return errors
 
 
 def _default_container(container: Obj, *, host_network: bool) -> None:

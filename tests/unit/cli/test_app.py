@@ -211,7 +211,10 @@ def test_version(pumice: Pumice) -> None:
         (["explain", "job/x", "--state", "-"], "--state is for hypernodes; `pumice simulate"),
         (["explain", "hn", "--state", "-", "--watch"], "--watch follows a cluster; leave it out"),
         (["explain", "hypernodes", "-A"], "leave out hypernode"),
-        (["explain", "deploy/x"], "or hypernodes; of what others own, one of the pods is explained"),
+        (
+            ["explain", "deploy/x"],
+            "or hypernodes; of what others own, one of the pods is explained",
+        ),
         (["explain", "statefulset", "x"], "; of what others own, one of the pods is explained"),
         (["explain", "queue", "a", "b"], "'queue a b': expected job/NAME"),
         (["explain", "job/x", "-A"], "leave out job/x"),

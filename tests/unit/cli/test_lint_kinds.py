@@ -114,11 +114,12 @@ def test_a_kind_of_another_project_is_skipped(pumice: Pumice, spelt: str) -> Non
     assert ran.err == f"skipped {kind}/default/a: {version} is not validated\n"
 
 
-def test_a_job_of_kubernetes_with_tasks_is_skipped_with_a_hint(pumice: Pumice) -> None:
+def test_a_job_of_kubernetes_with_tasks_is_refused(pumice: Pumice) -> None:
+    """Kubectl refuses it, too: unknown field "spec.tasks"."""
     ran = pumice("lint", "-", stdin=texts({**job(), "apiVersion": "batch/v1"}))
-    assert ran.code == 0
+    assert (ran.code, ran.err) == (1, "")
     hint = '(did you mean "batch.volcano.sh/v1alpha1"?)'
-    assert ran.err == f"skipped Job/default/train: batch/v1 is not validated {hint}\n"
+    assert f'apiVersion: a Job of "batch/v1" has no tasks {hint} [SCHEMA-KIND]' in ran.out
 
 
 def test_objects_of_another_kind_share_a_note(pumice: Pumice) -> None:

@@ -22,7 +22,10 @@ from pumice.webhook.settings import AdmissionSettings
 from tests.kit.builders import job, queue, task
 from tests.unit.embedded.support import Clock, cases, config_map, offline, widgets
 
-KINDS = {"ConfigMap": CONFIG_MAP, "Deployment": Kind("apps", "v1", "Deployment", "deployments")}
+KINDS = {
+    "ConfigMap": CONFIG_MAP,
+    "StatefulSet": Kind("apps", "v1", "StatefulSet", "statefulsets"),
+}
 
 
 class Applied:
@@ -156,7 +159,7 @@ def test_status_belongs_to_its_subresource() -> None:
 
 
 def test_a_status_cannot_be_applied_to_nothing() -> None:
-    applied = Applied(offline(), KINDS["Deployment"])
+    applied = Applied(offline(), KINDS["StatefulSet"])
 
     with pytest.raises(ApiStatusError) as caught:
         applied.apply("a", {"status": {"replicas": 1}}, subresource="status")
@@ -202,7 +205,7 @@ def test_a_dry_run_applies_nothing() -> None:
 
 def test_field_sets_survive_being_written_down() -> None:
     cluster = offline()
-    resource = cluster.store.resource(KINDS["Deployment"])
+    resource = cluster.store.resource(KINDS["StatefulSet"])
     obj = {
         "metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"], "uid": "not owned"},
         "spec": {

@@ -185,12 +185,13 @@ async def test_a_job_that_is_suspended_has_no_pods(cluster: EmbeddedCluster) -> 
 
 
 async def test_a_pod_that_is_refused_is_an_event_of_its_owner(cluster: EmbeddedCluster) -> None:
-    broken: Raw = {"metadata": {}, "spec": {"containers": []}}
+    broken = template()
+    broken["spec"]["dnsPolicy"] = "Nonsense"
     cluster.store.create(owner(REPLICA_SET, template=broken))
     await until(lambda: cluster.store.list(EVENT))
     [event] = cluster.store.list(EVENT)
     assert (event["reason"], event["involvedObject"]["kind"]) == ("FailedCreate", "ReplicaSet")
-    assert "spec.containers" in event["message"]
+    assert "spec.dnsPolicy" in event["message"]
     change(cluster, REPLICA_SET, template=template())
     await until(lambda: pods(cluster))
 
