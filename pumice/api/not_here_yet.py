@@ -106,13 +106,6 @@ SOFT_TOPOLOGY = NotHereYet(
     "prefer nearness by pod affinity with the label of a rack as topologyKey",
     _ELSEWHERE,
 )
-SUB_GROUPS = NotHereYet(
-    "field",
-    "sub-groups (subGroupPolicy; partitionPolicy of which not all pods are needed)",
-    "sub-groups are no gangs of their own, so the gang may start with incomplete ones",
-    "let minMember, or minAvailable of the Job, be all pods",
-    _ELSEWHERE,
-)
 NUMA = NotHereYet(
     "field",
     "topologyPolicy (volcano.sh/numa-topology-policy)",
@@ -134,7 +127,6 @@ TABLE: tuple[NotHereYet, ...] = (
     SHARES,
     LONG_RULES,
     SOFT_TOPOLOGY,
-    SUB_GROUPS,
     NUMA,
     COOL_DOWN,
     NotHereYet(
@@ -257,10 +249,8 @@ def uses_in_job(job: Job) -> list[Use]:
         if task.topology_policy not in _NO_POLICY:
             found.append(Use(NUMA, f"{path}.topologyPolicy"))
         if task.partition_policy is not None:
-            inner = f"{path}.partitionPolicy"
-            _of_topology(found, task.partition_policy.network_topology, inner)
-            if task.minimum < task.size:
-                found.append(Use(SUB_GROUPS, inner))
+            topology = task.partition_policy.network_topology
+            _of_topology(found, topology, f"{path}.partitionPolicy")
         if task.template:
             _of_template(found, task.template, f"{path}.template.")
     return found
@@ -273,8 +263,6 @@ def uses_in_pod_group(group: PodGroup) -> list[Use]:
     _of_topology(found, group.spec.network_topology, "spec")
     for index, policy in enumerate(group.spec.sub_group_policy or ()):
         _of_topology(found, policy.network_topology, f"spec.subGroupPolicy[{index}]")
-    if group.spec.sub_group_policy:
-        found.append(Use(SUB_GROUPS, "spec.subGroupPolicy"))
     return found
 
 

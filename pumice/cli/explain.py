@@ -353,6 +353,12 @@ _EVENTS = 10
 """Maximum number of events that are shown, the newest ones."""
 
 
+_SUB_GROUPS = 10
+"""Maximum number of sub-groups of a policy that are shown."""
+
+_STATES_OF_SUB_GROUPS = {"Waiting": "waits", "Incomplete": "has too few pods"}
+
+
 def text_of(explanation: Mapping[str, Any]) -> str:
     """The explanation of a Job, a pod, a queue, a JobFlow, a CronJob or HyperNodes."""
     return "\n".join([paint(explanation["message"], "bold"), *_parts(explanation)])
@@ -461,6 +467,22 @@ def _group(group: Mapping[str, Any] | None) -> Iterator[str]:
         if each.status == "True":  # the others were true once
             said = f"{each.type}=True {': '.join(filter(None, (each.reason, each.message)))}"
             yield f"  {plain(said)}"
+    for policy in group["subGroupPolicies"]:
+        yield from _sub_groups(policy)
+
+
+def _sub_groups(policy: Mapping[str, Any]) -> Iterator[str]:
+    """The sub-groups of a policy: how many are ready, and those that are not."""
+    groups, needed = policy["subGroups"], policy["minSubGroups"]
+    said = f"{policy['ready']} of {len(groups)} sub-groups of {policy['name']} are ready"
+    yield plain(f"  {said}, at least {needed}" if needed else f"  {said}, none is required")
+    others = [each for each in groups if each["state"] != "Ready"]
+    for each in others[:_SUB_GROUPS]:
+        name = ", ".join(each["labels"].values()) or policy["name"]
+        state = _STATES_OF_SUB_GROUPS[each["state"]]
+        yield plain(f"    {name} {state}: {each['ready']} of {_pods(each['size'])} have a place")
+    if len(others) > _SUB_GROUPS:
+        yield f"    and {len(others) - _SUB_GROUPS} more"
 
 
 def _pods(count: int) -> str:

@@ -22,12 +22,12 @@ from pumice.api.not_here_yet import (
 )
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
-from pumice.api.quantities import format_milli, parse_milli
+from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
 from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
-from pumice.scheduler import Config
+from pumice.scheduler import ClusterState, Config
 from pumice.scheduler.advice import advise
 from pumice.scheduler.results import OTHER_SCHEDULER
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
@@ -62,7 +62,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         "waiting": is_waiting(job),
         "message": sentence(job, group, pods),
         "notHereYet": sentences(uses_in_job(job)),
-        "podGroup": _podgroup(group),
+        "podGroup": _podgroup(group, pods),
         **_gang(group, pods, seen, config, now),
         "failures": failures(pods),
         "attempts": attempts_used(job),
@@ -108,7 +108,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
         "notHereYet": sentences(uses_in_pod(pod)) + _of_group(group),
-        "podGroup": _podgroup(group),
+        "podGroup": _podgroup(group, siblings),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
         "events": events_about(seen.events, {pod.metadata.uid}),
         "notAllowed": seen.forbidden,
@@ -296,7 +296,7 @@ def _group_of(pod: Pod) -> str:
     return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)
 
 
-def _podgroup(group: PodGroup | None) -> Explanation | None:
+def _podgroup(group: PodGroup | None, pods: Sequence[Pod]) -> Explanation | None:
     if group is None:
         return None
     return {
@@ -305,7 +305,44 @@ def _podgroup(group: PodGroup | None) -> Explanation | None:
         "phase": group.status.phase,
         "minMember": group.spec.min_member,
         "conditions": group.status.conditions or [],
+        "subGroupPolicies": _sub_groups(group, pods),
     }
+
+
+def _sub_groups(group: PodGroup, pods: Sequence[Pod]) -> list[Explanation]:
+    """The sub-groups of each policy, in the order in which they are served; none of objects that cannot be read."""
+    if not group.spec.sub_group_policy:
+        return []
+    state = ClusterState(tuple({pod.spec.scheduler_name for pod in pods}))
+    try:
+        state.set_pod_group(group)
+        for pod in pods:
+            state.set_pod(pod)
+    except QuantityError:
+        return []  # `notComputed` says it
+    groups = state.jobs[f"{group.metadata.namespace}/{group.metadata.name}"].sub_groups
+    assert groups is not None
+    found: list[Explanation] = [
+        {
+            "name": each.title,
+            "minSubGroups": each.minimum,
+            "ready": each.ready,
+            "subGroups": [],
+        }
+        for each in groups.policies
+    ]
+    for each in groups.ordered():
+        state_of = "Ready" if each.is_ready else "Waiting" if each.is_valid else "Incomplete"
+        found[each.of.place]["subGroups"].append(
+            {
+                "labels": dict(zip(each.of.keys, each.key, strict=True)),
+                "size": each.size,
+                "pods": len(each.tasks),
+                "ready": each.ready,
+                "state": state_of,
+            }
+        )
+    return found
 
 
 def _told_pods(pods: Sequence[Pod], group: PodGroup | None) -> list[Explanation]:

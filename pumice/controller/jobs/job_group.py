@@ -44,6 +44,7 @@ def wanted(
     waiting: Sequence[str] = (),
     annotations: Mapping[str, str] | None = None,
     lost: Mapping[str, int] | None = None,
+    partial: Mapping[str, Sequence[str]] | None = None,
     *,
     strict: bool = False,
 ) -> Raw:
@@ -55,6 +56,7 @@ def wanted(
         waiting: Names of tasks that must not start yet and have no pods.
         annotations: Annotations that plugins add.
         lost: Numbers of pods by task that succeeded and exist no longer: the gang needs as many fewer.
+        partial: Partitions by task of which some of these pods were.
         strict: Whether it has the Job's PriorityClass also where pods have a lower one, as in Volcano.
 
     Raises:
@@ -85,7 +87,15 @@ def wanted(
         spec["priorityClassName"] = _priority_class(job, {} if strict else priorities)
     if topology := _topology(job.spec.network_topology):
         spec["networkTopology"] = topology
-    if policies := [_sub_group(task) for task in job.tasks if task.partition_policy]:
+    policies = [
+        policy
+        for task in job.tasks
+        for policy in _sub_groups(task, (partial or {}).get(task.name, ()))
+    ]
+    for policy in policies:
+        if policy["name"] in waiting:
+            policy["minSubGroups"] = 0
+    if policies:
         spec["subGroupPolicy"] = policies
     return {
         **POD_GROUP.type_meta,
@@ -130,10 +140,16 @@ def _topology(topology: NetworkTopology | None) -> Raw | None:
     return found
 
 
-def _sub_group(task: Task) -> Raw:
+def _sub_groups(task: Task, partial: Sequence[str]) -> list[Raw]:
+    """The policies that make sub-groups of a task's partitions.
+
+    A partition some of whose pods succeeded and are gone cannot be complete any more: what is left of it, for example a pod
+    that is restarted, is placed pod by pod, where the partition is.
+    """
     policy = task.partition_policy
-    assert policy is not None
-    found: Raw = {
+    if policy is None:
+        return []
+    whole: Raw = {
         "name": task.name,
         "subGroupSize": policy.partition_size,
         "minSubGroups": policy.min_partitions,
@@ -141,8 +157,18 @@ def _sub_group(task: Task) -> Raw:
         "matchLabelKeys": [keys.PARTITION_ID],
     }
     if topology := _topology(policy.network_topology):
-        found["networkTopology"] = topology
-    return found
+        whole["networkTopology"] = topology
+    if not partial:
+        return [whole]
+    those = {"key": keys.PARTITION_ID, "operator": "In", "values": list(partial)}
+    rest = whole | {
+        "name": f"{task.name}/partial",
+        "subGroupSize": 1,
+        "minSubGroups": 0,
+        "labelSelector": whole["labelSelector"] | {"matchExpressions": [those]},
+    }
+    whole["minSubGroups"] = max(0, policy.min_partitions - len(partial))
+    return [rest, whole]
 
 
 def min_resources(

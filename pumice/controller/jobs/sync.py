@@ -28,7 +28,7 @@ from pumice.controller.jobs.phases import (
     judge,
     row,
 )
-from pumice.controller.jobs.pods import outdated
+from pumice.controller.jobs.pods import outdated, partition_of
 from pumice.controller.jobs.policies import Policies
 from pumice.controller.jobs.reasons import Waiting, arrival, why
 from pumice.controller.jobs.replicas import Replicas, creations, is_marked, leaving, removal
@@ -260,6 +260,7 @@ def _group(situation: Situation, held: Sequence[HeldTask], *, create: bool) -> _
         waiting,
         situation.annotations,
         situation.job_pods.lost_by_task,
+        _partial_partitions(situation),
         strict=situation.strict,
     )
     if stored is None:
@@ -276,6 +277,19 @@ def _group(situation: Situation, held: Sequence[HeldTask], *, create: bool) -> _
     return _GroupSync(
         (UpdateObject(POD_GROUP, situation.namespace, name, patch),) if patch else (), admitted
     )
+
+
+def _partial_partitions(situation: Situation) -> dict[str, list[str]]:
+    """Partitions by task some of whose pods succeeded and no longer exist."""
+    divided = {task.name: task for task in situation.job.tasks if task.partition_policy}
+    lost = situation.job_pods.lost
+    if not divided or not lost:
+        return {}
+    return {
+        name: list(dict.fromkeys([partition_of(divided[name], index) for index in indexes]))
+        for name, indexes in situation.job_pods.names.by_task(lost).items()
+        if name in divided
+    }
 
 
 def _names(situation: Situation, replicas: Replicas) -> tuple[frozenset[str], list[NameConflict]]:

@@ -200,7 +200,51 @@ def group_of(group: PodGroup) -> dict[str, Any]:
         "phase": "Pending",
         "minMember": group.spec.min_member,
         "conditions": [],
+        "subGroupPolicies": [],
     }
+
+
+def test_sub_groups_of_a_gang_are_told_with_their_state() -> None:
+    policy = {
+        "name": "worker",
+        "subGroupSize": 2,
+        "minSubGroups": 1,
+        "labelSelector": {"matchLabels": {"task": "worker"}},
+        "matchLabelKeys": ["number"],
+    }
+    group = pod_group(NAME, 2, phase="Running", subGroupPolicy=[policy, {"name": "rest"}])
+    pods = []
+    for number, count in (("0", 2), ("1", 2), ("2", 1)):
+        for index in range(count):
+            of_job_labels = {"volcano.sh/job-name": "train", "task": "worker", "number": number}
+            phase, place = ("Running", "n") if number == "0" else ("Pending", "")
+            name = f"train-worker-{number}-{index}"
+            pods.append(pod(name, group=NAME, labels=of_job_labels, node=place, phase=phase))
+    objects = ClusterObjects(
+        pod_groups=msgspec.convert([group], list[PodGroup]), pods=msgspec.convert(pods, list[Pod])
+    )
+    seen = ReadableCluster("default", objects)
+    owner = msgspec.convert(job("train", uid="u"), Job)
+    found = of_job(owner, seen, load_config(None), 0.0)
+    workers, rest = found["podGroup"]["subGroupPolicies"]
+    assert rest == {"name": "rest", "minSubGroups": 0, "ready": 0, "subGroups": []}
+    assert (workers["name"], workers["minSubGroups"], workers["ready"]) == ("worker", 1, 1)
+    assert workers["subGroups"][1] == {
+        "labels": {"number": "2"},
+        "size": 2,
+        "pods": 1,
+        "ready": 0,
+        "state": "Incomplete",
+    }
+    assert [each["state"] for each in workers["subGroups"]] == ["Waiting", "Incomplete", "Ready"]
+    told = of_pod(objects.pods[0], seen, load_config(None), 0.0)["podGroup"]["subGroupPolicies"]
+    assert told == [workers, rest]
+    assert (
+        "\n  1 of 3 sub-groups of worker are ready, at least 1"
+        "\n    1 waits: 0 of 2 pods have a place"
+        "\n    2 has too few pods: 0 of 2 pods have a place"
+        "\n  0 of 0 sub-groups of rest are ready, none is required"
+    ) in text_of(found)
 
 
 def _failed(name: str, *, message: str = "", code: int = 137) -> Pod:
