@@ -11,6 +11,7 @@ import pytest
 
 from pumice.api.kinds import EVENT, POD, POD_GROUP, PRIORITY_CLASS
 from tests.e2e.scheduled import Cluster, running
+from tests.kit.builders import job, task
 from tests.kit.namespaces import Namespace
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
@@ -181,6 +182,50 @@ def test_a_gang_that_lost_a_pod_gets_its_place_back_before_an_older_one_that_wai
     after = running(cluster.await_running("broken", 2))
     assert len(before & after) == 1
     assert not cluster.pods()["waits-w-0"]["spec"].get("nodeName")
+
+
+def test_partitions_start_together_and_one_is_restarted_as_a_unit(
+    cluster: Cluster, add_node: Callable[..., str], make_queue: Callable[..., str]
+) -> None:
+    cluster.configure(PREEMPTING)
+    make_queue("divided")
+    for number in range(3):
+        add_node(f"divided-{number}", "1")
+    parts = {"totalPartitions": 3, "partitionSize": 2, "minPartitions": 2}
+    policies = [{"event": "PodFailed", "action": "RestartPartition"}]
+    pair = task("w", 6, cpu="1", partitionPolicy=parts)
+    manifest = job("pair", [pair], namespace=cluster.name, queue="divided", policies=policies)
+    cluster.plane.apply(manifest)
+    cluster.await_condition("pair", "Unschedulable", "Insufficient cpu")
+    assert not any(pod["spec"].get("nodeName") for pod in cluster.pods().values())
+    assert "0 of 3 sub-groups of w are ready, at least 2" in cluster.explain("job", "pair")
+
+    add_node("divided-3", "1")
+    add_node("divided-4", "1")
+    began = cluster.await_running("pair", 4)
+    placed = {name for name, pod in began.items() if pod["spec"].get("nodeName")}
+    assert placed == {"pair-w-0", "pair-w-1", "pair-w-2", "pair-w-3"}
+    cluster.some_cycles()
+    assert len(running(cluster.pods())) == 4, "half of a partition is not placed"
+    told = json.loads(cluster.explain("job", "pair", "-o", "json"))["podGroup"]
+    [policy] = told["subGroupPolicies"]
+    assert [each["state"] for each in policy["subGroups"]] == ["Waiting", "Ready", "Ready"]
+
+    add_node("divided-5", "1")
+    before = cluster.await_running("pair", 6)
+    failed = ("--subresource=status", "--type=merge", '-p={"status":{"phase":"Failed"}}')
+    cluster.kubectl("patch", "pod/pair-w-2", *failed)
+
+    def again(pods: dict[str, Raw]) -> set[str]:
+        new = {name for name in before if name in pods and _uid(pods[name]) != _uid(before[name])}
+        return new if new and len(running(pods)) == 6 else set()
+
+    replaced = cluster.until(POD, again, "the partition runs again")
+    assert replaced == {"pair-w-2", "pair-w-3"}
+
+
+def _uid(pod: Raw) -> str:
+    return str(pod["metadata"]["uid"])
 
 
 def test_a_simulation_of_what_a_cluster_holds_decides_as_the_cluster_does(

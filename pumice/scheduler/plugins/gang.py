@@ -1,4 +1,4 @@
-"""gang: a job gets its minimum of pods or none."""
+"""gang: a job gets its minimum of pods, of each task and of its sub-groups, or none."""
 
 import numpy as np
 
@@ -188,6 +188,6 @@ def _has_roles(job: JobInfo, *others: SchedulingStatus) -> bool:
 
 SPEC = PluginSpec(
     name="gang",
-    summary="A job gets the minimum of its pods, and of each task, or nothing.",
+    summary="A job gets the minimum of its pods, of each task and of its sub-groups, or nothing.",
     build=Gang,
 )

@@ -98,7 +98,7 @@ PG_PART_KEYS = stricter(
 PG_PART_SUM = warned(
     "PG-PART-SUM",
     "the sub-groups that must start together are no more than minMember",
-    "The gang would start before enough of its sub-groups are complete.",
+    "The gang needs more pods than minMember says, so it may enter a queue that has no room for it.",
     "minMember: 4, subGroupPolicy: [{name: workers, subGroupSize: 4, minSubGroups: 2}]",
     compares=True,
 )

@@ -117,7 +117,7 @@ PART_PRODUCT = Rule(
 PART_MIN = Rule(
     "PART-MIN",
     "minAvailable of a divided task is minPartitions × partitionSize",
-    "The gang could start with an incomplete partition.",
+    "Partitions start as a whole, so another number has no meaning.",
     "minAvailable: 4, partitionPolicy: {totalPartitions: 4, partitionSize: 2, minPartitions: 1}",
     compares=True,
 )
