@@ -70,6 +70,10 @@ def _group(cluster: Cluster) -> Raw:
     return found
 
 
+def _phase(group: Raw) -> str:
+    return str((group.get("status") or {}).get("phase", ""))
+
+
 def _allocated(cluster: Cluster) -> Raw:
     status, queue = cluster.plane.request("GET", QUEUES.path(NARROW))
     assert status == 200
@@ -106,13 +110,23 @@ def test_a_user_holds_no_more_than_the_queue_under_which_pods_were_bound(
     pods = cluster.pods()
     assert {each["metadata"]["annotations"][QUEUE] for each in pods.values()} == {NARROW}
 
-    # The PodGroup is to name another queue.
+    # The PodGroup is to name another queue. Its status says that its pods have places soon after they have them.
     before = _group(cluster)
-    path = POD_GROUP.path(before["metadata"]["name"], cluster.name)
+    name = before["metadata"]["name"]
+    path = POD_GROUP.path(name, cluster.name)
+    cluster.until(POD_GROUP, lambda groups: _phase(groups[name]) == "Running", "it runs")
     status, answer = _patch(plane, path, {"spec": {"queue": WIDE}}, user)
     assert status == 422, answer
     assert "PG-QUEUE-MOVED" in answer["message"]
     _stays_full(cluster, "second")
+
+    # Its status is to say that they have none. Then it moves, and its pods are charged as before.
+    def moved() -> bool:
+        _patch(plane, path, {"status": {"phase": "Pending", "running": 0}}, user)
+        return _patch(plane, path, {"spec": {"queue": WIDE}}, user)[0] == 200
+
+    wait_until(moved, "the PodGroup to move")
+    _stays_full(cluster, "moved")
 
     # The PodGroup is deleted: it comes back, and takes its pods again.
     since = cluster.revision(POD_GROUP)
@@ -121,7 +135,7 @@ def test_a_user_holds_no_more_than_the_queue_under_which_pods_were_bound(
     def is_back(groups: dict[str, Raw]) -> bool:
         found = groups.get(before["metadata"]["name"])
         is_new = found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
-        return is_new and (found or {}).get("status", {}).get("phase") == "Running"
+        return is_new and _phase(found or {}) == "Running"
 
     cluster.until(POD_GROUP, is_back, "the PodGroup is back and runs", since=since)
     _stays_full(cluster, "third")
