@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -40,6 +39,7 @@ from pumice.controller.worker.steps import StepSender
 from pumice.controller.worker.wiring import WiringController
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
+from tests.kit.breakage import is_about_bad, pauses_grow
 from tests.kit.builders import job, pod, queue
 
 Raw = dict[str, Any]
@@ -114,18 +114,13 @@ class Breakage:
         works, loop = getattr(owner, name), asyncio.get_running_loop()
 
         def checked(*arguments: Any, **named: Any) -> Any:
-            if self.broken and "bad" in str(arguments[first:3]):
+            if self.broken and is_about_bad(arguments[first:3]):
                 self.tries.append(loop.time())
                 raise ZeroDivisionError("oh")
             self.passed.append(arguments[1:3])
             return works(*arguments, **named)
 
         monkeypatch.setattr(owner, name, checked)
-
-    def pauses_grow(self) -> bool:
-        """Whether the last pauses are those that double from a tenth of a second, or longer, as on a busy machine."""
-        pauses = [later - earlier for earlier, later in pairwise(self.tries)][-3:]
-        return all(pause >= least for pause, least in zip(pauses, (0.09, 0.18, 0.36), strict=True))
 
 
 def sample(faults: ObjectFaults, place: str, kind: Kind) -> tuple[float, float]:
@@ -156,7 +151,7 @@ async def test_a_pass_that_fails(
             lambda: "good" in str(breakage.passed), "the other object to have its turn"
         )
         await stage.until(lambda: len(breakage.tries) >= 4)
-        assert breakage.pauses_grow()
+        assert pauses_grow(breakage.tries, 0.09)
         errors, standing = sample(worker.faults, controller, kind)
         assert errors >= 4
         assert standing == 1
@@ -171,7 +166,7 @@ async def test_a_pass_that_fails(
         assert len({each["involvedObject"]["name"] for each in events}) == 1
         assert "ZeroDivisionError: oh" in events[0]["message"]
         breakage.broken = False
-        await stage.until(lambda: "bad" in str(breakage.passed), "it to have its turn")
+        await stage.until(lambda: is_about_bad(breakage.passed), "it to have its turn")
         await stage.until(lambda: sample(worker.faults, controller, kind)[1] == 0)
         assert worker.ready
 
@@ -235,7 +230,7 @@ async def test_a_hypernode_whose_nodes_cannot_be_counted(
         await client.create(HYPER_NODE, hyper_node("good"))
         await stage.until(lambda: count("good") == 1)
         await stage.until(lambda: len(breakage.tries) >= 6)
-        assert breakage.pauses_grow()
+        assert pauses_grow(breakage.tries, 0.09)
         errors, standing = sample(worker.faults, "node count", HYPER_NODE)
         assert errors == len(breakage.tries)
         assert standing == 1

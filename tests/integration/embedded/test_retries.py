@@ -10,6 +10,7 @@ from pumice.embedded.claims import SimulatedStorage
 from pumice.embedded.gc import GarbageCollector
 from pumice.embedded.nodes import SimulatedNodes
 from pumice.embedded.workloads import SimulatedWorkloads
+from tests.kit.breakage import is_about_bad
 from tests.kit.builders import pod
 from tests.kit.quick_loop import pytest_asyncio_loop_factories, quick_clock
 from tests.kit.waiting import until
@@ -34,7 +35,7 @@ async def test_it_heals(owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) 
     def fail(*arguments: Any) -> Any:
         nonlocal tries
         about = getattr(arguments[1], "key", arguments[1:])
-        if "bad" in str(about) and tries < 3:
+        if is_about_bad(about) and tries < 3:
             tries += 1
             raise ZeroDivisionError("oh")
         return works(*arguments)
