@@ -34,6 +34,7 @@ from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
+from tests.support.webhook_canary import until_known
 
 __all__ = ["SECRET_NAME", "Site"]
 
@@ -184,7 +185,8 @@ class Site:
             seconds,
             [self.replicas[port] for port in ports],
         )
-        await asyncio.sleep(0.5)
+        async with Client.connect(self.plane.kubeconfig) as api:
+            await until_known(api)
 
     def tails(self) -> str:
         """What the replicas logged last."""

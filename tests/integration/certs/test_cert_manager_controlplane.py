@@ -25,6 +25,7 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process
 from tests.support.mounts import SecretMount
 from tests.support.ports import free_ports
+from tests.support.webhook_canary import until_known
 from tests.unit.certs.keys import authority
 
 USERS = "certs-users"
@@ -134,7 +135,7 @@ async def test_cert_manager_makes_renews_and_injects_and_the_webhook_follows(
         for each in names:
             await asyncio.to_thread(manager.renew, each)
         await asyncio.to_thread(manager.inject)
-        await asyncio.sleep(1.0)  # kubelet is later than the injector
+        await until_known(api)  # kubelet is later than the injector
         mount.put(manager.files(SERVED))
 
         async def served() -> bool:
@@ -146,7 +147,7 @@ async def test_cert_manager_makes_renews_and_injects_and_the_webhook_follows(
     await until(lambda: says(503, refused), f"it is unready\n{webhook.tail()}", 40)
     await asyncio.to_thread(manager.inject)
     await until(lambda: says(200), "it is ready", 10)
-    await asyncio.sleep(0.5)
+    await until_known(api)
 
     async with loading(review):
         await renewed(f"{RELEASE}-webhook")

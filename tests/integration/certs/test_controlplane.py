@@ -18,6 +18,7 @@ from pumice.cluster.errors import Forbidden
 from tests.kit.http import serving
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.webhook_canary import until_known
 
 SECRETS = "pumice-webhook-certs"
 
@@ -149,7 +150,7 @@ async def test_the_api_server_calls_through_rotation_and_reset(
         async with working(keeper) as port:
             await admin.create(VALIDATING_WEBHOOKS, configuration(name, namespace, port))
             await until(lambda: keeper.ready)
-            await asyncio.sleep(0.5)  # the API server learns of configurations by watching
+            await until_known(admin)
             await reviews.ask()
 
             # Somebody applies the manifest again, without a bundle.
@@ -158,7 +159,7 @@ async def test_the_api_server_calls_through_rotation_and_reset(
             await admin.update(VALIDATING_WEBHOOKS, found)
             patched = keeper.injector.patched
             await until(lambda: keeper.injector.patched > patched)
-            await asyncio.sleep(0.5)
+            await until_known(admin)
             await reviews.ask()
 
             # The Secret is lost, and comes back as it was.

@@ -21,6 +21,7 @@ from tests.integration.certs.faults import FAULTS, Data, encoded, live
 from tests.integration.certs.site import SECRET_NAME, Site
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.webhook_canary import until_known
 
 QUICK = {"poll_seconds": 0.5, "settle_seconds": 1.0}
 NAMESPACE = "certs-faults"
@@ -176,7 +177,7 @@ async def test_a_manifest_that_takes_the_place_of_the_old_one_is_injected_into(
     await asyncio.to_thread(site.apply, *ports, how=("replace",))
     await until(lambda: site.whole(api), "the bundle is back", 5)
     assert await site.bundles(api) == before
-    await asyncio.sleep(0.5)  # the API server learns of it by watching
+    await until_known(api)
     async with site.load(api):
         await asyncio.sleep(0.5)
 
@@ -193,7 +194,7 @@ async def test_a_bundle_that_is_reset_comes_back(
     await site.set_bundle(api, bundle)
     await until(lambda: site.whole(api), "the bundle is back", 5)
     assert await site.bundles(api) == before
-    await asyncio.sleep(0.5)
+    await until_known(api)
     async with site.load(api):
         await asyncio.sleep(0.5)
 

@@ -39,6 +39,7 @@ from pumice.webhook.server import KeptCertificates, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.kit.waiting import until
+from tests.support.webhook_canary import until_known
 from tests.unit.webhook.reviewing import KINDS, Row, merged
 
 __all__ = ["JudgedCluster", "Verdict", "judging", "sent"]
@@ -242,7 +243,7 @@ async def judging(
                 for manifest in manifests(address):
                     await api.create(_configuration(manifest), manifest)
                 await until(lambda: worker.ready)
-                await asyncio.sleep(1)  # the API server learns of configurations by watching
+                await until_known(api)
                 yield cluster
             finally:
                 for manifest in manifests(address):

@@ -18,6 +18,7 @@ from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.kit.namespaces import Namespace
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.webhook_canary import until_known
 
 __all__ = ["JudgedNamespace", "answering", "forget"]
 
@@ -108,7 +109,7 @@ async def answering(
             )
             await asyncio.to_thread(stage.plane.apply, *manifests)
             await until(lambda: worker.ready)
-            await asyncio.sleep(1)  # the API server learns of configurations by watching
+            await until_known(api)
             yield worker.listener.port
 
 

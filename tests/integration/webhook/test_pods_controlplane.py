@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pumice.api import keys
+from pumice.cluster.client import Client
 from pumice.webhook.registrations import REGISTRATIONS, configuration
 from pumice.webhook.resource_group_file import parse
 from pumice.webhook.server import FileCertificates, WebhookWorker
@@ -16,6 +17,7 @@ from tests.kit.builders import pod
 from tests.kit.namespaces import Namespace
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.webhook_canary import until_known
 
 (MUTATION,) = [each for each in REGISTRATIONS if each.path == "/pods/mutate"]
 SETTINGS = AdmissionSettings(scheduling_gates_queue_admission=True)
@@ -68,7 +70,8 @@ class PodWebhook:
         only = {"kubernetes.io/metadata.name": self._namespace}
         webhook["namespaceSelector"]["matchLabels"] = only
         await asyncio.to_thread(self._inside.apply, manifest)
-        await asyncio.sleep(1)  # the API server learns of configurations by watching
+        async with Client.connect(self._inside.plane.kubeconfig) as api:
+            await until_known(api)
 
     async def uninstall(self) -> None:
         arguments = ("mutatingwebhookconfiguration", self._configuration, "--ignore-not-found")

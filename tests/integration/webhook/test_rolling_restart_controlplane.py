@@ -21,6 +21,7 @@ from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
+from tests.support.webhook_canary import until_known
 
 DRAIN_SECONDS = 5.0
 ENDPOINT_SECONDS = 1.0
@@ -85,7 +86,9 @@ def site(
 
 
 @pytest.fixture
-async def replicas(site: Site, own_pair: Pair, tmp_path: Path) -> AsyncIterator[Replicas]:
+async def replicas(
+    site: Site, own_pair: Pair, tmp_path: Path, plane_api: Client
+) -> AsyncIterator[Replicas]:
     """Two replicas behind a Service that the API server calls."""
     found = Replicas(site, own_pair, tmp_path)
     try:
@@ -97,7 +100,7 @@ async def replicas(site: Site, own_pair: Pair, tmp_path: Path) -> AsyncIterator[
                 webhook["clientConfig"]["caBundle"] = bundle
             text = yaml.safe_dump_all(manifests)
             await asyncio.to_thread(site.plane.kubectl, "apply", "-f", "-", stdin=text)
-            await asyncio.sleep(1)  # the API server learns of configurations by watching
+            await until_known(plane_api)
             yield found
     finally:
         found.end()
