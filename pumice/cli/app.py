@@ -338,7 +338,6 @@ def _message(error: typer.TyperException) -> str:
     message = error.format_message().replace(
         ": Value error, ", ": "
     )  # pydantic's words, which typer uses
-    message = _NO_NUMBER.sub(lambda found: f"{found[1]}: {_expected(error)}", message)
     context = getattr(error, "ctx", None)
     if context is not None and message.startswith("Missing option"):
         option = error.param  # type: ignore[attr-defined]
@@ -351,21 +350,6 @@ def _message(error: typer.TyperException) -> str:
     word = (unknown[1] or "").rstrip(".")
     instead = instead_of(command, word)
     return f"{message.rstrip('.')}; use {instead}" if instead else message
-
-
-_NO_NUMBER = re.compile(
-    r"('.*'|-?[0-9.]+) is not (?:a valid (?:int|float)[a-z ]*|in the range .*)\."
-)
-
-
-def _expected(error: typer.TyperException) -> str:
-    """Which numbers the option or argument takes that an error is about."""
-    kind = getattr(getattr(error, "param", None), "type", None)
-    least, most = getattr(kind, "min", None), getattr(kind, "max", None)
-    if least is None:
-        return "expected a number"
-    between = f"of at least {least}" if most is None else f"from {least} to {most}"
-    return f"expected a whole number {between}"
 
 
 def _one_line(message: str) -> str:

@@ -20,6 +20,7 @@ from pumice.cli.options import (
     namespace_option,
     scheduler_name_option,
     settings_option,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -51,14 +52,16 @@ Workers = Annotated[
     int,
     typer.Option(
         "--worker-threads",
-        min=1,
+        metavar="N",
+        parser=whole_number(1),
         help="Number of objects of one namespace that a controller handles concurrently; four times as many in all.",
     ),
 ]
 MaxPodsPerJob = Annotated[
     int,
     typer.Option(
-        min=1,
+        metavar="N",
+        parser=whole_number(1),
         help="Pods that a Job may ask for, and an object of another controller whose pods plugins wire; "
         "nothing is made of one that asks for more.",
     ),

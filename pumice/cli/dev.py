@@ -11,7 +11,7 @@ import typer
 from pumice.api import kinds
 from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Level, MetricsPort, Output, config_option, state_option
+from pumice.cli.options import Level, MetricsPort, Output, config_option, state_option, whole_number
 from pumice.cli.output import Format, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
@@ -34,7 +34,12 @@ EXAMPLES = (
 _NODES = "3x8/32Gi"
 _PortOption = Annotated[
     int,
-    typer.Option("--port", min=0, max=65535, help="Port of the API server; 0 takes a free port."),
+    typer.Option(
+        "--port",
+        metavar="N",
+        parser=whole_number(0, 65535),
+        help="Port of the API server; 0 takes a free port.",
+    ),
 ]
 _NodesOption = Annotated[
     str | None,

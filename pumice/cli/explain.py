@@ -21,6 +21,7 @@ from pumice.cli.options import (
     Watch,
     output_option,
     state_option,
+    whole_number,
 )
 from pumice.cli.output import Form, json_line, paint, table, write, write_document, write_result
 
@@ -135,8 +136,7 @@ def explain(
         typer.Option(
             "--logs",
             metavar="N",
-            min=0,
-            max=1000,
+            parser=whole_number(0, 1000),
             help="Also the last N lines of pods that failed: of one pod for each cause, five pods at most.",
         ),
     ] = 0,

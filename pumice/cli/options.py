@@ -4,6 +4,7 @@ Where verbs explain the same option in other words, a function here declares it 
 together are a struct: a verb has one parameter of this type, and the parser an option for each field (`app.py`).
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +48,7 @@ __all__ = [
     "scheduler_name_option",
     "settings_option",
     "state_option",
+    "whole_number",
 ]
 
 
@@ -67,6 +69,22 @@ def config_option(text: str, *aliases: str) -> Any:
 def namespace_option(text: str, *aliases: str) -> Any:
     """`--namespace` with a help text."""
     return typer.Option("-n", "--namespace", *aliases, help=text)
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[object], int]:
+    """A `parser` of an option that takes whole numbers in these bounds. The words are ours, with any version of typer."""
+
+    def parsed(value: object) -> int:
+        try:
+            found = int(str(value))
+        except ValueError:
+            found = least - 1
+        if found < least or (most is not None and found > most):
+            bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise typer.BadParameter(f"{value}: expected a whole number {bounds}")
+        return found
+
+    return parsed
 
 
 def output_option(text: str) -> Any:
@@ -230,8 +248,7 @@ MetricsPort = Annotated[
     typer.Option(
         "--metrics-port",
         metavar="N",
-        min=0,
-        max=65535,
+        parser=whole_number(0, 65535),
         help="Serve /metrics, /healthz and /readyz here; 0 takes a free port.",
     ),
 ]

@@ -18,7 +18,7 @@ import typer
 from pumice.api.fields import did_you_mean
 from pumice.cli import exits
 from pumice.cli.exits import UserError
-from pumice.cli.options import Output
+from pumice.cli.options import Output, whole_number
 from pumice.cli.output import Format, json_line, paint, write, write_json
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def plugins(
         typer.Option(
             "--examples",
             metavar="N",
-            min=1,
+            parser=whole_number(1),
             help="Number of Jobs that `check` tries for each promise of the contract.",
         ),
     ] = 100,

@@ -14,7 +14,13 @@ from pumice.api.meta import parse_time
 from pumice.cli import exits
 from pumice.cli.files.configuration import read_config
 from pumice.cli.files.manifests import named, read
-from pumice.cli.options import Output, config_option, scheduler_name_option, state_option
+from pumice.cli.options import (
+    Output,
+    config_option,
+    scheduler_name_option,
+    state_option,
+    whole_number,
+)
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
@@ -51,7 +57,10 @@ _ConfigOption = Annotated[
     Path | None,
     config_option("Configuration in Volcano's format; Pumice's defaults otherwise."),
 ]
-_CyclesOption = Annotated[int, typer.Option("--cycles", min=1, help="How many cycles to run.")]
+_CyclesOption = Annotated[
+    int,
+    typer.Option("--cycles", metavar="N", parser=whole_number(1), help="How many cycles to run."),
+]
 _ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Show the data behind each reason.")
 ]

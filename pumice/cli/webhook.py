@@ -19,6 +19,7 @@ from pumice.cli.options import (
     State,
     scheduler_name_option,
     settings_option,
+    whole_number,
 )
 from pumice.cli.output import write
 
@@ -31,6 +32,13 @@ EXAMPLES = (
 )
 
 
+def _seconds(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise typer.BadParameter(f"{value}: expected a number of seconds") from None
+
+
 Host = Annotated[
     str | None,
     typer.Option(
@@ -39,7 +47,12 @@ Host = Annotated[
         help="Address to listen on: all in a pod, 127.0.0.1 elsewhere.",
     ),
 ]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")]
+Port = Annotated[
+    int,
+    typer.Option(
+        "--port", metavar="N", parser=whole_number(0, 65535), help="Port; 0 takes a free one."
+    ),
+]
 TlsCertificate = Annotated[
     Path | None,
     typer.Option(
@@ -66,6 +79,8 @@ DrainSeconds = Annotated[
     float | None,
     typer.Option(
         "--drain-seconds",
+        metavar="SECONDS",
+        parser=_seconds,
         help="How long to answer requests after the signal to stop, at most 300 s; by default 5 in a pod, otherwise 0.",
     ),
 ]

@@ -266,9 +266,9 @@ def test_version(pumice: Pumice) -> None:
         (["dev", "--nodes", "2", "stop"], "--nodes=2 stands before 'stop', expected behind it"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "'--port': 99999: expected a whole number from 0 to 65535"),
-        (["explain", "x", "--logs", "y"], "'--logs': 'y': expected a whole number from 0 to 1000"),
+        (["explain", "x", "--logs", "y"], "'--logs': y: expected a whole number from 0 to 1000"),
         (["explain", "x", "--logs", "-1"], "'--logs': -1: expected a whole number from 0 to 1000"),
-        (["webhook", "--drain-seconds", "soon"], "'soon': expected a number (see"),
+        (["webhook", "--drain-seconds", "soon"], "soon: expected a number of seconds (see"),
         (["scheduler", "--schedule-period", "never"], "--schedule-period 'never'"),
         (["scheduler", "--cycle-budget", "no"], "--cycle-budget 'no'"),
         (
