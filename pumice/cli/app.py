@@ -349,7 +349,8 @@ def _message(error: typer.TyperException) -> str:
     command = context.command_path.removeprefix(context.find_root().command_path).strip()
     word = (unknown[1] or "").rstrip(".")
     instead = instead_of(command, word)
-    return f"{message.rstrip('.')}; use {instead}" if instead else message
+    said = re.split(r"\.? Did you mean|\. \(Poss| \(Poss", message.rstrip("."))[0]
+    return f"{said}; use {instead}" if instead else message
 
 
 def _one_line(message: str) -> str:

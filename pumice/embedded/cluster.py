@@ -250,7 +250,8 @@ class EmbeddedCluster:
         Raises:
             ApiStatusError: As a request would be answered.
         """
-        if obj["metadata"].get("uid"):
+        metadata = obj.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("uid"):
             added = self.store.restore(obj)
         else:
             added = self.store.create(obj, admit=True)

@@ -27,6 +27,7 @@ __all__ = [
     "SCALE",
     "SECRET",
     "SERVICE",
+    "WORKLOAD",
     "check",
 ]
 
@@ -61,24 +62,21 @@ def _whole(**fields: Any) -> Structural:
     return structural.compile(_schema({"spec": {}, "status": {}, **fields}))
 
 
-METADATA = Structural(
-    _schema(
+_METADATA = {
+    **_texts("name", "generateName", "namespace", "uid", "resourceVersion"),
+    "labels": _TEXTS,
+    "annotations": _TEXTS,
+    "finalizers": ["string"],
+    "ownerReferences": [
         {
-            **_texts("name", "generateName", "namespace", "uid", "resourceVersion"),
-            "labels": _TEXTS,
-            "annotations": _TEXTS,
-            "finalizers": ["string"],
-            "ownerReferences": [
-                {
-                    **_texts("apiVersion", "kind", "name", "uid"),
-                    "controller": "boolean",
-                    "blockOwnerDeletion": "boolean",
-                }
-            ],
-            "managedFields": [{}],
+            **_texts("apiVersion", "kind", "name", "uid"),
+            "controller": "boolean",
+            "blockOwnerDeletion": "boolean",
         }
-    )
-)
+    ],
+    "managedFields": [{}],
+}
+METADATA = Structural(_schema(_METADATA))
 """`metadata` of any object."""
 
 PLAIN = _whole()
@@ -101,32 +99,33 @@ _STATE = {
     "running": {},
     "terminated": {"exitCode": "integer", "reason": "string"},
 }
+_POD_SPEC = {
+    **_texts(
+        "dnsPolicy",
+        "nodeName",
+        "preemptionPolicy",
+        "priorityClassName",
+        "restartPolicy",
+        "runtimeClassName",
+        "schedulerName",
+        "serviceAccountName",
+    ),
+    "affinity": {},
+    "containers": _CONTAINERS,
+    "initContainers": _CONTAINERS,
+    "hostNetwork": "boolean",
+    "nodeSelector": _TEXTS,
+    "overhead": _QUANTITIES,
+    "priority": "integer",
+    "readinessGates": [_texts("conditionType")],
+    "schedulingGates": [_texts("name")],
+    "securityContext": {},
+    "terminationGracePeriodSeconds": "integer",
+    "tolerations": _TOLERATIONS,
+    "volumes": [_texts("name")],
+}
 POD = _whole(
-    spec={
-        **_texts(
-            "dnsPolicy",
-            "nodeName",
-            "preemptionPolicy",
-            "priorityClassName",
-            "restartPolicy",
-            "runtimeClassName",
-            "schedulerName",
-            "serviceAccountName",
-        ),
-        "affinity": {},
-        "containers": _CONTAINERS,
-        "initContainers": _CONTAINERS,
-        "hostNetwork": "boolean",
-        "nodeSelector": _TEXTS,
-        "overhead": _QUANTITIES,
-        "priority": "integer",
-        "readinessGates": [_texts("conditionType")],
-        "schedulingGates": [_texts("name")],
-        "securityContext": {},
-        "terminationGracePeriodSeconds": "integer",
-        "tolerations": _TOLERATIONS,
-        "volumes": [_texts("name")],
-    },
+    spec=_POD_SPEC,
     status={
         **_texts("nominatedNodeName", "phase", "podIP", "qosClass", "reason"),
         "conditions": _CONDITIONS,
@@ -135,6 +134,16 @@ POD = _whole(
         ],
     },
 )
+WORKLOAD = _whole(
+    spec={
+        **dict.fromkeys(("backoffLimit", "completions", "parallelism", "replicas"), "integer"),
+        "completionMode": "string",
+        "suspend": "boolean",
+        "template": {"metadata": _METADATA, "spec": _POD_SPEC},
+    }
+)
+"""A kind of which pods are made, of the template in its spec."""
+
 NAMESPACE = _whole(spec={"finalizers": ["string"]}, status={"phase": "string"})
 NODE = _whole(
     spec={"unschedulable": "boolean", "taints": [_texts("key", "value", "effect")]},

@@ -122,7 +122,8 @@ class Store:
         resource = self._registry.of_kind(api_version, kind)
         if resource is None:
             raise statuses.bad_request(f'no matches for kind "{kind}" in version "{api_version}"')
-        metadata: dict[str, Any] = obj.get("metadata") or {}
+        given = obj.get("metadata")
+        metadata: dict[str, Any] = given if isinstance(given, dict) else {}  # refused when created
         namespace = metadata.get("namespace") or "default" if resource.kind.namespaced else ""
         return Call(resource, namespace, metadata.get("name", "") if named else "", admit=admit)
 

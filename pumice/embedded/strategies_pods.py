@@ -133,6 +133,8 @@ class PodStrategy(Strategy):
 class WorkloadStrategy(Strategy):
     """A kind of which pods are made here. Its spec has the fields that Kubernetes knows, and a template with containers."""
 
+    types = schemas.WORKLOAD
+
     def __init__(self, *fields: str, ends: bool = False) -> None:
         """Describe a kind.
 
@@ -156,9 +158,7 @@ class WorkloadStrategy(Strategy):
     def validate(self, obj: Obj, /) -> list[FieldError]:
         """The template has containers with names and images."""
         path = "spec.template.spec"
-        template = (obj.get("spec") or {}).get("template")
-        spec = template.get("spec") if isinstance(template, dict) else None
-        spec = spec if isinstance(spec, dict) else {}
+        spec = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}
         errors = _container_errors(spec.get("containers"), f"{path}.containers")
         if not spec.get("containers"):
             errors.append(field_required(f"{path}.containers"))

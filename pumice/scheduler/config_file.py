@@ -139,6 +139,9 @@ def read_config(text: str, registry: SchedulerRegistry) -> Config:
     content = document(text.encode())
     if isinstance(content, dict) and content.get("kind") == "ConfigMap":
         content = document(_in_config_map(content.get("data")).encode())
+    elif isinstance(content, dict) and "actions" not in content and "kind" in content:
+        message = f"is a {str(content['kind'])[:60]}; expected actions and tiers, or a ConfigMap with them"
+        raise SettingError([SettingProblem((), message, "SCHED-CONFIG-MAP")])
     file, unknown = read_leniently(SchedulerFile, {} if content is None else content, registry)
     warnings = list(map(str, unknown))
     missing: dict[str, None] = {}

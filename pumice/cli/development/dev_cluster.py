@@ -80,6 +80,8 @@ def read_nodes(text: str) -> list[SimulatedNode]:
         memory, resources = _rest(match["rest"], part)
         for amount in (cpu, memory, *resources.values()):
             _check(amount, part)
+        if not parse_milli(cpu):
+            raise UserError(f"--nodes: {part!r}: a node without CPUs runs no pod")
         if len(nodes) + count > MOST_NODES:
             raise UserError(f"--nodes {text!r}: more than {MOST_NODES} nodes")
         nodes += [

@@ -9,7 +9,7 @@ import pumice as package
 from pumice.cli import app, exits, job, kubectl_plugin, main, migrate, queue
 from tests.kit.builders import job as job_object
 from tests.kit.counting import calls
-from tests.unit.cli.conftest import Pumice, texts
+from tests.unit.cli.conftest import EXAMPLES, Pumice, texts
 
 VERBS = [
     "lint",
@@ -44,6 +44,7 @@ def test_help_lists_every_verb(pumice: Pumice) -> None:
     assert "..." not in ran.out.partition("Commands:")[2]
 
 
+JOB_FILE = str(EXAMPLES / "tensorflow.yaml")
 OF_GROUPS = [
     f"{group.__name__.rpartition('.')[2]} {each}"
     for group in (job, migrate, queue)
@@ -263,6 +264,18 @@ def test_version(pumice: Pumice) -> None:
             "--quiet: invalid boolean value 'no', expected true or false",
         ),
         (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
+        (["dev", "--nodes", "0"], "--nodes: '0': a node without CPUs runs no pod"),
+        (["dev", "--nodes", "2,3x0"], "--nodes: '3x0': a node without CPUs runs no pod"),
+        (["dev", "start"], "pumice dev: No such command 'start'; use `pumice dev --detach` (see"),
+        (["dev", "stop", "now"], "(now); use `--kubeconfig FILE` for one of several"),
+        (
+            ["dev", "--config", JOB_FILE],
+            "is a Job; expected actions and tiers, or a ConfigMap",
+        ),
+        (["job", "list", "a"], "(a); use `pumice job get NAME` for one Job"),
+        (["queue", "list", "a"], "(a); use `pumice explain queue/NAME`"),
+        (["job", "logs", "a", "--previous"], "No such option: --previous; use `--failed`, for the"),
+        (["job", "logs", "a", "--tail", "9"], "No such option: --tail; use `--since TIME`, or"),
         (["dev", "--nodes", "2", "stop"], "--nodes=2 stands before 'stop', expected behind it"),
         (["dev", "--run-delay", "soon"], "--run-delay 'soon': expected a duration"),
         (["dev", "--port", "99999"], "'--port': 99999: expected a whole number from 0 to 65535"),

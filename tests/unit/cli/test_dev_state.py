@@ -1,5 +1,12 @@
 """What a cluster of `pumice dev` begins with, and what it says of the life of Jobs and pods."""
 
+import copy
+import operator
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import reduce
+from typing import Any
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -35,6 +42,36 @@ POD_OF_JOB: Raw = {
 }
 NAMESPACE: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
 NODE_N: Raw = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+
+
+TEMPLATE: Raw = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+OWNERS: list[Raw] = [
+    {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "b"}, "spec": {"template": TEMPLATE}},
+    {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "r"}, "spec": {"replicas": 1, "template": TEMPLATE}},
+]  # fmt: skip
+
+
+def broken(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """A value with any part of it replaced by one of another type."""
+    wrong: tuple[Any, ...] = (None, 1, "x", [], {}, [1], True)
+    if path and path[0] not in ("apiVersion", "kind"):
+        yield from ((path, each) for each in wrong)
+    inner: Any = value.items() if isinstance(value, dict) else ()
+    for key, each in enumerate(value) if isinstance(value, list) else inner:
+        yield from broken(each, (*path, key))
+
+
+@pytest.mark.parametrize(
+    "obj", [job("j"), POD_OF_JOB, NODE_N, NAMESPACE, *OWNERS], ids=lambda obj: obj["kind"]
+)
+@pytest.mark.parametrize("uid", [{}, {"uid": "u"}], ids=str)
+def test_a_part_of_a_wrong_type_is_refused(cluster: EmbeddedCluster, obj: Raw, uid: Raw) -> None:
+    whole = obj | {"metadata": obj["metadata"] | uid}
+    for path, wrong in broken(whole):
+        changed = copy.deepcopy(whole)
+        reduce(operator.getitem, path[:-1], changed)[path[-1]] = wrong
+        with suppress(UserError):
+            load(cluster, manifests(changed))
 
 
 def test_objects_of_another_cluster_are_taken_over_as_they_were(cluster: EmbeddedCluster) -> None:
