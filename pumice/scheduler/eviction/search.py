@@ -25,10 +25,15 @@ _GROWTH = 8
 
 
 class Search:
-    """Looks for victims in one session, and evicts them in a statement."""
+    """Looks for victims in one session, and evicts them in a statement.
+
+    Attributes:
+        told: Keys of gangs about which the session reports why evictions did not help.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.told = session.explained
         self._classes: dict[Hashable, tuple[Bounds, VictimSets]] = {}
         self._tentative: list[Hashable] = []
         self._orders: list[VictimOrder] = []

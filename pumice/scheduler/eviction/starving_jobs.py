@@ -46,27 +46,30 @@ def starving_jobs(
     shared: dict[str, EvictionRules | None] = {}  # None where no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
+    told = search.told
 
     def takes_part(job: JobInfo) -> bool:
         if not job.has_pending or job.group is None or session.is_pending(job):
             return False
-        queue = queues.get(job.queue)
+        name = job.queue
+        queue = queues.get(name)
         if queue is None or not queue.is_open:
             return False
         if leaves_out and not (job.holding or queue.is_fifo):
-            if job.queue not in shared:
+            if name not in shared:
                 rules = rules_for(job, queue)
                 has_candidates = accepted_gangs(session.view.running, rules).any()
-                shared[job.queue] = rules if has_candidates else None
-            known = shared[job.queue]
-            if known is None and unaided is None:
-                return False  # no running pod was spared, so that nothing is to be reported
-            is_told = session.is_explained(job)
-            if known is None:
-                if is_told and unaided is not None and session.state.gangs.takes(queue, job):
-                    unaided.setdefault(job.queue, []).append(job)
+                shared[name] = rules if has_candidates else None
+            known = shared[name]
+            if known is None:  # no running pod was spared, so that only a refusal is to be reported
+                if (
+                    unaided is not None
+                    and job.key in told
+                    and session.state.gangs.takes(queue, job)
+                ):
+                    unaided.setdefault(name, []).append(job)
                 return False
-            if not is_told and not _may_help(session, search, known, queue, job):
+            if job.key not in told and not _may_help(session, search, known, queue, job):
                 return False
         if not (job.holding or session.state.gangs.takes(queue, job)):
             return False
@@ -201,9 +204,8 @@ def _may_help(
         job: The gang.
     """
     for task in _kinds(session, job):
-        if not search.may_help(Preemptor(task, job, queue), rules):
-            continue
-        if session.answers.why_impossible(task.shape) is None:
+        helps = search.may_help(Preemptor(task, job, queue), rules)
+        if helps and session.answers.why_impossible(task.shape) is None:
             return True
     return False
 
@@ -212,7 +214,7 @@ def explain(
     session: Session, search: Search, rules: EvictionRules, job: JobInfo, action: str
 ) -> None:
     """Record why evictions did not help a gang, for a pod like the one in its reason."""
-    if not session.is_explained(job):
+    if job.key not in search.told:
         return
     first = _reported(session, job)
     if first is None:

@@ -113,9 +113,9 @@ def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> l
         limits: The limits, by column.
     """
     return [
-        Deficit(session.resource(column), int(used[column]), int(limits[column]), needs)
+        Deficit(session.resource(column), used.item(column), limits.item(column), needs)
         for column, needs in job.required
-        if used[column] + needs > limits[column]
+        if used.item(column) + needs > limits.item(column)
     ]
 
 

@@ -73,7 +73,9 @@ class Overcommit:
         if refusal is None:
             return Vote.PERMIT
         yielding = self._session.yielding(job)
-        if yielding.any() and not shortages(self._session, job, taken - yielding, limits):
+        if np.count_nonzero(yielding) and not shortages(
+            self._session, job, taken - yielding, limits
+        ):
             return Vote.PERMIT
         return Vote.PERMIT if self._session.may_take_back(job) else refusal
 

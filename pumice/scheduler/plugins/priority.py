@@ -26,7 +26,7 @@ class Priority:
     """Orders by priority, the higher first."""
 
     def __init__(self, arguments: Arguments) -> None:
-        self._strict = arguments.flag(_STRICT)
+        self._of = attrgetter("priority" if arguments.flag(_STRICT) else "order_priority")
 
     def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
         """Register the orders."""
@@ -38,14 +38,10 @@ class Priority:
             by=lambda preemptor: (self._of(preemptor.job), preemptor.task.priority),
         )
 
-    def _of(self, job: JobInfo) -> int:
-        return job.priority if self._strict else job.order_priority
-
     def _less_important(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
         """Pods of gangs with a lower priority, and pods of the same gang that have a lower one themselves."""
         own = preemptor.job
-        rank = attrgetter("priority" if self._strict else "order_priority")
-        less: Bools = candidates.of_jobs(rank) < rank(own)
+        less: Bools = candidates.of_jobs(self._of) < self._of(own)
         if own in candidates.jobs:
             inside = candidates.job == candidates.jobs.index(own)
             below = candidates.of_tasks(lambda task: task.priority) < preemptor.task.priority

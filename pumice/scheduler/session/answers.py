@@ -160,7 +160,11 @@ class PluginAnswers:
 
     def why_invalid(self, job: JobInfo) -> Reason | None:
         """Why a job cannot be tried at all."""
-        return _first(each.call(job) for each in self._extensions.job_valid)
+        for each in self._extensions.job_valid:
+            reason = each.call(job)
+            if reason is not None:
+                return reason
+        return None
 
     def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
@@ -176,26 +180,25 @@ class PluginAnswers:
 
     def _kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | Refusal | None:
         """Why a job may not enter its queue, whatever these plugins have against it."""
-        if self._extensions.job_enqueueable and not self._axis.has_all(job.min_resources):
+        if self._extensions.job_enqueueable and not self._axis.has_all(job.min_resources.keys()):
             unknown = sorted(each for each in job.min_resources if self._axis.find(each) is None)
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
             message = f"no node has {listed}"
             details = {"resources": unknown[:_LISTED]}
             return Reason("NotEnoughResources", message, details, tuple(unknown))
-        for _, tier in _tiers(self._extensions.job_enqueueable):
-            permitted = False
-            for each in tier:
-                vote = each.call(job)
-                permitted |= vote is Vote.PERMIT
-                if each.plugin in nodes:
-                    continue
+        permitted: int | None = None  # the tier that permits it; no later one is asked
+        for each in self._extensions.job_enqueueable:
+            if permitted not in (None, each.tier):
+                return None
+            vote = each.call(job)
+            if vote is Vote.PERMIT:
+                permitted = each.tier
+            elif each.plugin not in nodes:
                 if not isinstance(vote, Vote):
                     return vote
                 if vote is Vote.REJECT:
                     message = f"plugin {each.plugin} does not let it in"
                     return Reason("Rejected", message, causes=(each.plugin,))
-            if permitted:
-                return None
         return None
 
     def is_ready(self, job: JobInfo) -> bool:
@@ -221,9 +224,13 @@ class PluginAnswers:
 
     def is_starving(self, job: JobInfo) -> bool:
         """Whether a job is below what it needs; the first tier that has an opinion decides."""
-        for _, tier in _tiers(self._extensions.job_starving):
-            return all(each.call(job) for each in tier)
-        return False
+        points = self._extensions.job_starving
+        for each in points:
+            if each.tier != points[0].tier:
+                break
+            if not each.call(job):
+                return False
+        return bool(points)
 
     def is_overused(self, queue: Queue) -> bool:
         """True if a queue has all that it may have."""

@@ -125,7 +125,7 @@ class EmptyNodes:
 
     def could_hold(self, job: JobInfo) -> bool:
         """Whether the nodes could hold a gang, by what `lack` says of them."""
-        if not self._axis.has_all(job.min_resources):
+        if not self._axis.has_all(job.min_resources.keys()):
             return False
         return not lack(job, self._allocatable, self.candidates(job), self.usable)
 

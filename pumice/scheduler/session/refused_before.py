@@ -79,15 +79,14 @@ class RefusedBefore:
         Raises:
             Exception: Whatever a plugin raised.
         """
-        queue, from_queue = self._state.queues.get(job.queue), parked.from_queue
-        if (
-            queue is not None
-            and from_queue is not None
-            and not self._answers.has_room(queue, from_queue)
-        ):
-            return True
-        if parked.causes != Cause.ANY and self._refused.get(parked.likeness) == self._decisions:
-            return True
+        if parked.from_queue is not None:
+            queue = self._state.queues.get(job.queue)
+            if queue is not None and not self._answers.has_room(queue, parked.from_queue):
+                return True
+        if self._refused and parked.causes != Cause.ANY:
+            moment = self._refused.get(parked.likeness)
+            if moment is not None and moment == self._decisions:
+                return True
         return bool(parked.bounds) and self.has_too_few_places(job, parked.bounds)
 
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
@@ -125,6 +124,7 @@ class _RoomBounds:
         self._table = table
         self._touched = touched
         self._suiting = suiting
+        self._everywhere = _Places(self._kinds, table, touched, None)
         self._counts: dict[int, _Places] = {}
 
     def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
@@ -133,12 +133,15 @@ class _RoomBounds:
         Raises:
             Exception: Whatever a filter raised.
         """
+        everywhere = self._everywhere
+        everywhere.follow()
         for each in bounds:
-            if self._places(None).count(each.needs) < each.required:
+            if everywhere.count(each.needs) < each.required:
                 return True
         for each in bounds:
             mask = self._mask(each.shapes, queue)
-            if mask is not None and self._places(mask).count(each.needs) < each.required:
+            suiting = everywhere if mask is None else self._places(mask)
+            if suiting is not everywhere and suiting.count(each.needs) < each.required:
                 return True
         return False
 
@@ -147,22 +150,23 @@ class _RoomBounds:
         if len(shapes) > _FEW:
             return None
         mask = self._suiting(shapes[0], queue)
-        if any(self._suiting(shape, queue) is not mask for shape in shapes[1:]):
-            return None
+        for shape in shapes[1:]:
+            if self._suiting(shape, queue) is not mask:
+                return None
         return mask
 
-    def _places(self, mask: Bools | None) -> "_Places":
-        """Places on all nodes, or on those of a mask; on all nodes, too, where there are many masks."""
-        key = id(mask) if mask is not None else 0
-        found = self._counts.get(key)
+    def _places(self, mask: Bools) -> "_Places":
+        """Places on the nodes of a mask; on all nodes where there are many masks."""
+        found = self._counts.get(id(mask))
         if found is None:
-            if len(self._counts) > _FEW or (mask is not None and mask.all()):
-                found = self._counts[0]
-            else:
+            if len(self._counts) == _FEW:
+                return self._everywhere
+            found = self._everywhere
+            if not mask.all():
                 found = _Places(self._kinds, self._table, self._touched, mask)
-            if len(self._counts) <= _FEW:
-                self._counts[key] = found
-        found.follow()
+            self._counts[id(mask)] = found
+        if found is not self._everywhere:
+            found.follow()
         return found
 
 
@@ -183,15 +187,16 @@ class _Places:
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
-        if needs not in self._kinds:
+        kind = self._kinds.get(needs)
+        if kind is None:
             if self._most is None:
                 self._most = self._free.max(axis=0, initial=0).tolist()
             most = self._most
             if any(column >= len(most) or amount > most[column] for column, amount in needs):
                 return 0
-            self._kinds[needs] = len(self._totals)
+            kind = self._kinds[needs] = len(self._totals)
             self._totals += self._count([needs]).tolist()
-        return self._totals[self._kinds[needs]]
+        return self._totals[kind]
 
     def _count(self, kinds: Sequence[Needs]) -> Ints:
         """Places on all nodes; those that have too little for each kind are left out first."""

@@ -205,12 +205,11 @@ class Session:
         """Keys of the jobs that are to be tried in the next cycle, because this one has no time for them."""
         return self.unreached | self.left_out if self.left_out else self.unreached
 
-    def is_explained(self, job: JobInfo) -> bool:
-        """Whether this session reports its finding about a job; for others the earlier finding is kept."""
-        if job.key in self.untried:
-            return False
-        is_tried = job.key in self.to_try and job.key not in self.skipped
-        return is_tried or job.key in self.outcomes or job.key in self.state.gangs.dirty
+    @property
+    def explained(self) -> Set[str]:
+        """Keys of the jobs about which this session reports its finding; for others the earlier finding is kept."""
+        found = self.to_try - self.skipped | self.outcomes.keys() | self.state.gangs.dirty.keys()
+        return found - self.untried
 
     # -- decisions ---------------------------------------------------------------------------
 

@@ -295,8 +295,9 @@ class GangTable:
         if not queue.is_open:
             return False
         users = users_of(queue)
-        labels = self._nodes.peers.namespaces.get(job.namespace)
-        return users is None or users.admit(job.namespace, labels)
+        if users is None:
+            return True
+        return users.admit(job.namespace, self._nodes.peers.namespaces.get(job.namespace))
 
     # -- charges -----------------------------------------------------------------------------
 
