@@ -26,7 +26,7 @@ def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueu
     while line:
         job = line.pop()
         outcome = session.outcome(job)
-        if job.holding and job.ready < job.min_member:
+        if job.is_broken:
             outcome.stays_in_line = True
             begun.append(job)
             continue

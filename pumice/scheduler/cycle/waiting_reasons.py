@@ -198,17 +198,26 @@ def _of_outcome(
 ) -> tuple[str, dict[str, Any]]:
     if outcome.failed is not None:
         task, failure = outcome.failed
-        waiting = [each for each in job.tasks.values() if each.status is SchedulingStatus.PENDING]
+        groups = job.sub_groups
+        group = groups.of(task) if groups is not None else None
+        among = (job if group is None else group).tasks.values()
+        waiting = [each for each in among if each.status is SchedulingStatus.PENDING]
         alike = sum([each.shape is task.shape and not each.gates for each in waiting])
-        lacking = job.min_member - job.ready
+        lacking = job.min_member - job.ready if group is None else group.size - group.ready
         pods = min(alike, lacking) if lacking > 0 else alike
         numbers = failure.nearest.details if failure.nearest else {}
-        placed = outcome.schedulable
+        placed = outcome.schedulable if group is None else outcome.beside
         promised = _promised_to_others(session, job, failure)
         numbers = {"pods": pods, "placed": placed} | numbers
         if promised[1]:
             numbers["promisedTo"] = promised[1]
-        return fit_summary(failure, pods, placed, promised), numbers
+        text = fit_summary(failure, pods, placed, promised)
+        if group is None:
+            return text, numbers
+        of = group.of
+        numbers |= {"subGroups": {"fit": outcome.fit, "valid": of.valid, "min": of.minimum}}
+        fit = f"{outcome.fit} of {of.valid} sub-groups of {of.title} fit ({of.minimum} needed)"
+        return f"{fit}; {text}", numbers
     if outcome.refused is not None:
         return outcome.refused.summary, outcome.refused.numbers
     if gated:
@@ -271,7 +280,7 @@ def _pods(
     session: Session, job: JobInfo, outcome: JobOutcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
     """Conditions of waiting pods with a reason of their own, or with a condition whose reason has ended."""
-    is_short = job.ready < job.min_member
+    is_short = job.is_short
     refused = outcome.refused if outcome.failed is None else None
     if refused is None and outcome.is_over_share and not session.is_pending(job):
         refused = outcome.refusal

@@ -370,9 +370,17 @@ class JobInfo:
         return self.counted - self.counts[_PIPELINED]
 
     @property
+    def is_short(self) -> bool:
+        """Whether it has fewer pods or sub-groups than its minimum."""
+        if self.ready < self.min_member:
+            return True
+        groups = self.sub_groups
+        return groups is not None and not groups.is_ready()
+
+    @property
     def is_broken(self) -> bool:
         """Whether it has entered its queue and holds places, but fewer than its minimum, for example because it lost a pod."""
-        return self.holding > 0 and self.ready < self.min_member
+        return self.holding > 0 and self.is_short
 
     @property
     def is_waiting(self) -> bool:

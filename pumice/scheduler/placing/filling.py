@@ -70,6 +70,10 @@ class Filling:
                     break
             elif not tasks.may_be_ready():
                 break
+        groups, failed = self._job.sub_groups, self._outcome.failed
+        if groups is not None and failed is not None:
+            group = groups.of(failed[0])
+            self._outcome.fit = group.of.promised if group is not None else 0
         return is_ready()
 
     def keep_whole(self) -> None:
@@ -97,8 +101,11 @@ class Filling:
         before = self._statement.savepoint()
         if unit.sub_group is not None and unit.is_whole:
             tasks, group = list(unit.tasks.left()), unit.sub_group
+            is_first = self._outcome.failed is None
             self._pods(unit.tasks, lambda: group.is_ready, lambda _: unit.may_be_whole)
             if not group.is_pipelined:
+                if is_first:
+                    self._outcome.beside = len(self._statement) - before
                 self._statement.roll_back(before)
                 units.pass_over(unit, kind, tasks)
                 return False

@@ -106,11 +106,7 @@ class Nominations:
 
     def _may_take(self, job: JobInfo, other: str) -> bool:
         held = self._jobs[other]
-        return (
-            job.ready < job.min_member
-            and job.queue == held.queue
-            and held.order_priority < job.order_priority
-        )
+        return job.is_short and job.queue == held.queue and held.order_priority < job.order_priority
 
     def _hold(self, task: TaskInfo) -> None:
         row = self.row(task)

@@ -33,6 +33,8 @@ class JobOutcome:
     Attributes:
         refusal: Why it was not tried, or not let in.
         failed: First pod for which there was no node, and why.
+        beside: How many pods of its sub-group had a place.
+        fit: How many sub-groups of its policy had all their places.
         schedulable: How many pods would have had a place, had the whole gang fitted.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         causes: What its refusals depend on.
@@ -42,8 +44,10 @@ class JobOutcome:
     """
 
     __slots__ = (
+        "beside",
         "causes",
         "failed",
+        "fit",
         "is_over_share",
         "likeness",
         "refusal",
@@ -55,6 +59,7 @@ class JobOutcome:
     def __init__(self) -> None:
         self.refusal: Reason | None = None
         self.failed: tuple[TaskInfo, FitFailure] | None = None
+        self.beside = self.fit = 0
         self.schedulable = 0
         self.likeness: Hashable = None
         self.refused: Reason | None = None

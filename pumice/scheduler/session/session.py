@@ -252,7 +252,7 @@ class Session:
         tasks = [task for record in records if record for task in record.tasks.values()]
         gangs = {task.job for task in tasks if task.job and task.status in ALLOCATED_LIKE}
         jobs = [self.state.jobs[gang] for gang in gangs]
-        return frozenset(job.key for job in jobs if job.ready < job.min_member)
+        return frozenset(job.key for job in jobs if job.is_short)
 
     def _seems_to_fit(self, job: JobInfo) -> bool:
         """Whether a gang may find room now: it was not refused, and by arithmetic there is room for each kind of its pods.

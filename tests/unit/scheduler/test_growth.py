@@ -61,7 +61,8 @@ def come_and_go(scenario: Scenario, number: int, *, cycles: bool) -> None:
     state.set_volume(msgspec.convert({"metadata": {"name": name}, **manifest}, PersistentVolume))
     asked = claim(name, {"class": name})
     state.set_claim(msgspec.convert(asked, PersistentVolumeClaim))
-    state.set_pod_group(pod_group(["ns", gang, name, 2, "Inqueue"]))
+    parts = {"policies": [{"matchLabelKeys": ["app"]}]}
+    state.set_pod_group(pod_group(["ns", gang, name, 2, "Inqueue", parts]))
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
     for row in (
         ["ns", f"{gang}-0", "", "Pending", 1, "1Gi", gang, {"labels": {"app": "web"}, "affinity": APART}],

@@ -22,6 +22,8 @@ def _check(scenario: Scenario, result: CycleResult, expect: dict[str, Any]) -> N
         assert scenario.conditions(key) == conditions, key
     for key, message in expect.get("message", {}).items():
         assert result.pending[key].message == message
+    for key, summary in expect.get("summary", {}).items():
+        assert result.pending[key].summary == summary
     for key, verdict in expect.get("verdicts", {}).items():
         assert result.pods[key].reason == verdict
 

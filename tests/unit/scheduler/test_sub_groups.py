@@ -19,6 +19,7 @@ from tests.unit.scheduler.scenarios import (
     case_id,
     config_text,
     load_cases,
+    partitions,
     pod,
     pod_group,
 )
@@ -256,3 +257,28 @@ def test_sub_groups_are_bound_as_a_whole_whatever_the_order_of_events(
             assert all(group.is_ready for group in groups if bound & group.tasks.keys())
         scenario.start(result)
         other.start(result)
+
+
+def test_sub_groups_like_one_that_found_no_place_are_not_tried() -> None:
+    case = {
+        "nodes": [[f"n{index}", 1, "64Gi"] for index in range(5)],
+        "podgroups": [["ns", "g", "default", 2, "Inqueue", {"policies": [partitions("w", 2, 1)]}]],
+        "pod_sets": [{"pg": "g", "role": "w", "count": 100, "partition": 2}],
+    }
+    scenario = Scenario(case, config_text([["gang", "predicates"]], ["allocate"]))
+    result = scenario.cycle()
+    assert (len(result.binds), result.decided) == (4, 6)
+
+
+def test_a_gang_ends_its_turn_when_too_few_sub_groups_are_left() -> None:
+    """The first one finds no place; all others are equal to each other and would fit."""
+    case = {
+        "nodes": [["n0", 8, "64Gi"]],
+        "podgroups": [["ns", "g", "default", 0, "Inqueue", {"policies": [partitions("w", 1, 8)]}]],
+        "pod_sets": [{"pg": "g", "role": "w", "count": 8, "partition": 1}],
+    }
+    scenario = Scenario(case, config_text([["gang", "predicates"]], ["allocate"]))
+    labels = {"volcano.sh/task-spec": "w", "volcano.sh/partition-id": "0"}
+    scenario.add_pod(["ns", "g-w-0", "", "Pending", 9, "1Gi", "g", {"labels": labels}])
+    result = scenario.cycle()
+    assert (result.binds, result.decided) == ({}, 1)
