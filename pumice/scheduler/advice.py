@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pumice.api import keys
 from pumice.api.nodes import Node
-from pumice.api.podgroups import PodGroup
+from pumice.api.podgroups import PodGroup, PodGroupSpec
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.scheduler import Config, Reason
@@ -83,8 +83,7 @@ def advise(
             enough.append((text, data))
     smaller = _smaller(objects, config, group, now, names, enters=enters)
     if smaller is not None:
-        text = f"minAvailable {smaller} instead of {group.spec.min_member}"
-        enough.append((text, {"minAvailable": smaller}))
+        enough.append(_told(group.spec, smaller.spec))
     return Advice(reason, fits, ahead, tuple(enough), enters)
 
 
@@ -140,25 +139,58 @@ def _smaller(
     names: tuple[str, ...],
     *,
     enters: bool,
-) -> int | None:
-    """The largest smaller minimum with which pods are placed, or the gang enters its queue; found by halving.
+) -> PodGroup | None:
+    """The gang with the largest smaller minimum with which pods are placed, or it enters its queue; found by halving.
 
-    What a smaller minimum asks for is known before there are pods only if all pods are of one task.
+    What a smaller minimum asks for is known before there are pods only if all pods are of one task. Of a gang that requires
+    sub-groups of one policy, fewer of them are required.
     """
-    low, high = 0, group.spec.min_member
+    policies = group.spec.sub_group_policy or []
+    required = [place for place, each in enumerate(policies) if (each.min_sub_groups or 0) > 0]
+    if len(required) > 1 or group.spec.min_member < 1:
+        return None
     if enters and len(group.spec.min_task_member or ()) != 1:
         return None
+    low, high = 0, group.spec.min_member
+    if required:
+        high = policies[required[0]].min_sub_groups or 0
+    found: PodGroup | None = None
+    key = f"{group.metadata.namespace}/{group.metadata.name}"
     while high - low > 1:
         middle = (low + high) // 2
-        asks = _part(group, middle) if enters else None
-        changed = replace(group, spec=replace(group.spec, min_member=middle, min_resources=asks))
+        changed = _with_fewer(group, required[0], middle) if required else group
+        minimum = changed.spec.min_member if required else middle
+        asks = _part(group, minimum) if enters else None
+        changed = replace(
+            changed, spec=replace(changed.spec, min_member=minimum, min_resources=asks)
+        )
         simulation = Simulation(_with_group(objects, changed), config, scheduler_names=names)
-        key = f"{group.metadata.namespace}/{group.metadata.name}"
         if _helps(simulation, key, now, enters=enters):
-            low = middle
+            low, found = middle, changed
         else:
             high = middle
-    return low or None
+    return found
+
+
+def _with_fewer(group: PodGroup, place: int, required: int) -> PodGroup:
+    """A gang that requires fewer sub-groups of one policy, and as many fewer pods."""
+    policies = list(group.spec.sub_group_policy or ())
+    policy = policies[place]
+    fewer = (policy.min_sub_groups or 0) - required
+    policies[place] = replace(policy, min_sub_groups=required)
+    minimum = max(group.spec.min_member - fewer * (policy.sub_group_size or 1), 1)
+    return replace(group, spec=replace(group.spec, min_member=minimum, sub_group_policy=policies))
+
+
+def _told(before: PodGroupSpec, after: PodGroupSpec) -> tuple[str, dict[str, Any]]:
+    """A smaller minimum as a sentence and as data."""
+    text = f"minAvailable {after.min_member} instead of {before.min_member}"
+    data: dict[str, Any] = {"minAvailable": after.min_member}
+    for old, new in zip(before.sub_group_policy or (), after.sub_group_policy or (), strict=True):
+        if old.min_sub_groups != new.min_sub_groups:
+            text = f"{new.min_sub_groups} required sub-groups of {new.name} instead of {old.min_sub_groups} ({text})"
+            data |= {"policy": new.name, "minSubGroups": new.min_sub_groups}
+    return text, data
 
 
 def _part(group: PodGroup, pods: int) -> dict[str, str | int]:

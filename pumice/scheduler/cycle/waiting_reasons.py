@@ -225,7 +225,26 @@ def _of_outcome(
         what = "pod waits" if len(gated) == 1 else "pods wait"
         text = f"{len(gated)} {what} for scheduling gates to be removed: {gates}"
         return text, {"gated": len(gated)}
+    incomplete = _incomplete(job)
+    if incomplete is not None:
+        return incomplete.message, incomplete.details
     return "no action of the scheduler has tried to place its pods yet", {}
+
+
+def _incomplete(job: JobInfo) -> Reason | None:
+    """That sub-groups have too few pods, so that those which they have wait."""
+    short = [group for group in job.sub_groups or () if not group.is_valid and group.valid]
+    if not short:
+        return None
+    named = listed(
+        [
+            f"{' '.join((group.of.title, *group.key))}: {group.valid} of {group.size}"
+            for group in short
+        ]
+    )
+    these = "a sub-group has" if len(short) == 1 else f"{len(short)} sub-groups have"
+    message = f"{these} fewer pods than start together ({named}); the others must be created first"
+    return Reason("NotEnoughPodsOfTask", message, {"subGroups": len(short)})
 
 
 def _promised_to_others(
@@ -270,6 +289,10 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
         gates = listed(sorted(set(gated.values())))
         message = f"{start}: scheduling gates {gates}"
         return Reason("SchedulingGated", message, details | {"gates": gated})
+    incomplete = _incomplete(job)
+    if incomplete is not None:
+        message = f"{start}: {incomplete.message}"
+        return Reason(incomplete.reason, message, details | incomplete.details)
     return Reason("NotTried", f"{start}: no action of the scheduler has tried yet", details)
 
 

@@ -159,10 +159,20 @@ class SubGroup:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """Sort key: the value of the first label as a number, 0 if it is none; then the policy, and all values."""
+        """The value of the first label as a number, 0 if it is none; then the policy, and all values. No two are equal."""
         first = self.key[0] if self.key else ""
         number = int(first) if _NUMBER.fullmatch(first) else 0
         return number, self.of.place, self.key
+
+    @property
+    def turn(self) -> tuple[bool, tuple[int, int, tuple[str, ...]]]:
+        """Sort key among those that the gang requires equally: one that holds places is first, since they are of no use without the rest."""
+        return not self.reach[_HOLDS], self.order
+
+    @property
+    def valid(self) -> int:
+        """Pods that hold a place, are promised one, or wait."""
+        return self.reach[_WAITS]
 
     def __repr__(self) -> str:
         return f"<SubGroup {self.of.title} {self.key}: {self.ready} of {self.size} pods>"
@@ -310,7 +320,7 @@ class SubGroups:
         """All sub-groups in the order in which they are served: those that the gang requires, others that are not ready, and the rest."""
         required: set[tuple[int, tuple[str, ...]]] = set()
         lacking = [each.minimum - each.ready for each in self.policies]
-        ordered = sorted(self._groups.values(), key=lambda group: group.order)
+        ordered = sorted(self._groups.values(), key=lambda group: group.turn)
         for group in ordered:
             if not group.is_ready and group.is_valid and lacking[group.of.place] > 0:
                 lacking[group.of.place] -= 1

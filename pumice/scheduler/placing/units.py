@@ -36,10 +36,10 @@ class Unit:
         self.tasks = tasks
 
     @property
-    def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """Sort key among sub-groups that the gang requires equally; no two are equal."""
+    def place(self) -> int:
+        """Place of its policy in the list."""
         assert self.sub_group is not None
-        return self.sub_group.order
+        return self.sub_group.of.place
 
     @property
     def is_whole(self) -> bool:
@@ -53,7 +53,10 @@ class Unit:
         return group is None or group.ready + group.pipelined + len(self.tasks) >= group.size
 
     def __lt__(self, other: "Unit") -> bool:
-        return self.order < other.order
+        """Whether it comes before another sub-group that the gang requires as much; neither gets places meanwhile."""
+        assert self.sub_group is not None
+        assert other.sub_group is not None
+        return self.sub_group.turn < other.sub_group.turn
 
 
 class Units:
@@ -79,7 +82,7 @@ class Units:
         self._lines: dict[int, deque[Unit]] = {}
         for unit in units:
             if unit.is_whole and unit.may_be_whole:
-                self._lines.setdefault(unit.order[1], deque()).append(unit)
+                self._lines.setdefault(unit.place, deque()).append(unit)
         self._required = [line[0] for line in self._lines.values()]
         heapq.heapify(self._required)
         self._others: deque[Unit] = deque()
@@ -97,7 +100,7 @@ class Units:
     def pop(self) -> Unit:
         """The next unit to try."""
         while self._required:
-            place = heapq.heappop(self._required).order[1]
+            place = heapq.heappop(self._required).place
             of, line = self._policies[place], self._lines[place]
             if of.promised < of.minimum:
                 unit = line.popleft()
@@ -139,7 +142,7 @@ class Units:
         if kind is not None:
             self._hopeless.add(kind)
         if unit.sub_group is not None and unit.is_whole:
-            self._lost_groups[unit.order[1]] += 1
+            self._lost_groups[unit.place] += 1
         self._lost.update(task.role for task in tasks)
 
     def may_be_ready(self) -> bool:

@@ -137,7 +137,7 @@ class Statement:
                 handler.call(task, record)
 
     def promise_only(self, pods: Container[str]) -> None:
-        """Promise some pods the places to which they are assigned, so that they are not bound."""
+        """Promise some pods the places to which they are assigned, so that they are not bound; nothing has been evicted."""
         first = next(
             place
             for place, (decision, task, _, _) in enumerate(self._steps)
@@ -148,8 +148,6 @@ class Statement:
         for decision, task, record in undone:
             if decision is StatementChange.ALLOCATE and task.key not in pods:
                 self.allocate(task, record)
-            elif decision is StatementChange.EVICT:
-                self.evict(task)
             else:
                 self.pipeline(task, record)
 
