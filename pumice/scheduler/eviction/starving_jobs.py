@@ -5,6 +5,7 @@ at most once a second. Gangs for which no running pod may be
 evicted when the action begins are skipped; one survey of running pods serves all gangs of the same class.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from pumice.api.queues import Queue
@@ -13,6 +14,7 @@ from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.survey import accepted_gangs
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.sub_groups import SubGroup, SubGroups
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
@@ -163,7 +165,26 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
 def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     """Pods of a gang for which others may be evicted, in their order."""
     tasks = [task for task in _may_take(job) if session.answers.why_impossible(task.shape) is None]
-    return sorted(tasks, key=session.answers.task_key)
+    tasks.sort(key=session.answers.task_key)
+    groups = job.sub_groups
+    return tasks if groups is None else _by_sub_group(tasks, groups)
+
+
+def _by_sub_group(tasks: Sequence[TaskInfo], groups: SubGroups) -> list[TaskInfo]:
+    """Pods in the order in which sub-groups are served; those beyond the size of their sub-group come last."""
+    turns = groups.turns()
+    counted: Counter[SubGroup] = Counter()
+    found: list[tuple[int, TaskInfo]] = []
+    for task in tasks:
+        group = groups.of(task)
+        turn = turns[group]
+        if group is not None:
+            missing = group.size - group.ready - group.pipelined
+            counted[group] += 1
+            turn = turn if counted[group] <= missing else len(turns)
+        found.append((turn, task))
+    found.sort(key=lambda each: each[0])
+    return [task for _, task in found]
 
 
 def _may_take(job: JobInfo) -> Iterator[TaskInfo]:

@@ -318,17 +318,25 @@ class SubGroups:
 
     def ordered(self) -> list[SubGroup]:
         """All sub-groups in the order in which they are served: those that the gang requires, others that are not ready, and the rest."""
-        required: set[tuple[int, tuple[str, ...]]] = set()
+        required, others = self._in_order()
+        return required + others
+
+    def turns(self) -> dict[SubGroup | None, int]:
+        """When each sub-group is served, and when pods that are in none are: after those that the gang requires."""
+        required, others = self._in_order()
+        return {group: turn for turn, group in enumerate([*required, None, *others])}
+
+    def _in_order(self) -> tuple[list[SubGroup], list[SubGroup]]:
+        """Sub-groups that the gang requires, and all others."""
         lacking = [each.minimum - each.ready for each in self.policies]
-        ordered = sorted(self._groups.values(), key=lambda group: group.turn)
-        for group in ordered:
-            if not group.is_ready and group.is_valid and lacking[group.of.place] > 0:
-                lacking[group.of.place] -= 1
-                required.add((group.of.place, group.key))
-        ordered.sort(
-            key=lambda group: (group.is_ready, (group.of.place, group.key) not in required)
-        )
-        return ordered
+        required: list[SubGroup] = []
+        others: list[SubGroup] = []
+        for group in sorted(self._groups.values(), key=lambda group: group.turn):
+            is_required = not group.is_ready and group.is_valid and lacking[group.of.place] > 0
+            lacking[group.of.place] -= is_required
+            (required if is_required else others).append(group)
+        others.sort(key=lambda group: group.is_ready)
+        return required, others
 
 
 _Way = dict[tuple[str | None, ...], list[PolicyCount]]

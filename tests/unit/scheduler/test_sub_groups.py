@@ -282,3 +282,35 @@ def test_a_gang_ends_its_turn_when_too_few_sub_groups_are_left() -> None:
     scenario.add_pod(["ns", "g-w-0", "", "Pending", 9, "1Gi", "g", {"labels": labels}])
     result = scenario.cycle()
     assert (result.binds, result.decided) == ({}, 1)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "placed"),
+    [
+        pytest.param([0, 1, 0, 1], ["ns/g-0", "ns/g-2"], id="one-of-each-in-turn"),
+        pytest.param([1, 1, 0, 0], ["ns/g-2", "ns/g-3"], id="the-second-one-first"),
+        pytest.param([0, 0, 0, 1, 1], ["ns/g-0", "ns/g-1"], id="one-beyond-its-size"),
+        pytest.param(["", 0, 0], ["ns/g-1", "ns/g-2"], id="one-in-none"),
+    ],
+)
+def test_pods_are_evicted_for_whole_sub_groups(numbers: list[Any], placed: list[str]) -> None:
+    pods = [["ns", f"low-{index}", f"n{index}", "Running", 1, 0, "low"] for index in range(4)]
+    for index, number in enumerate(numbers):
+        labels = {"volcano.sh/task-spec": "w", "volcano.sh/partition-id": str(number)}
+        pods.append(["ns", f"g-{index}", "", "Pending", 1, 0, "g", {"labels": labels}])  # type: ignore[list-item]
+    policies = [partitions("w", 2, 1)]
+    case = {
+        "classes": {"low": 1, "high": 10},
+        "nodes": [[f"n{index}", 1, "64Gi"] for index in range(4)],
+        "podgroups": [
+            ["ns", "low", "default", 0, "Running", {"prio": "low"}],
+            ["ns", "g", "default", 2, "Inqueue", {"prio": "high", "policies": policies}],
+        ],
+        "pods": pods,
+    }
+    tiers = [["priority", "gang"], ["predicates"]]
+    scenario = Scenario(case, config_text(tiers, ["allocate", "preempt"]))
+    result = scenario.cycle()
+    assert (len(result.evicted), sorted(result.pipelined)) == (2, placed)
+    scenario.start(result)
+    assert sorted(scenario.cycle().binds) == placed
