@@ -297,7 +297,7 @@ def test_pods_are_evicted_for_whole_sub_groups(numbers: list[Any], placed: list[
     pods = [["ns", f"low-{index}", f"n{index}", "Running", 1, 0, "low"] for index in range(4)]
     for index, number in enumerate(numbers):
         labels = {"volcano.sh/task-spec": "w", "volcano.sh/partition-id": str(number)}
-        pods.append(["ns", f"g-{index}", "", "Pending", 1, 0, "g", {"labels": labels}])  # type: ignore[list-item]
+        pods.append(["ns", f"g-{index}", "", "Pending", 1, 0, "g", {"labels": labels}])
     policies = [partitions("w", 2, 1)]
     case = {
         "classes": {"low": 1, "high": 10},
