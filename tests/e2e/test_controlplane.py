@@ -162,7 +162,8 @@ def test_a_role_is_granted_to_the_user_and_groups_of_a_kubeconfig(
     assert may_list_pods() == "no"
     grant = ["create", "rolebinding", "see", "--clusterrole=view", "--group=researchers"]
     controlplane.kubectl(*grant, namespace=namespace)
-    assert may_list_pods() == "yes"
+    # The API server learns of roles by watching.
+    wait_until(lambda: may_list_pods() == "yes", "the role to be in effect")
 
 
 def test_a_kubeconfig_with_a_token_is_that_account(

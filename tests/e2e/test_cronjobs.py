@@ -65,7 +65,7 @@ def test_two_triggers_with_forbid_and_replace(controlplane: ControlPlane, namesp
     wait_until(lambda: min(of(cluster, "Replace"), default=replaced) > replaced, "its end", 20)
     assert set(of(cluster, "Forbid")) == {kept}
     wait_until(lambda: len(active(cluster, "Replace")) == 1, "one to be active", 10)
-    assert "concurrencyPolicy Replace" in cluster.events("replace")
+    wait_until(lambda: "concurrencyPolicy Replace" in cluster.events("replace"), "its event", 10)
 
     name = of(cluster, "Forbid")[kept]["metadata"]["name"]
     assert active(cluster, "Forbid") == [name]

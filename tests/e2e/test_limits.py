@@ -55,7 +55,12 @@ def user(controlplane: ControlPlane, namespace: str) -> str:
         path = f"/apis/{group}/v1/namespaces/{namespace}/{plural}"
         status, answer = controlplane.request("POST", path, manifest)
         assert status == 201, answer
-    return controlplane.token("default", namespace)
+    token, pods = controlplane.token("default", namespace), POD.collection(namespace)
+    wait_until(
+        lambda: controlplane.request("GET", pods, token=token)[0] == 200,
+        "the role to be in effect, of which the API server learns by watching",
+    )
+    return token
 
 
 def _patch(plane: ControlPlane, path: str, body: Raw, token: str | None = None) -> tuple[int, Raw]:

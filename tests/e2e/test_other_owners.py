@@ -185,7 +185,7 @@ def test_a_gang_of_a_replica_set_is_scaled(
 
     cluster.kubectl("scale", "rs/inference", "--replicas=4")
     wait_until(lambda: running(cluster) == 4, "four pods run", 30)
-    assert minimums(cluster) == [4]
+    wait_until(lambda: minimums(cluster) == [4], "the minimum to follow", 10)
     phase = "Running"  # which is written a moment after its pods run
     wait_until(lambda: cluster.all(POD_GROUP)[0]["status"]["phase"] == phase, phase, 10)
     [group] = cluster.all(POD_GROUP)

@@ -239,6 +239,13 @@ class Site:
         token = self.plane.token(ACCOUNT, self.namespace)
         return self.plane.kubeconfig_for_token(token)
 
+    def may_patch(self) -> bool:
+        """Whether the replicas may put a bundle back, as far as the API server knows: it learns of roles by watching."""
+        [name] = self.names(VALIDATING_WEBHOOKS)[:1]
+        user = f"--as=system:serviceaccount:{self.namespace}:{ACCOUNT}"
+        asked = ["auth", "can-i", "patch", f"validatingwebhookconfigurations/{name}", user]
+        return self.plane.kubectl(*asked, check=False).stdout.strip() == "yes"
+
     def _renamed(self, name: str) -> str | None:
         """What a configuration of the chart is called here."""
         here = f"{name}-{self.namespace}"

@@ -19,7 +19,7 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import AlreadyExists, NotFound
 from tests.integration.certs.faults import FAULTS, Data, encoded, live
 from tests.integration.certs.site import SECRET_NAME, Site
-from tests.kit.waiting import until
+from tests.kit.waiting import until, wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.webhook_canary import until_known
 
@@ -208,9 +208,10 @@ async def test_a_bundle_of_another_owner_makes_a_replica_unready_until_it_is_our
         await asyncio.to_thread(site.plane.kubectl, "get", "clusterrole", name, "-o", "json")
     ).stdout
     without = rules.replace('"patch"', '"deletecollection"')
+    assert await asyncio.to_thread(site.may_patch)
     await asyncio.to_thread(site.plane.kubectl, "replace", "-f", "-", stdin=without)
     try:
-        await asyncio.sleep(1.0)
+        await asyncio.to_thread(wait_until, lambda: not site.may_patch(), "the right to be gone")
         await site.set_bundle(api, live().certificate_pem)
 
         async def unready() -> bool:
