@@ -68,6 +68,12 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     except TaskEndedError as error:
         logger.error("%s", error)
         finish(REFUSED)
+    except (
+        OSError,
+        SystemExit,
+    ) as error:  # of which other verbs say nothing: a closed pipe, exit()
+        logger.error("stopped by an unexpected error", exc_info=error)
+        finish(REFUSED)
 
 
 def run_worker(

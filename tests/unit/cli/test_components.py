@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import typer
 
 from pumice.cli.exits import UserError
 from pumice.cli.options import ElectionOptions
@@ -58,3 +59,16 @@ def test_they_run_in_the_event_loop_whose_connections_close_nothing_else() -> No
 
     run(work)
     assert [type(each) for each in loops] == [EventLoop]
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError("oh"), SystemExit(0)], ids=repr)
+def test_none_ends_without_a_log_entry(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as ended:
+        run(work)
+    assert ended.value.exit_code == 1
+    assert [each.message for each in caplog.records] == ["stopped by an unexpected error"]
