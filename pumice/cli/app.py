@@ -343,6 +343,8 @@ def _message(error: typer.TyperException) -> str:
         option = error.param  # type: ignore[attr-defined]
         call = f"{context.command_path} {option.opts[0]} {option.metavar or 'VALUE'}"
         return f"{message.rstrip('.')}; write `{call}`"
+    if message == "Missing argument 'FILE'.":
+        return "Missing argument 'FILE'; - reads stdin"
     unknown = re.match(r"No such (?:command|option):? '?([^' ]+)|Got unexpected extra ", message)
     if context is None or unknown is None:
         return message

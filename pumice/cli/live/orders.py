@@ -114,7 +114,7 @@ class Orders:
         Raises:
             UserError: An object does not exist, and nothing was done; or the API server cannot be reached.
         """
-        results = run(self._all(cluster, names, namespace))
+        results = run(self._all(cluster, names, namespace), only_reads=False)
         titles = [f"{self._resource}/{each['object'].rpartition('/')[2]}" for each in results]
         done = [(title, each) for title, each in zip(titles, results, strict=True) if each["done"]]
         if done or self._form is not Form.TEXT:

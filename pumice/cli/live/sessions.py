@@ -1,5 +1,7 @@
 """Commands that read a cluster: one event loop, and each failure in one line."""
 
+import os
+import sys
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,8 +20,12 @@ T = TypeVar("T")
 _OTHER = "choose another one with --context NAME, --kubeconfig FILE or --master URL"
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T], *, only_reads: bool = True) -> T:
     """Run a command that reads from the API server.
+
+    Args:
+        work: What it does.
+        only_reads: Whether it changes nothing, so that it may end as soon as nobody reads what it writes.
 
     Raises:
         UserError: No API server is configured, or it cannot be reached, or it refuses a request.
@@ -30,7 +36,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     from pumice.cluster.errors import ApiError
 
     try:
-        return asyncio.run(_interruptible(work))
+        return asyncio.run(_interruptible(_while_read(work) if only_reads else work))
     except NoServerError as error:
         raise UserError(f"{error}{_running()}") from None
     except ConfigurationError as error:
@@ -62,6 +68,46 @@ async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
         signal.signal(signal.SIGINT, handler)
     return await work
+
+
+async def _while_read(work: Coroutine[Any, Any, T]) -> T:
+    """Do the work until the reader of stdout has gone, as `head` does; without that it would be noticed when the next line is written.
+
+    Raises:
+        BrokenPipeError: It has gone.
+    """
+    import asyncio
+
+    loop, doing = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    pipe = _pipe()
+    closed: list[bool] = []
+
+    def end() -> None:
+        closed.append(True)
+        doing.cancel()
+
+    if pipe is not None:
+        loop.add_reader(pipe, end)  # of a pipe's writing end, only its error is ever reported
+    try:
+        return await doing
+    except asyncio.CancelledError:
+        if closed:
+            raise BrokenPipeError from None
+        raise
+    finally:
+        if pipe is not None:
+            loop.remove_reader(pipe)
+
+
+def _pipe() -> int | None:
+    """The descriptor of stdout, if it is a pipe."""
+    import stat
+
+    try:
+        descriptor = sys.stdout.fileno()
+        return descriptor if stat.S_ISFIFO(os.fstat(descriptor).st_mode) else None
+    except (OSError, ValueError, AttributeError):  # closed, or replaced by what is no file
+        return None
 
 
 def error_text(error: "ApiError") -> str:

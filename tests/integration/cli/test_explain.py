@@ -11,7 +11,7 @@ import yaml
 from pumice.api import keys
 from pumice.api.kinds import HYPER_NODE, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
-from tests.integration.cli.running import running
+from tests.integration.cli.running import SECONDS, running
 from tests.integration.cli.servers import Server, ran
 from tests.kit.builders import job, node, pod, pod_group, queue
 from tests.unit.scheduler.network_trees import hyper_node
@@ -173,3 +173,16 @@ def test_it_prints_again_after_a_change() -> None:
             assert "2 cpu (node2)" in json.loads(process.line("{"))["summary"]
             code, said = process.stop()
     assert (code, said) == (130, "")
+
+
+@pytest.mark.parametrize("verb", ["explain -A", "job list -A"])
+def test_a_watch_ends_as_soon_as_nobody_reads_it(server: Server, verb: str) -> None:
+    """As behind `| head`, also while nothing changes; 141 is what a shell has for SIGPIPE."""
+    with running(*verb.split(), "--watch", "--master", server.url) as command:
+        command.line("PODGROUP" if verb == "explain -A" else "no Jobs")
+        assert command.process.stdout is not None
+        command.process.stdout.close()
+        command.process.stdout = None
+        assert command.process.wait(SECONDS) == 141
+        assert command.process.stderr is not None
+        assert command.process.stderr.read() == ""

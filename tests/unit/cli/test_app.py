@@ -169,7 +169,10 @@ def test_version(pumice: Pumice) -> None:
     [
         (["--"], "pumice: Missing command. (see `pumice --help`)"),
         (["lnt"], "Did you mean 'lint'?"),
-        (["lint"], "pumice lint: Missing argument 'FILE'."),
+        (
+            ["lint"],
+            "pumice lint: Missing argument 'FILE'; - reads stdin (see `pumice lint --help`)",
+        ),
         (["lint", "x", "--no-such"], "No such option: --no-such"),
         (["lint", "x", "-o", "xml"], "'xml' is not one of 'text', 'json'"),
         (["lint", "no-such-file.yaml"], "no-such-file.yaml: no such file"),
