@@ -31,6 +31,7 @@ class Bounds:
 
     Attributes:
         ranking: Filters and scores of the class.
+        refused: Nodes that were examined and on which plugins refused pods, perhaps only for the gang that asked.
     """
 
     def __init__(self, session: Session, preemptor: Preemptor, victims: Ints) -> None:
@@ -47,6 +48,7 @@ class Bounds:
         self._by_node: dict[int, list[TaskInfo]] = {}
         self._costs: dict[int, Cost] = {}
         self._raised: set[int] = set()
+        self.refused: set[int] = set()
         columns = [(-column).tolist() for column in self.ranking.scores()]
         self._scores: list[tuple[float, ...]] = list(zip(*columns, strict=True))
         node = session.view.running.node[victims]
@@ -154,8 +156,14 @@ class Bounds:
 
     def reset(self) -> None:
         """Decisions were undone: what was computed since may be too high."""
-        raised, self._raised = self._raised, set()
+        raised, self._raised, self.refused = self._raised, set(), set()
         for row in sorted(raised):
+            self._refresh(row)
+
+    def let_another_ask(self) -> None:
+        """Another gang begins: for it plugins may refuse fewer pods."""
+        refused, self.refused = self.refused, set()
+        for row in sorted(refused):
             self._refresh(row)
 
     def _sync(self) -> None:
@@ -184,8 +192,8 @@ class Bounds:
         if not tasks:
             return None
         for need, lacks in zip(self.ranking.pods.shape.needs, missing, strict=True):
-            if lacks > 0 and sum(int(task.shape.vector[need.column]) for task in tasks) < lacks:
+            if lacks > 0 and sum([task.shape.vector.item(need.column) for task in tasks]) < lacks:
                 return None
         jobs = self._session.state.jobs
-        lowest = min(importance(jobs[task.job], task) for task in tasks)
+        lowest = min([importance(jobs[task.job], task) for task in tasks])
         return (lowest, 0, 1, *self._scores[row], row)

@@ -180,7 +180,7 @@ class Search:
         self._gangs[key] = preemptor.job.key
         if known is not None:
             if gang != preemptor.job.key:
-                known[0].reset()  # answers about victims may be looser for another gang
+                known[0].let_another_ask()
         else:
             usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
             victims = self._survey(preemptor, rules).victims(usable, rules)

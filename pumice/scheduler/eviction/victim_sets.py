@@ -77,7 +77,7 @@ class VictimSets:
     def _allowed(
         self, preemptor: Preemptor, rows: Sequence[int]
     ) -> Iterator[tuple[int, list[TaskInfo]]]:
-        """What plugins allow on each node, in order."""
+        """What plugins allow on each node, in order; where they refuse any, this is noted."""
         tasks: list[TaskInfo] = []
         ends = []
         for row in rows:
@@ -85,18 +85,21 @@ class VictimSets:
             self._order.sort(found)
             tasks += found
             ends.append(len(tasks))
-        masks = self._masks(preemptor, rows, tasks, ends)
+        may = self._may(preemptor, rows, tasks, ends)
         start = 0
         for row, end in zip(rows, ends, strict=True):
-            chosen = zip(tasks[start:end], masks[start:end], strict=True)
-            yield row, [task for task, may in chosen if may]
+            chosen = tasks[start:end]
+            if may is not None:
+                self._bounds.refused.add(row)
+                chosen = [task for task, yes in zip(chosen, may[start:end], strict=True) if yes]
+            yield row, chosen
             start = end
 
-    def _masks(
+    def _may(
         self, preemptor: Preemptor, rows: Sequence[int], tasks: list[TaskInfo], ends: list[int]
-    ) -> list[bool]:
+    ) -> list[bool] | None:
         if not tasks:
-            return []
+            return None
         known = self._session.state.jobs
         jobs: dict[str, int] = {}
         holders = [known[task.job].holder(task).key for task in tasks]
@@ -109,8 +112,8 @@ class VictimSets:
             np.array(places, dtype=np.int64),
             np.repeat(np.array(rows, dtype=np.int64), counts),
         )
-        found: list[bool] = allowed(self._rules.checks, preemptor, candidates).tolist()
-        return found
+        found = allowed(self._rules.checks, preemptor, candidates)
+        return None if found is None else found.tolist()
 
     def _tried(
         self, preemptor: Preemptor, row: int, candidates: Sequence[TaskInfo], statement: Statement
@@ -174,7 +177,7 @@ def fewest(
     chosen: list[tuple[TaskInfo, list[int]]] = []
     for task in candidates:
         vector = task.shape.vector
-        gives = [int(vector[need.column]) for need in needs]
+        gives = [vector.item(need.column) for need in needs]
         chosen.append((task, gives))
         lacks = [lack - gain for lack, gain in zip(lacks, gives, strict=True)]
         if max(lacks) <= 0:

@@ -120,8 +120,12 @@ def is_starving(job: JobInfo) -> bool:
 def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
     """Candidates that their gang has beyond its minimum, beyond the minimum of their task, and beyond that of sub-groups."""
     surplus = candidates.of_jobs(lambda job: job.gang.ready - job.gang.min_member)
-    may: Bools = candidates.earlier(candidates.gang) < surplus
-    if any(_counts_roles(job.gang) for job in candidates.jobs):
+    gang = candidates.gang
+    if (surplus >= np.bincount(gang)[gang]).all():
+        may: Bools = np.ones(len(surplus), dtype=np.bool_)
+    else:
+        may = candidates.earlier(gang) < surplus
+    if any(job.gang.min_task for job in candidates.jobs):
         may &= _role_may_lose(candidates)
     if any(job.gang.sub_groups is not None for job in candidates.jobs):
         may &= _sub_group_may_lose(candidates)

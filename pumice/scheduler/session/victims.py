@@ -102,9 +102,12 @@ class VictimAnswers(msgspec.Struct, frozen=True):
 
 def allowed(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
-) -> Bools:
-    """Which candidates may be evicted for a pod; see `judge`."""
-    return _agreed(_answers(checks, preemptor, candidates), candidates)
+) -> Bools | None:
+    """Which candidates may be evicted for a pod, see `judge`; None where no plugin refuses any of them."""
+    answers, count = _answers(checks, preemptor, candidates), len(candidates)
+    if answers and all(np.count_nonzero(mask) == count for _, mask in answers):
+        return None
+    return _agreed(answers, candidates)
 
 
 def judge(
