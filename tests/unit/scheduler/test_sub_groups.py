@@ -314,3 +314,29 @@ def test_pods_are_evicted_for_whole_sub_groups(numbers: list[Any], placed: list[
     assert (len(result.evicted), sorted(result.pipelined)) == (2, placed)
     scenario.start(result)
     assert sorted(scenario.cycle().binds) == placed
+
+
+@pytest.mark.parametrize(
+    ("minimum", "evicted"), [(1, ["ns/low-0", "ns/low-2"]), (2, [])], ids=["one", "both"]
+)
+def test_a_gang_loses_whole_sub_groups_that_it_does_not_require(
+    minimum: int, evicted: list[str]
+) -> None:
+    pods = []
+    for index in range(4):
+        labels = {"volcano.sh/task-spec": "w", "volcano.sh/partition-id": str(index % 2)}
+        row = ["ns", f"low-{index}", f"n{index}", "Running", 1, 0, "low", {"labels": labels}]
+        pods += [row, ["ns", f"high-{index}", "", "Pending", 1, 0, "high"]]
+    policies = [partitions("w", 2, minimum)]
+    case = {
+        "classes": {"low": 1, "high": 10},
+        "nodes": [[f"n{index}", 1, "64Gi"] for index in range(4)],
+        "podgroups": [
+            ["ns", "low", "default", 0, "Running", {"prio": "low", "policies": policies}],
+            ["ns", "high", "default", 2, "Inqueue", {"prio": "high"}],
+        ],
+        "pods": pods,
+    }
+    tiers = [["priority", "gang"], ["predicates"]]
+    result = Scenario(case, config_text(tiers, ["allocate", "preempt"])).cycle()
+    assert result.evicted == evicted
