@@ -144,7 +144,7 @@ def _try(
 
 
 def _needed(job: JobInfo) -> int:
-    return job.min_member - job.ready - job.counts[SchedulingStatus.PIPELINED]
+    return job.lacking - job.counts[SchedulingStatus.PIPELINED]
 
 
 def _jobs(session: Session, action: str) -> list[JobInfo]:

@@ -378,6 +378,13 @@ class JobInfo:
         return groups is not None and not groups.is_ready()
 
     @property
+    def lacking(self) -> int:
+        """Pods that must at least find places before it has its minimum of pods and of sub-groups; not positive if it has."""
+        pods = self.min_member - self.ready
+        groups = self.sub_groups
+        return pods if groups is None else max(pods, groups.lacking())
+
+    @property
     def is_broken(self) -> bool:
         """Whether it has entered its queue and holds places, but fewer than its minimum, for example because it lost a pod."""
         return self.holding > 0 and self.is_short

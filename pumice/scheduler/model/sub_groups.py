@@ -49,9 +49,10 @@ class PolicyCount:
         keys: Labels whose values tell its sub-groups apart.
         expressions: What its pods must fulfil besides the labels by which it is found.
         complete: How many of its sub-groups are ready, are ready or promised, and have pods enough.
+        partial: Pods that hold places in sub-groups that are not ready.
     """
 
-    __slots__ = ("complete", "expressions", "keys", "minimum", "place", "policy", "size")
+    __slots__ = ("complete", "expressions", "keys", "minimum", "partial", "place", "policy", "size")
 
     def __init__(self, place: int, policy: SubGroupPolicy) -> None:
         self.place = place
@@ -65,6 +66,7 @@ class PolicyCount:
             for each in selector.match_expressions or ()
         ]
         self.complete = [0, 0, 0]
+        self.partial = 0
 
     @property
     def ready(self) -> int:
@@ -264,6 +266,8 @@ class SubGroups:
         for level in range(first, end):
             before = group.reach[level]
             group.reach[level] = after = before + step
+            if level == _HOLDS:
+                of.partial += after * (after < of.size) - before * (before < of.size)
             if (before >= of.size) is (after >= of.size):
                 continue
             was = of.complete[level] < of.minimum
@@ -291,6 +295,16 @@ class SubGroups:
     def is_pipelined(self) -> bool:
         """The same, places that are promised included."""
         return not self._short[_PROMISED]
+
+    def lacking(self) -> int:
+        """Pods that must at least find places before each policy has its minimum."""
+        if not self._short[_HOLDS]:
+            return 0
+        return sum(
+            max(missing, missing * each.size - each.partial)
+            for each in self.policies
+            if (missing := each.minimum - each.ready) > 0
+        )
 
     def why_invalid(self) -> Reason | None:
         """Why there are too few sub-groups with pods enough, on any nodes."""

@@ -111,7 +111,7 @@ class PodQueue:
             if rules is not None and near is not None and rules.affinity == near.affinity:
                 others.setdefault(other.shape, []).append(other)
         count = alike + sum(map(len, others.values()))
-        needed = max(min(count, self._job.min_member - self._job.ready), 1)
+        needed = max(min(count, self._job.lacking), 1)
         if not others:
             return [GroupPart(own, least((own,)), self._suiting(task), needed)]
         shapes = (own, *others)

@@ -210,7 +210,7 @@ class PluginAnswers:
 
     def lacking(self, job: JobInfo) -> int:
         """How many pods more a job must have to be ready; at least 1, as far as is known."""
-        return max(1, job.min_member - job.ready) if self._extensions.needs_minimum else 1
+        return max(1, job.lacking) if self._extensions.needs_minimum else 1
 
     def is_pipelined(self, job: JobInfo) -> bool:
         """True if a job may keep its pipelined pods until the end of the session, by votes."""

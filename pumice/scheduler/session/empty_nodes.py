@@ -95,7 +95,7 @@ class EmptyNodes:
             job: The gang.
             has_reserved: Whether it may use nodes that others may not.
         """
-        lacking = job.min_member - job.ready
+        lacking = job.lacking if job.tasks else job.min_member - job.ready
         if lacking <= 0 or not self._has_ready:
             return None
         if not job.tasks:

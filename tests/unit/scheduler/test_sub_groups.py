@@ -135,6 +135,9 @@ def test_counters_are_those_of_the_pods(
         ready += holding >= size
         promised += holding + pipelined >= size
         valid += holding + pipelined + waiting >= size
+    held = sorted(size - group.ready for group in groups if not group.is_ready)
+    least = sum([*held, *[size] * minimum][: max(minimum - ready, 0)])
+    assert max(minimum - ready, 0) <= groups.lacking() <= least
     assert groups.is_ready() == (ready >= minimum)
     assert groups.is_pipelined() == (promised >= minimum)
     assert (groups.why_invalid() is None) == (valid >= minimum)
