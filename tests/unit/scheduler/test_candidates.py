@@ -85,6 +85,7 @@ def test_tiers_are_alternatives_and_plugins_of_a_tier_agree(
 ) -> None:
     preemptor, candidates = candidates_of(Scenario(SCENE))
     mask = allowed(tiers, preemptor, candidates)  # type: ignore[arg-type]
+    assert mask is not None
     assert [task.name for task, may in zip(candidates.tasks, mask, strict=True) if may] == expected
 
 
