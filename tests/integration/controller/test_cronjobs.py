@@ -66,7 +66,7 @@ async def test_a_job_a_run(played: ControllerStage) -> None:
     )
     await played.until(lambda: len(played.names(JOB)) >= 2, "another run")
     await played.until(lambda: "SawCompletedJob" in reasons(played), "an event")
-    assert "SuccessfulCreate" in reasons(played)
+    await played.until(lambda: "SuccessfulCreate" in reasons(played))
 
 
 async def test_forbid_waits_for_the_job_that_runs(played: ControllerStage) -> None:
@@ -105,7 +105,7 @@ async def test_replace_waits_until_the_pods_are_gone(played: ControllerStage) ->
             assert played.names(JOB) == [first]
     await played.until(lambda: first not in played.names(JOB), "it to be gone")
     await played.until(lambda: played.names(JOB), "the next Job")
-    assert "ReplaceConcurrent" in reasons(played)
+    await played.until(lambda: "ReplaceConcurrent" in reasons(played))
 
 
 async def test_suspended_and_resumed(played: ControllerStage) -> None:

@@ -73,8 +73,9 @@ async def test_a_diamond_runs_to_its_end(played: ControllerStage) -> None:
         lambda: all(made_from(played, name) == [f"f-{name}"] for name in DIAMOND),
         "the lists of the templates",
     )
-    await played.until(lambda: reasons(played).count("Created") == 4, "events")
-    assert sorted({*reasons(played)}) == ["Created", "Succeed"]
+    await played.until(
+        lambda: sorted(reasons(played)) == ["Created"] * 4 + ["Succeed"], "an event each"
+    )
     await played.calm()
     assert await played.still()
 
@@ -133,7 +134,7 @@ async def test_what_is_missing_is_waited_for(played: ControllerStage) -> None:
     await create(played, template("b"))
     await played.client.delete(JOB, "f-c", played.namespace)
     await played.until(lambda: phase(played) == "Succeed", "the JobFlow to succeed")
-    assert {"WaitingForTemplate", "ForeignJob"} <= set(reasons(played))
+    await played.until(lambda: {"WaitingForTemplate", "ForeignJob"} <= set(reasons(played)))
 
 
 async def test_a_job_that_is_refused_keeps_no_other_from_being_created(
@@ -147,7 +148,7 @@ async def test_a_job_that_is_refused_keeps_no_other_from_being_created(
         lambda: status(played).get("completedJobs") == ["f-a", "f-c"], "the others to complete"
     )
     assert phase(played) == "Running"
-    assert "FailedCreate" in reasons(played)
+    await played.until(lambda: "FailedCreate" in reasons(played))
 
 
 async def test_names_of_templates_may_have_dots(played: ControllerStage) -> None:

@@ -66,7 +66,7 @@ async def test_a_job_is_taken_from_creation_to_completion(stage: ControllerStage
     assert [each["status"] for each in status["conditions"]] == ["Pending", "Running", "Completed"]
     assert stage.names(POD) == [f"train-worker-{index}" for index in range(3)]
     assert stage.names(CONFIG_MAP) == []
-    assert ("Normal", "Completed") in stage.events()
+    await stage.until(lambda: ("Normal", "Completed") in stage.events())
 
 
 async def test_pods_carry_what_the_plugins_add(played: ControllerStage) -> None:
@@ -105,7 +105,7 @@ async def test_a_job_whose_pods_fail_is_failed(played: ControllerStage) -> None:
     assert word == "TooFewSucceeded"
     assert message.endswith("2 pods (train-worker-0, train-worker-1) failed with exit code 2")
     assert set(played.pod_phases().values()) == {"Failed"}
-    assert ("Warning", "Failed") in played.events()
+    await played.until(lambda: ("Warning", "Failed") in played.events())
 
 
 async def test_a_restart_policy_restarts_until_the_retries_are_used_up(
@@ -225,7 +225,7 @@ async def test_a_service_of_another_owner_is_reported_and_not_touched(
     assert "Service train exists and does not belong to this Job" in stage.reason()[1]
     assert stage.names(POD_GROUP) == []
     assert await stage.client.get(SERVICE, "train", "default") == before
-    assert ("Warning", "NameConflict") in stage.events()
+    await stage.until(lambda: ("Warning", "NameConflict") in stage.events())
     await stage.client.delete(JOB, "train", "default")
     await stage.until(lambda: not stage.all(JOB))
     await stage.calm()

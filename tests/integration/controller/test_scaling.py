@@ -90,4 +90,4 @@ async def test_variables_follow_where_the_job_asks_for_restarts(played: Controll
     await played.until(lambda: sizes() == {"3"} and played.phase() == "Running")
     await played.calm()
     assert len(played.all(POD)) == 3
-    assert ("Normal", "RestartOnScaling") in played.events()
+    await played.until(lambda: ("Normal", "RestartOnScaling") in played.events())

@@ -188,7 +188,8 @@ async def test_a_thousand_idle_connections_keep_no_review_out(pair: Pair) -> Non
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 1 << 16), hard))
     files, tls = FileCertificates(pair.certificate, pair.key), pair.trusting()
-    worker = offline(settings=replace(QUICK, quiet_seconds=60.0), certificates=files)
+    settings = replace(QUICK, quiet_seconds=3600.0, read_seconds=3600.0)  # however long it takes
+    worker = offline(settings=settings, certificates=files)
     async with running(worker) as address, AsyncExitStack() as stack:
         for number in range(CONNECTIONS):
             sent = (SHORT, b"", SHORT[:20], LONG_HALF)[number % 4]
