@@ -61,6 +61,7 @@ _WORDS = {
     "cronjob": (
         "cronjob",
         "cronjobs",
+        "cj",
         "cronvcjob",
         "cronvj",
         "cronjob.batch.volcano.sh",

@@ -231,6 +231,7 @@ def test_version(pumice: Pumice) -> None:
                 "queue.scheduling.volcano.sh",
                 "jobflow.flow.volcano.sh",
                 "cronjob.batch.volcano.sh",
+                "cj",
             )
         ),
         (
