@@ -252,7 +252,8 @@ def stop(kubeconfig: _StopKubeconfigOption = None, every: _AllOption = False) ->
         note(f"stopped the cluster of {each.kubeconfig}")
     if not chosen:
         which = f" of {named[0]} runs" if named and not every else " runs"
-        others = f"; others do, name one by --kubeconfig, or --all: {_files(found)}"
+        others = "; another does, name it" if len(found) == 1 else "; others do, name one"
+        others += f" by --kubeconfig, or --all: {_files(found)}"
         note(f"no cluster{which} in the background{others if found else ''}")
 
 

@@ -50,12 +50,12 @@ def test_one_of_which_the_environment_does_not_speak_is_left_alone(
     if content:
         own = {"extensions": [{"name": "pumice.dev/dev"}], "clusters": [{}]}
         Path("mine").write_text(json.dumps(own))
-    for running, others in ((2, f"{tmp_path}/one, {tmp_path}/two"), (1, f"{tmp_path}/two")):
+    for running, others in (
+        (2, f"others do, name one by --kubeconfig, or --all: {tmp_path}/one, {tmp_path}/two"),
+        (1, f"another does, name it by --kubeconfig, or --all: {tmp_path}/two"),
+    ):
         assert stopped(running, "mine") == []
-        assert capsys.readouterr().err == (
-            "no cluster of mine runs in the background; others do, name one by --kubeconfig, or --all: "
-            f"{others}\n"
-        )
+        assert capsys.readouterr().err == (f"no cluster of mine runs in the background; {others}\n")
     assert stopped(0, "mine") == []
     assert capsys.readouterr().err == "no cluster of mine runs in the background\n"
 
