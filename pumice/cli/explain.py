@@ -374,8 +374,16 @@ def _waiting_table(gangs: Sequence[Mapping[str, Any]]) -> str:
     """A table of waiting gangs."""
     if not gangs:
         return "no gang waits"
-    rows = [(g["podGroup"], g["queue"], g["phase"], g["summary"]) for g in gangs]
+    rows = [(_shown(g), g["queue"], g["phase"], g["summary"]) for g in gangs]
     return table(("podgroup", "queue", "phase", "why it waits"), rows)
+
+
+def _shown(gang: Mapping[str, Any]) -> str:
+    """`default/mnist (Job)`: a PodGroup by its owner, which users know."""
+    if gang["owner"] is None:
+        return str(gang["podGroup"])
+    kind, _, name = gang["owner"].partition("/")
+    return f"{gang['podGroup'].partition('/')[0]}/{name} ({kind})"
 
 
 def _forbidden(names: Sequence[str]) -> Iterator[str]:

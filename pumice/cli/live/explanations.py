@@ -12,7 +12,7 @@ import msgspec
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.messages import listed
-from pumice.api.meta import number_in, version_number
+from pumice.api.meta import controller_of, number_in, version_number
 from pumice.api.names import pod_group_name
 from pumice.api.not_here_yet import (
     sentences,
@@ -216,9 +216,11 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Expla
             why = reason.summary
         else:
             why = _NEXT if simulation else said or "no scheduler has said why"
+        owner = controller_of(meta)
         found.append(
             {
                 "podGroup": key,
+                "owner": f"{owner.kind}/{owner.name}" if owner else None,
                 "queue": group.spec.queue or keys.DEFAULT_QUEUE,
                 "phase": group.status.phase or "Pending",
                 "minMember": group.spec.min_member,

@@ -82,7 +82,7 @@ def test_a_pod_with_the_rights_of_a_namespace(server: Server) -> None:
 
 def test_waiting_gangs(server: Server) -> None:
     [gang] = explained(server.url, "-A")["waiting"]
-    assert (gang["podGroup"], gang["summary"]) == ("default/big", _NUMBERS)
+    assert (gang["podGroup"], gang["owner"], gang["summary"]) == ("default/big", None, _NUMBERS)
     [limited] = explained(server.limited)["waiting"]
     assert limited["summary"] == "2/2 tasks in gang unschedulable"
     refused = ran("explain", "-A", "--master", server.limited)

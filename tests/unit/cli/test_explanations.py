@@ -10,7 +10,7 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.cli.explain import text_of
+from pumice.cli.explain import list_text, text_of
 from pumice.cli.live.explanations import events_about, of_job, of_pod, of_queue, waiting_gangs
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
@@ -85,6 +85,38 @@ def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableClust
 def test_the_list(seen: ReadableCluster) -> None:
     [found] = waiting_gangs(seen, load_config(None), 0.0)
     assert (found["summary"], found["message"], found["numbers"]) == (WHY, WHY, {})
+
+
+@pytest.mark.parametrize(
+    ("owners", "owner", "shown"),
+    [
+        ([], None, f"default/{NAME}"),
+        (
+            [{"kind": "Job", "name": "train", "controller": True}],
+            "Job/train",
+            "default/train (Job)",
+        ),
+        ([{"kind": "Job", "name": "train"}], None, f"default/{NAME}"),
+        (
+            [{"kind": "ReplicaSet", "name": "web-5", "controller": True}],
+            "ReplicaSet/web-5",
+            "default/web-5 (ReplicaSet)",
+        ),
+    ],
+)
+def test_the_list_names_what_users_have_made(
+    owners: list[dict[str, Any]], owner: str | None, shown: str
+) -> None:
+    raw = pod_group(NAME, phase="Pending")
+    raw["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "uid": "u", **each} for each in owners
+    ]
+    cluster = ReadableCluster(
+        "default", ClusterObjects(pod_groups=[msgspec.convert(raw, PodGroup)])
+    )
+    gangs = waiting_gangs(cluster, load_config(None), 0.0)
+    assert [each["owner"] for each in gangs] == [owner]
+    assert list_text({"waiting": gangs, "notAllowed": []}).splitlines()[1].startswith(f"{shown}  ")
 
 
 def _surplus() -> tuple[Job, ReadableCluster]:
