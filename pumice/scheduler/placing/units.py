@@ -86,12 +86,17 @@ class Units:
         self._required = [line[0] for line in self._lines.values()]
         heapq.heapify(self._required)
         self._others: deque[Unit] = deque()
+        self._deferred: list[Unit] = []
+        self._placed = self._is_last_round = False
+        self._is_first_round = True
 
     def _unit(self, group: SubGroup | None, tasks: Sequence[TaskInfo]) -> Unit:
         return Unit(group, PodQueue(self._session, self._job, tasks, among=self.waiting))
 
     def __bool__(self) -> bool:
-        return bool(self._lines or self._single.tasks or self._others or self._more)
+        return bool(
+            self._lines or self._single.tasks or self._others or self._more or self._deferred
+        )
 
     def waiting(self) -> Iterator[TaskInfo]:
         """The pods that have no place, also those that were tried."""
@@ -111,13 +116,32 @@ class Units:
                 return unit
         if self._single.tasks:
             return self._single
+        is_next = not (self._lines or self._others or self._more)
+        if self._deferred and (is_next or (self._placed and self._is_first_round)):
+            self._try_again()
+            return self.pop()
         if self._lines:
             self._others = deque(sorted(chain.from_iterable(self._lines.values())))
             self._lines = {}
         return self._others.popleft() if self._others else heapq.heappop(self._more)
 
+    def _try_again(self) -> None:
+        """Let sub-groups have another turn that pods which were placed meanwhile may help."""
+        self._is_last_round, self._placed = not self._placed, False
+        self._is_first_round = False
+        self._others.extend(chain.from_iterable(self._lines.values()))
+        lines: dict[int, list[Unit]] = {}
+        for unit in sorted([*self._deferred, *self._others]):
+            lines.setdefault(unit.place, []).append(unit)
+        self._lines = {place: deque(line) for place, line in lines.items()}
+        self._required = [line[0] for line in self._lines.values()]
+        heapq.heapify(self._required)
+        self._others.clear()
+        self._deferred.clear()
+
     def tried(self, unit: Unit) -> None:
         """Keep what is left of a unit that was tried, to be tried one by one, if it has its size."""
+        self._placed = True
         if unit.sub_group is not None and unit.tasks and not unit.is_whole:
             heapq.heappush(self._more, unit)
 
@@ -138,10 +162,18 @@ class Units:
         return kind in self._hopeless
 
     def pass_over(self, unit: Unit, kind: Hashable, tasks: Iterable[TaskInfo]) -> None:
-        """Note that no place was found for a unit, or for pods of one whose pods are placed one by one."""
+        """Note that no place was found for a unit, or for pods of one whose pods are placed one by one.
+
+        A sub-group that pods of other units may help, by pod affinity or topology spread, is tried again once some are placed.
+        """
+        tasks = tuple(tasks)
         if kind is not None:
             self._hopeless.add(kind)
         if unit.sub_group is not None and unit.is_whole:
+            rules = [task.shape.peers for task in tasks]
+            if not self._is_last_round and any(each and each.may_be_helped for each in rules):
+                self._deferred.append(self._unit(unit.sub_group, tasks))
+                return
             self._lost_groups[unit.place] += 1
         self._lost.update(task.role for task in tasks)
 
