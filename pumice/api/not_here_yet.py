@@ -173,13 +173,6 @@ TABLE: tuple[NotHereYet, ...] = (
     ),
     NotHereYet(
         "plugin",
-        "network-topology-aware",
-        "nodes are not ranked by HyperNodes",
-        SOFT_TOPOLOGY.remedy,
-        _ELSEWHERE,
-    ),
-    NotHereYet(
-        "plugin",
         "numa-aware",
         "nodes are not chosen by NUMA",
         NUMA.remedy,

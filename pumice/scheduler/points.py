@@ -4,7 +4,7 @@ Plugins register functions when a session opens (`registrar.py`); `session/answe
 `docs/scheduler` follow from the rows of `Extensions`.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
@@ -25,6 +25,7 @@ from pumice.scheduler.results import Reason
 __all__ = [
     "Combined",
     "DomainFilter",
+    "DomainFit",
     "DomainScore",
     "Extension",
     "Extensions",
@@ -166,6 +167,28 @@ TaskScore = Callable[[TaskInfo, Rows], Floats | None]
 """Scores of all rows for one pod; None if they are all equal."""
 
 
+class DomainFit(Protocol):
+    """Pods that are to be placed in one of several domains of the network."""
+
+    @property
+    def asked(self) -> Mapping[str, tuple[int, int]]:
+        """Column of each resource that they ask for, and the sum of what they ask for."""
+
+    @property
+    def pods(self) -> int:
+        """How many pods their gang or sub-group has, those with places included."""
+
+    @property
+    def held(self) -> Ints:
+        """How many of these have places in each domain."""
+
+    def allocatable(self, column: int, /) -> Ints:
+        """What each domain has of a resource."""
+
+    def used(self, column: int, /) -> Ints:
+        """What pods use of it, those that are promised a place included."""
+
+
 class DomainFilter(Protocol):
     """Filter of nodes for a class of pods, if a placement changes the results of a whole domain of nodes.
 
@@ -283,6 +306,7 @@ class Extensions:
         node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
         causes: What refusals depend on, by the step in which plugins refuse.
         moving_task_order: Whether any key of `task_order` changes while a job is placed.
+        ignores_network: Whether what gangs say about the network is not read.
         needs_minimum: Whether no job is ready with less than its minimum of pods.
     """
 
@@ -317,6 +341,8 @@ class Extensions:
         self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
         self.domain_score: Point[Callable[[PodClass], DomainScore | None]] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
         self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, placing, "enableNodeOrder")
+        self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, placing, "enabledHyperNodeGradient")
+        self.domain_order: Point[Callable[[DomainFit], Floats | None]] = Point("which of several domains of one tier is best for a gang or a sub-group", how.SUM, placing, "enabledHyperNodeOrder")
         self.on_allocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that got a place", how.NONE, placing + evicting)
         self.on_deallocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that lost its place", how.NONE, (*placing, *evicting, "shuffle"))
         # fmt: on
@@ -328,7 +354,7 @@ class Extensions:
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)
-        self.moving_task_order = self.needs_minimum = False
+        self.moving_task_order = self.needs_minimum = self.ignores_network = False
 
     def points(self) -> dict[str, Point[Any]]:
         """The points by name."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
@@ -12,6 +12,7 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import (
     DomainFilter,
+    DomainFit,
     DomainScore,
     Extension,
     Extensions,
@@ -328,6 +329,18 @@ class Registrar:
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
         """Register scores of nodes for a single pod; called again for every pod."""
         self._add(self._extensions.task_score, TaskScorePoint(score, ranked))
+
+    def domain_search(self, wants: Callable[[JobInfo], bool]) -> None:
+        """Register which gangs with a `networkTopology` get a domain; without such a plugin a gang with mode hard waits."""
+        self._add(self._extensions.domain_search, wants)
+
+    def ignore_network(self) -> None:
+        """Let gangs be placed as if they had no `networkTopology`."""
+        self._extensions.ignores_network = True
+
+    def domain_order(self, score: Callable[[DomainFit], Floats | None]) -> None:
+        """Register scores of domains of one tier, the highest first; None if they are all equal."""
+        self._add(self._extensions.domain_order, score)
 
     def on_allocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Register a function to be called when a pod is placed or pipelined."""

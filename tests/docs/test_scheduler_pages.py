@@ -29,7 +29,7 @@ from tools.generate import GENERATORS
 FOLDER = ROOT / "docs/scheduler"
 PLUGINS = builtin_registry().plugins
 PAGES = sorted((FOLDER / "plugins").glob("*.md"))
-OTHERS = {"is_on", "alike_queues"}
+OTHERS = {"is_on", "alike_queues", "ignore_network"}
 """Methods of a registrar that register no function."""
 
 
@@ -106,6 +106,7 @@ def test_a_plugin_that_hands_its_registrar_on_is_an_error(
 
 # -- which actions ask a function ----------------------------------------------------------------
 
+NEAR = {"topology": {"highestTierAllowed": 1}}
 CLUSTER = {
     "nodes": [["n1", 4, "16Gi"]],
     "queues": [["default"], ["other"]],
@@ -114,8 +115,8 @@ CLUSTER = {
         ["ns", "theirs", "other", 1, "Running"],
         ["ns", "new", "default", 1, "Pending", {"minRes": {"cpu": "1"}}],
         ["ns", "large", "default", 2, "Inqueue"],
-        ["ns", "small", "default", 1, "Inqueue"],
-        ["ns", "slots", "default", 1, "Pending"],
+        ["ns", "small", "default", 1, "Inqueue", NEAR],
+        ["ns", "slots", "default", 1, "Pending", NEAR],
         ["ns", "slots-too", "default", 1, "Pending"],
         ["ns", "other-new", "other", 1, "Pending", {"minRes": {"cpu": "1"}}],
         ["ns", "other-large", "other", 2, "Inqueue"],
@@ -192,6 +193,7 @@ class Everything:
                 if task.status in VICTIMS
             ],
             "evictable": lambda _: True,
+            "domain_search": lambda _: True,
             "target_job": lambda jobs: jobs[0],
             "reserved_nodes": lambda *_: session.node_names[0],
         }

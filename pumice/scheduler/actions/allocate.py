@@ -17,7 +17,8 @@ from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
-from pumice.scheduler.placing.filling import Filling, to_try
+from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
+from pumice.scheduler.placing.filling import Filling
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
@@ -53,7 +54,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     answers = session.answers
     lines = answers.by_queue(waiting, takes_part, session.fail)
     queues = answers.ordered_queues(session.state.queues[name] for name in lines)
-    tasks: dict[str, PodQueue | Units] = {}
+    tasks: dict[str, PodQueue | Units | DomainQueue] = {}
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]
@@ -141,12 +142,18 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
             outcome.refusal = session.answers.why_not_allocatable(queue, first) or generic
 
 
-def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue | Units) -> bool:
+def _turn(
+    session: Session, queue: Queue, job: JobInfo, tasks: PodQueue | Units | DomainQueue
+) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
     filling = Filling(session, queue, job, statement, outcome)
-    if filling.fill(tasks):
+    if isinstance(tasks, DomainQueue):
+        is_ready = tasks.fill(queue, statement, outcome)
+    else:
+        is_ready = filling.fill(tasks)
+    if is_ready:
         filling.keep_whole()
         session.commit(statement)
         _open_gates(session, queue, job)
@@ -156,7 +163,7 @@ def _turn(session: Session, queue: Queue, job: JobInfo, tasks: PodQueue | Units)
         # Its pipelined pods are held only in this session, so it must be tried in each session.
         outcome.causes, outcome.is_over_share = int(Cause.ANY), False
     else:
-        outcome.schedulable = len(statement.placements)
+        outcome.schedulable = outcome.schedulable or len(statement.placements)
         is_alone = isinstance(tasks, PodQueue) and not len(statement)
         statement.discard()
         if outcome.failed is not None:
@@ -176,7 +183,7 @@ def _fits_largest_first(
     session: Session,
     queue: Queue,
     job: JobInfo,
-    tried: PodQueue | Units,
+    tried: PodQueue | Units | DomainQueue,
     statement: Statement,
     outcome: JobOutcome,
 ) -> bool:
@@ -185,6 +192,8 @@ def _fits_largest_first(
     Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
     nodes have room enough by arithmetic.
     """
+    if isinstance(tried, DomainQueue):
+        return False  # it has tried that in each domain
     if len(job.tasks) < 2 or outcome.refused is not None or outcome.failed is None:
         return False
     tasks = list(tried.waiting())

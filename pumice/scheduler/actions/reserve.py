@@ -13,6 +13,7 @@ from dataclasses import replace
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.placing.domain_queue import must_be_near
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.state.reserved_nodes import MAX_NODES, WAITING, Reservation
@@ -90,8 +91,8 @@ def _emptied(session: Session, job: JobInfo) -> frozenset[str]:
 def why_no_target(session: Session, job: JobInfo) -> str:
     """Why nodes may not be reserved for a gang: a key of `reservation.ENDED`; empty if it lacks nothing but room on nodes."""
     barred = _why_barred(session, job)
-    if barred:
-        return barred
+    if barred or must_be_near(session, job):  # nodes are reserved one by one, in any domain
+        return barred or "Released"
     is_pending = session.is_pending(job)
     if not (is_pending and not job.tasks):  # its pods are created after it has entered its queue
         lacks_pods = session.answers.why_invalid(job) is not None or not _could_start(job)

@@ -158,6 +158,9 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
         origin = (task.name, failure.refusals.message)
         details |= {"pod": task.key} | failure.refusals.details
         causes = tuple(sorted(failure.refusals.counts))
+        if outcome.nowhere is not None:
+            origin = (task.name, outcome.nowhere.message)
+            details["network"], causes = outcome.nowhere.details, outcome.nowhere.causes
     elif outcome.refused is not None:
         origin = ("", outcome.refused.message)
         details |= outcome.refused.details
@@ -196,6 +199,8 @@ def _for_people(
 def _of_outcome(
     session: Session, job: JobInfo, outcome: JobOutcome, gated: Sequence[TaskInfo]
 ) -> tuple[str, dict[str, Any]]:
+    if outcome.nowhere is not None:
+        return outcome.nowhere.summary, outcome.nowhere.numbers
     if outcome.failed is not None:
         task, failure = outcome.failed
         groups = job.sub_groups
@@ -274,9 +279,10 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     if outcome.failed is not None:
         task, failure = outcome.failed
         details |= {"pod": task.key} | failure.refusals.details
-        message = f"{start}: {task.name}: {failure.refusals.message}"
+        why = outcome.nowhere
+        message = f"{start}: {task.name}: {why.message if why else failure.refusals.message}"
         plain, numbers = _for_people(session, job, outcome)
-        causes = tuple(sorted(failure.refusals.counts))
+        causes = why.causes if why else tuple(sorted(failure.refusals.counts))
         return Reason("NotEnoughResources", message, details, causes, f"{start}: {plain}", numbers)
     if outcome.refused is not None:
         why = outcome.refused
@@ -322,7 +328,8 @@ def _pods(
         elif impossible is not None:
             yield task.key, PodVerdict(_UNSCHEDULABLE, impossible.message)
         elif outcome.failed is not None and outcome.failed[0] is task:
-            yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].refusals.message)
+            why = outcome.nowhere or outcome.failed[1].refusals
+            yield task.key, PodVerdict(_UNSCHEDULABLE, why.message)
         elif refused is not None:
             yield task.key, PodVerdict(_UNSCHEDULABLE, refused.message)
             refused = None  # the others wait with it

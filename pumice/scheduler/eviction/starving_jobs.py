@@ -16,6 +16,7 @@ from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup, SubGroups
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.domain_queue import must_be_near
 from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
@@ -73,7 +74,7 @@ def starving_jobs(
                 return False
             if job.key not in told and not _may_help(session, search, known, queue, job):
                 return False
-        if not (job.holding or session.state.gangs.takes(queue, job)):
+        if not (job.holding or session.state.gangs.takes(queue, job)) or must_be_near(session, job):
             return False
         return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
 

@@ -3,13 +3,14 @@
 A gang with sub-groups is placed unit by unit. A unit that finds no place for all that it needs is undone and passed over.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import partial
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.placing.pod_queue import PodQueue
+from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.points import Step
 from pumice.scheduler.session.node_ranking import NOWHERE
@@ -17,13 +18,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["Filling", "goes_on", "to_try"]
-
-
-def to_try(session: Session, job: JobInfo, tasks: Iterable[TaskInfo]) -> PodQueue | Units:
-    """Pods of a job in their order; those of a job with sub-groups as units."""
-    divided = PodQueue if job.sub_groups is None else Units
-    return divided(session, job, tasks)
+__all__ = ["Filling", "goes_on"]
 
 
 class Filling:
@@ -62,7 +57,7 @@ class Filling:
                 failed_roles.add(task.role)
                 return goes_on(self._job, failed_roles)
 
-            return self._pods(tasks, is_ready, goes_on_without)
+            return self.pods(tasks, is_ready, goes_on_without)
         while tasks:
             unit = tasks.pop()
             if self._unit(tasks, unit):
@@ -102,7 +97,7 @@ class Filling:
         if unit.sub_group is not None and unit.is_whole:
             tasks, group = list(unit.tasks.left()), unit.sub_group
             is_first = self._outcome.failed is None
-            self._pods(unit.tasks, lambda: group.is_ready, lambda _: unit.may_be_whole)
+            self.pods(unit.tasks, lambda: group.is_ready, lambda _: unit.may_be_whole)
             if not group.is_pipelined:
                 if is_first:
                     self._outcome.beside = len(self._statement) - before
@@ -116,15 +111,16 @@ class Filling:
             units.pass_over(unit, None, [task])
             return True
 
-        done = self._pods(unit.tasks, lambda: len(self._statement) > before, goes_on_without)
+        done = self.pods(unit.tasks, lambda: len(self._statement) > before, goes_on_without)
         units.tried(unit)
         return done
 
-    def _pods(
+    def pods(
         self,
         tasks: PodQueue,
         is_done: Callable[[], bool],
         goes_on_without: Callable[[TaskInfo], bool],
+        near: RankOrder | None = None,
     ) -> bool:
         """Place or promise pods until that suffices; whether it does.
 
@@ -132,6 +128,7 @@ class Filling:
             tasks: The pods.
             is_done: Whether what is placed suffices.
             goes_on_without: Whether it may still suffice after no node was found for a pod.
+            near: The nodes of one domain in the order in which they are tried; all nodes if None.
         """
         session, queue, outcome = self._session, self._queue, self._outcome
         answers = session.answers
@@ -154,7 +151,7 @@ class Filling:
                 step: Step = "share" if impossible is None else "check"
                 outcome.causes |= session.extensions.causes[step]
                 continue
-            if not self._place(task, tasks):
+            if not self._place(task, tasks, near):
                 if tasks.defer(task):
                     continue
                 if outcome.failed is None:
@@ -169,10 +166,20 @@ class Filling:
                 return True
         return is_done()
 
-    def _place(self, task: TaskInfo, tasks: PodQueue) -> bool:
+    def _place(self, task: TaskInfo, tasks: PodQueue, near: RankOrder | None) -> bool:
         session, statement = self._session, self._statement
         ranking = session.ranking(task, self._queue.metadata.name)
         nodes = session.state.nodes.order
+        if near is not None:
+            row, is_later = near.choose(task, ranking, tasks.group)
+            if row == NOWHERE:
+                return False
+            if is_later:
+                statement.pipeline(task, nodes[row])
+            else:
+                statement.allocate(task, nodes[row])
+                ranking.taken(row)
+            return True
         row = NOWHERE
         if task.nominated:
             row = ranking.only(session.nominations.row(task))

@@ -5,8 +5,7 @@ taken, other pods that a pod must be near to or apart from, topology spread, and
 cannot be reached. Room for the requests is checked by the session
 itself, for every configuration.
 
-A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so. The same holds for a gang
-whose pods must be near to each other in the network.
+A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +19,6 @@ from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.affinity_terms import LONGEST
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.host_ports import PortUsers, are_taken, is_one_port
-from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import (
@@ -83,8 +81,8 @@ class Predicates:
         register.alike_queues()
         if self._unsupported:
             register.pod_check(self._why_unsupported, wakes=Cause.ITSELF)
-        if self._topology:
-            register.job_valid(_why_not_near, wakes=Cause.ITSELF)
+        if not self._topology:
+            register.ignore_network()
         volumes = VolumeFilters(session)
         claims, peers = Cause.NODES | Cause.CLAIMS, Cause.NODES | Cause.PEERS
         are_mounted = session.claims.are_mounted
@@ -201,24 +199,6 @@ def _required(shape: PodShape) -> NodeSelector | None:
     return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
-def _why_not_near(job: JobInfo) -> Reason | None:
-    """A gang whose pods must be near to each other in the network; it could be placed anywhere else."""
-    spec = job.group.spec if job.group is not None else None
-    if spec is None or not (spec.network_topology or spec.sub_group_policy):
-        return None
-    topologies = {"spec.networkTopology": spec.network_topology}
-    for index, each in enumerate(spec.sub_group_policy or ()):
-        topologies[f"spec.subGroupPolicy[{index}].networkTopology"] = each.network_topology
-    found = [path for path, each in topologies.items() if each is not None and each.mode != "soft"]
-    if not found:
-        return None
-    message = (
-        f"{found[0]} with mode hard cannot be honoured, because this scheduler does not place pods by HyperNodes yet; "
-        "set mode to soft, or keep the pods together by pod affinity with the label of a rack as topologyKey"
-    )
-    return Reason("UnsupportedRule", message, {"fields": found}, tuple(found))
-
-
 SPEC = PluginSpec(
     name="predicates",
     summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, other pods, volumes.",
@@ -249,7 +229,7 @@ SPEC = PluginSpec(
         SchedulerArgument(
             "predicate.NetworkTopologyEnable",
             True,
-            "Do not place gangs with `networkTopology` of mode hard, which is not supported.",
+            "Read `networkTopology` of gangs; `false` places them as if they had none.",
         ),
         SchedulerArgument(
             "predicate.CacheEnable",

@@ -204,7 +204,10 @@ class NodeRanking:
     # -- choosing ----------------------------------------------------------------------------
 
     def best(
-        self, task: TaskInfo, group: Callable[[TaskInfo], Sequence[GroupPart]] | None = None
+        self,
+        task: TaskInfo,
+        group: Callable[[TaskInfo], Sequence[GroupPart]] | None = None,
+        within: Ints | None = None,
     ) -> int:
         """Row of the best node that has room now; of equal ones the first by name.
 
@@ -212,6 +215,7 @@ class NodeRanking:
             task: The pod.
             group: The pods, this one included, that must be in the same domain; where the first of them is placed,
                 domains with room for all of them are preferred.
+            within: The rows that it may use, ascending; all if None.
         """
         self._sync()
         if self._total is None:
@@ -222,16 +226,18 @@ class NodeRanking:
         if group is not None:
             for filtering in self._domain_filters:
                 for topology in filtering.starting():
+                    values = values if within is None else _only(values, within)
                     if (values > _WORST).any():
                         values = self._roomy(values, topology, group(task))
-        return self._choose(task, values)
+        return self._choose(task, values, within)
 
-    def best_later(self, task: TaskInfo) -> int:
-        """Row of the best node that has room after terminating pods are gone."""
+    def best_later(self, task: TaskInfo, within: Ints | None = None) -> int:
+        """Row of the best node that has room after terminating pods are gone; arguments as for `best`."""
         if not self._touched.releases:
             return NOWHERE
         values = self._evaluate(self._rows, later=True)
-        return self._choose(task, self._by_domain(self._with_domain_scores(values), later=True))
+        values = self._by_domain(self._with_domain_scores(values), later=True)
+        return self._choose(task, values, within)
 
     def only(self, row: int, *, later: bool = False) -> int:
         """The row, if the node can be used now, or after terminating pods are gone; otherwise `NOWHERE`."""
@@ -305,7 +311,13 @@ class NodeRanking:
             values = _left(values, each.judge(rows))
         return values
 
-    def _choose(self, task: TaskInfo, values: Floats) -> int:
+    def _choose(self, task: TaskInfo, values: Floats, within: Ints | None = None) -> int:
+        if within is not None and not (self._ranked or self._task_scores):
+            if not len(within):
+                return NOWHERE
+            row = int(within[values[within].argmax()])
+            return row if values[row] > _WORST else NOWHERE
+        values = values if within is None else _only(values, within)
         ranked = [column for _, column in self._ranked]
         for point in self._task_scores:
             column = point.score(task, self._rows)
@@ -442,6 +454,13 @@ class NodeRanking:
         failure = FitFailure(objections.with_room(needs, room, names), near)
         self._failure = (len(self._log), failure)
         return failure
+
+
+def _only(values: Floats, rows: Ints) -> Floats:
+    """The values of some rows; the others are excluded."""
+    found = np.full(len(values), _WORST)
+    found[rows] = values[rows]
+    return found
 
 
 def _left(values: Floats, verdict: FilterResult | None) -> Floats:

@@ -35,6 +35,7 @@ class JobOutcome:
         failed: First pod for which there was no node, and why.
         beside: How many pods of its sub-group had a place.
         fit: How many sub-groups of its policy had all their places.
+        nowhere: Why no domain of the network has room for the gang, or for the first of its sub-groups that found none.
         schedulable: How many pods would have had a place, had the whole gang fitted.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         causes: What its refusals depend on.
@@ -50,6 +51,7 @@ class JobOutcome:
         "fit",
         "is_over_share",
         "likeness",
+        "nowhere",
         "refusal",
         "refused",
         "schedulable",
@@ -60,6 +62,7 @@ class JobOutcome:
         self.refusal: Reason | None = None
         self.failed: tuple[TaskInfo, FitFailure] | None = None
         self.beside = self.fit = 0
+        self.nowhere: Reason | None = None
         self.schedulable = 0
         self.likeness: Hashable = None
         self.refused: Reason | None = None

@@ -7,6 +7,7 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShares
 from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.free_room import RowPlaces
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
@@ -23,6 +24,7 @@ from pumice.scheduler.session.statement import CommittedDecisions, Statement
 from pumice.scheduler.session.victims import EvictionFailure
 from pumice.scheduler.state.reserved_nodes import Reservation, lack
 from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -54,6 +56,8 @@ class Session:
         decided: Pods that were tried: placed, promised a place or refused.
         preemptions: Number of searches for victims.
         empty_nodes: What the nodes could hold if they were empty.
+        places: How many pods each node can take, by arithmetic.
+        levels: The domains of the network.
         ended: Why the reservation of a job has ended, by its key.
         spared: Why evictions did not help a job, by its key and the action.
         refused: Jobs that were refused before.
@@ -115,6 +119,8 @@ class Session:
             lambda shape, queue: self._rankings.fixed(shape, queue, "").allowed,
         )
         self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting)
+        self.places = RowPlaces(self.view.rows, self.touched)
+        self.levels = Levels(state.network)
         self._to_try: frozenset[str] | None = None
         self.extensions.node_filter.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))

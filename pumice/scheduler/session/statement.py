@@ -13,7 +13,7 @@ from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import Extension
 
-__all__ = ["CommittedDecisions", "Statement", "StatementChange"]
+__all__ = ["CommittedDecisions", "Statement", "StatementChange", "Steps"]
 
 Handlers = Sequence[Extension[Callable[[TaskInfo, NodeRecord], None]]]
 
@@ -24,6 +24,10 @@ class StatementChange(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
+
+
+Steps = Sequence[tuple[StatementChange, TaskInfo, NodeRecord]]
+"""Decisions in the order in which they were made."""
 
 
 class CommittedDecisions:
@@ -143,13 +147,34 @@ class Statement:
             for place, (decision, task, _, _) in enumerate(self._steps)
             if decision is StatementChange.ALLOCATE and task.key in pods
         )
-        undone = [(decision, task, record) for decision, task, record, _ in self._steps[first:]]
-        self.roll_back(first)
-        for decision, task, record in undone:
-            if decision is StatementChange.ALLOCATE and task.key not in pods:
+        self.repeat(
+            [
+                (
+                    StatementChange.PIPELINE
+                    if decision is StatementChange.ALLOCATE and task.key in pods
+                    else decision,
+                    task,
+                    record,
+                )
+                for decision, task, record in self.cut(first)
+            ]
+        )
+
+    def cut(self, savepoint: int) -> Steps:
+        """Undo the decisions that were made after a savepoint; these, to be made again with `repeat`."""
+        steps = [(decision, task, record) for decision, task, record, _ in self._steps[savepoint:]]
+        self.roll_back(savepoint)
+        return steps
+
+    def repeat(self, steps: Steps) -> None:
+        """Make decisions again that were undone, while nothing else has changed."""
+        for decision, task, record in steps:
+            if decision is StatementChange.ALLOCATE:
                 self.allocate(task, record)
-            else:
+            elif decision is StatementChange.PIPELINE:
                 self.pipeline(task, record)
+            else:
+                self.evict(task)
 
     def abandon(self) -> None:
         """Undo the decisions without calling plugins, one of which has failed."""

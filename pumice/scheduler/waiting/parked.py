@@ -206,11 +206,14 @@ def likeness(job: JobInfo) -> Hashable:
         kind = (task.shape.number, task.role, task.status, task.gates, order)
         pods[kind] = pods.get(kind, 0) + 1
     annotations = job.group.metadata.annotations or {}
+    policies = job.group.spec.sub_group_policy or ()
     return (
         job.queue,
         job.min_member,
         frozenset(pods.items()),
         frozenset(job.min_task.items()),
         groups and tuple([(each.size, each.minimum) for each in groups.policies]),
+        job.group.spec.network_topology,
+        tuple([each.network_topology for each in policies]),
         frozenset(annotations.items()),
     )

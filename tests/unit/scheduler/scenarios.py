@@ -18,6 +18,7 @@ import msgspec
 import yaml
 
 from pumice.api.budgets import ResourceQuota
+from pumice.api.hypernodes import HyperNode
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -34,6 +35,7 @@ from pumice.scheduler import (
 )
 from pumice.scheduler.options import SWITCHES
 from tests.kit.tables import table
+from tests.unit.scheduler.network_trees import hyper_node
 
 NOW = 1_700_000_000.0
 
@@ -311,6 +313,9 @@ class Scenario:
         for name, quota in case.get("quotas", {}).items():
             manifest = {"metadata": {"name": name, "namespace": "ns"}} | quota
             self.state.set_quota(msgspec.convert(manifest, ResourceQuota))
+        for name, fields in case.get("hyper_nodes", {}).items():
+            manifest = hyper_node(name, **fields)
+            self.state.set_hyper_node(msgspec.convert(manifest, HyperNode))
         for row in case.get("podgroups", []):
             self.state.set_pod_group(pod_group(row))
         for row in case.get("pods", []):

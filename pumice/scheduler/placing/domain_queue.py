@@ -1,0 +1,393 @@
+"""What waits of a gang that is to be near to each other, in the order in which action allocate tries it.
+
+The gang is tried as a whole, in one domain after the other, until it is ready. A gang with sub-groups is served unit by unit in a domain
+of its own, each of them one level down. What is left then is placed in later turns, near to the rest of it.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.sub_groups import SubGroup
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far, why_nowhere
+from pumice.scheduler.placing.pod_queue import PodQueue
+from pumice.scheduler.placing.requests import DomainRequest, Placed, held_rows
+from pumice.scheduler.placing.search import DomainSearch, Trial
+from pumice.scheduler.placing.units import Unit, Units
+from pumice.scheduler.results import Reason
+from pumice.scheduler.session.outcomes import JobOutcome
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement, Steps
+from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
+from pumice.scheduler.topology.tree import Domain
+from pumice.scheduler.waiting.parked import Cause
+
+__all__ = ["DomainQueue", "must_be_near", "to_try"]
+
+
+def to_try(
+    session: Session, job: JobInfo, tasks: Iterable[TaskInfo]
+) -> "PodQueue | Units | DomainQueue":
+    """Pods of a job in their order; those of a job with sub-groups as units, those of one that seeks a domain as a whole."""
+    if _seeks_domain(session, job):
+        return DomainQueue(session, job, tasks)
+    divided = PodQueue if job.sub_groups is None else Units
+    return divided(session, job, tasks)
+
+
+def must_be_near(session: Session, job: JobInfo) -> bool:
+    """Whether a gang, or one of its sub-groups, must be in one domain."""
+    return any(limit.is_hard for limit in _limits(session, job))
+
+
+def _seeks_domain(session: Session, job: JobInfo) -> bool:
+    """Whether something is said about the network that may make a difference."""
+    limits = _limits(session, job)
+    if any(limit.is_hard for limit in limits):
+        return True
+    return (
+        any(limit.tier for limit in limits)
+        and session.levels.tree.has_hyper_nodes
+        and _gets_domain(session, job)
+    )
+
+
+def _limits(session: Session, job: JobInfo) -> Sequence[Limit]:
+    """The limits of a gang and of its policies, as far as they say something."""
+    if job.group is None or session.extensions.ignores_network:
+        return ()
+    spec = job.group.spec
+    if spec.network_topology is None and spec.sub_group_policy is None:
+        return ()
+    said = [spec.network_topology, *(each.network_topology for each in spec.sub_group_policy or ())]
+    return [limit_of(each, session.levels.tree) for each in said if each is not None]
+
+
+def _gets_domain(session: Session, job: JobInfo) -> bool:
+    return any(each.call(job) for each in session.extensions.domain_search)
+
+
+class DomainQueue:
+    """The pods of a gang that are still to be tried."""
+
+    def __init__(self, session: Session, job: JobInfo, tasks: Iterable[TaskInfo]) -> None:
+        """Put pods in the order of plugins."""
+        self._session = session
+        self._job = job
+        self._pods = sorted(tasks, key=session.answers.task_key)
+        self._rest: PodQueue | Units | None = None
+        tree = session.levels.tree
+        spec = job.group.spec if job.group is not None else None
+        self._limit = limit_of(spec.network_topology if spec is not None else None, tree)
+
+    def __bool__(self) -> bool:
+        return bool(self._pods if self._rest is None else self._rest)
+
+    def waiting(self) -> Iterator[TaskInfo]:
+        """The pods that have no place, also those that were tried."""
+        return (task for task in self._pods if task.status is SchedulingStatus.PENDING)
+
+    def fill(self, queue: Queue, statement: Statement, outcome: JobOutcome) -> bool:
+        """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
+        is_ready = self._session.answers.is_ready(self._job)
+        refusal = self._why_hopeless()
+        if refusal is not None:
+            outcome.refusal = refusal
+            outcome.causes |= int(Cause.DOMAIN)
+            self._rest = PodQueue(self._session, self._job, ())
+            return is_ready
+        turn = _Turn(self._session, queue, self._job, statement, self._limit)
+        if self._rest is not None or is_ready:
+            if self._rest is None:
+                self._rest = turn.divided(self._pods)
+            turn.further(self._rest)
+        else:
+            self._rest = turn.whole(self._pods)
+            is_ready = self._session.answers.is_ready(self._job)
+            if not is_ready:
+                self._rest = PodQueue(self._session, self._job, ())
+        turn.explain(outcome)
+        return is_ready
+
+    def _why_hopeless(self) -> Reason | None:
+        """Why no domain can be meant, or none may be used any more; None if one may."""
+        session, job, tree = self._session, self._job, self._session.levels.tree
+        policies = (job.group.spec.sub_group_policy if job.group is not None else None) or ()
+        limits = [limit_of_part(each.network_topology, self._limit, tree) for each in policies]
+        if not _gets_domain(session, job):
+            return WITHOUT_PLUGIN
+        problem = next((each.problem for each in (self._limit, *limits) if each.problem), None)
+        if problem is not None or not self._limit.is_hard:
+            return problem
+        rows = held_rows(session, job.tasks.values())
+        anchor = tree.narrowest(rows) if rows else None
+        if anchor is not None and self._limit.tier is not None and anchor.tier > self._limit.tier:
+            return spread_too_far(anchor, self._limit.tier)
+        return None
+
+
+class _Lost(NamedTuple):
+    """The request without which a gang waits.
+
+    Attributes:
+        placed: Pods of the gang that had places before.
+        request: The request.
+        around: In which domains one was sought.
+        group: The sub-group that asked.
+        fit: How many sub-groups of its policy had places.
+        trials: Domains in which it was tried.
+    """
+
+    placed: int
+    request: DomainRequest
+    around: Sequence[Domain]
+    group: SubGroup | None
+    fit: int
+    trials: Sequence[Trial]
+
+    @property
+    def prefix(self) -> str:
+        """What is said first of a sub-group."""
+        if self.group is None:
+            return ""
+        of = self.group.of
+        what = f"{self.fit} of {of.valid} sub-groups of {of.title} fit ({of.minimum} needed)"
+        return f"{what}; the next one "
+
+
+class _Serving(NamedTuple):
+    """What came of serving the units of a gang in one domain."""
+
+    placed: Placed
+    score: float
+    steps: Steps
+    left: Units
+
+
+class _Turn:
+    """A turn of a gang."""
+
+    def __init__(
+        self, session: Session, queue: Queue, job: JobInfo, statement: Statement, limit: Limit
+    ) -> None:
+        self._session = session
+        self._queue = queue
+        self._job = job
+        self._statement = statement
+        self._limit = limit
+        self._root = session.levels.tree.root
+        self._search = DomainSearch(session, queue, job, statement)
+        self._failed: set[Hashable] = set()
+        self._lost: _Lost | None = None
+
+    def divided(self, pods: Iterable[TaskInfo]) -> PodQueue | Units:
+        """Pods one by one, or by units."""
+        kind = PodQueue if self._job.sub_groups is None else Units
+        return kind(self._session, self._job, pods)
+
+    def _placed(self) -> Placed:
+        """What the gang has got."""
+        if self._session.answers.is_ready(self._job):
+            return Placed.PLACES
+        return Placed(self._session.answers.is_pipelined(self._job))
+
+    def _request(
+        self,
+        pods: Sequence[TaskInfo],
+        required: int,
+        members: Iterable[TaskInfo],
+        limit: Limit,
+        placed: Callable[[], Placed],
+    ) -> DomainRequest:
+        queue = self._queue.metadata.name
+        return DomainRequest(self._session, queue, pods, tuple(members), required, limit, placed)
+
+    def _gang(self, pods: Sequence[TaskInfo]) -> DomainRequest:
+        """The request of the gang as a whole."""
+        job = self._job
+        lacking = max(1, job.min_member - job.ready)
+        return self._request(pods, lacking, job.tasks.values(), self._limit, self._placed)
+
+    # -- until it is ready -------------------------------------------------------------------
+
+    def whole(self, pods: Sequence[TaskInfo]) -> PodQueue | Units:
+        """Place what makes the gang ready; what is left."""
+        request = self._gang(pods)
+        if self._job.sub_groups is None:
+            self._find(request, [self._root])
+            left = [task for task in pods if task.status is SchedulingStatus.PENDING]
+            return PodQueue(self._session, self._job, left)
+        for domains in self._search.domains(request, self._root):
+            _, may = self._search.rooms(request, domains)
+            places = [place for place, is_one in enumerate(may.tolist()) if is_one]
+            best: _Serving | None = None
+            for place in places:
+                found = self._serve(pods, domains.domains[place], keep=len(places) == 1)
+                if found.placed and (best is None or found[:2] > best[:2]):
+                    best = found
+            if best is not None:
+                if len(places) > 1:
+                    self._statement.repeat(best.steps)
+                return best.left
+        return PodQueue(self._session, self._job, ())
+
+    def _serve(self, pods: Sequence[TaskInfo], domain: Domain, *, keep: bool) -> _Serving:
+        """Serve the units in a domain; what was placed is undone, unless it serves and is to be kept."""
+        before = self._statement.savepoint()
+        units = Units(self._session, self._job, pods)
+        score = 0.0
+        self._failed.clear()
+        while units:
+            unit = units.pop()
+            found = self._unit(units, unit, [domain])
+            if found is not None:
+                score += found
+                if self._session.answers.is_ready(self._job):
+                    break
+            elif not units.may_be_ready():
+                break
+        placed = self._placed() if self._statement.savepoint() > before else Placed.NOTHING
+        steps: Steps = ()
+        if not (keep and placed):
+            steps = self._statement.cut(before)
+        return _Serving(placed, score, steps, units)
+
+    def _unit(self, units: Units, unit: Unit, around: Sequence[Domain]) -> float | None:
+        """Place what a unit needs, or nothing; how good its domain is, None if there is none."""
+        group = unit.sub_group
+        if group is None or not unit.is_whole:
+            return self._one_of(units, unit, around)
+        kind = (units.kind(unit), group.topology) if not group.ready else None
+        pods = sorted(unit.tasks.left(), key=self._session.answers.task_key)
+        if kind is not None and (kind[0] is None or units.is_hopeless(kind)):
+            kind = None if kind[0] is None else kind
+        if kind is not None and units.is_hopeless(kind):
+            units.pass_over(unit, None, pods)
+            return None
+
+        def placed() -> Placed:
+            return Placed.PLACES if group.is_ready else Placed(group.is_pipelined)
+
+        lacking = group.size - group.ready - group.pipelined
+        request = self._request(pods, lacking, group.tasks.values(), self._limit_of(group), placed)
+        score = self._find(request, around, group)
+        if score is None:
+            units.pass_over(unit, kind, pods)
+            return None
+        left = [task for task in pods if task.status is SchedulingStatus.PENDING]
+        unit.tasks = PodQueue(self._session, self._job, left, among=units.waiting)
+        units.tried(unit)
+        return score
+
+    def _one_of(self, units: Units, unit: Unit, around: Sequence[Domain]) -> float | None:
+        """Place the first pod of a unit for which there is a place."""
+        group = unit.sub_group
+        limit = self._limit if group is None else self._limit_of(group)
+        while unit.tasks:
+            task = unit.tasks.pop()
+            members = [task] if group is None else group.tasks.values()
+            score = self._one(task, members, limit, around, group)
+            if score is not None:
+                unit.tasks.placed()
+                units.tried(unit)
+                return score
+            units.pass_over(unit, None, [task])
+        units.tried(unit)
+        return None
+
+    def _one(
+        self,
+        task: TaskInfo,
+        members: Iterable[TaskInfo],
+        limit: Limit,
+        around: Sequence[Domain],
+        group: SubGroup | None = None,
+    ) -> float | None:
+        """Place one pod, unless one like it has just found no place."""
+        kind = (self._session.alike(task), group and group.order)
+        if kind in self._failed:
+            return None
+
+        def placed() -> Placed:
+            if task.status in ALLOCATED_LIKE:
+                return Placed.PLACES
+            return Placed(task.status is SchedulingStatus.PIPELINED)
+
+        found = self._find(self._request([task], 1, members, limit, placed), around)
+        if found is None:
+            self._failed.add(kind)
+        return found
+
+    def _find(
+        self, request: DomainRequest, around: Sequence[Domain], group: SubGroup | None = None
+    ) -> float | None:
+        """Place pods in a domain in the first of these in which there is one; how good it is, None if there is none."""
+        placed, trials = self._statement.savepoint(), len(self._search.trials)
+        for domain in around:
+            found = self._search.find(request, domain)
+            if found is not None:
+                return found.score
+        if self._lost is None or placed > self._lost.placed:
+            fit = group.of.promised if group is not None else 0
+            self._lost = _Lost(placed, request, around, group, fit, self._search.trials[trials:])
+        return None
+
+    # -- why it waits ------------------------------------------------------------------------
+
+    def explain(self, outcome: JobOutcome) -> None:
+        """Note why nothing was placed."""
+        lost = self._lost
+        if self._statement.savepoint() or lost is None:
+            return
+        best = max(lost.trials, key=lambda trial: trial.fitting, default=None)
+        outcome.schedulable = lost.placed + (best.fitting if best is not None else 0)
+        outcome.causes |= int(Cause.DOMAIN)
+        if best is not None:
+            outcome.causes |= best.outcome.causes
+            outcome.refused = best.outcome.refused
+            outcome.is_over_share = best.outcome.is_over_share
+            if best.outcome.refused is not None and best.outcome.failed is None:
+                return
+        request = lost.request
+        failed = [trial.outcome.failed for trial in lost.trials if trial.outcome.failed]
+        task = failed[0][0] if failed else request.pods[0]
+        if best is not None and best.domain.parent is None and best.outcome.failed is not None:
+            outcome.failed = best.outcome.failed  # nodes of the whole cluster
+            return
+        ranking = self._session.ranking(task, self._queue.metadata.name)
+        outcome.failed = task, ranking.why_not()
+        tried = [some for each in lost.around for some in self._search.domains(request, each)]
+        outcome.nowhere = why_nowhere(
+            self._session,
+            request,
+            tried,
+            {trial.domain.name: trial.fitting for trial in lost.trials},
+            self._search.anchor(request),
+            lost.prefix,
+        )
+
+    def _limit_of(self, group: SubGroup) -> Limit:
+        return limit_of_part(group.topology, self._limit, self._session.levels.tree)
+
+    # -- once it is ready --------------------------------------------------------------------
+
+    def further(self, left: PodQueue | Units) -> None:
+        """Place one more pod, or sub-group, for which there is a place."""
+        if isinstance(left, PodQueue):
+            members = self._job.tasks.values()
+            while left:
+                task = left.pop()
+                if self._one(task, members, self._limit, [self._root]) is not None:
+                    left.placed()
+                    return
+            return
+        around = [
+            domain
+            for domains in self._search.domains(self._gang(()), self._root)
+            for domain in domains.domains
+        ]
+        while left:
+            if self._unit(left, left.pop(), around) is not None:
+                return

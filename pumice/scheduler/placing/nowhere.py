@@ -1,0 +1,143 @@
+"""Why there is no domain for pods that are to be near to each other: one sentence with the domain that comes nearest, and its numbers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pumice.scheduler.explain.nearest import NearestNode, nodes_of, pods_of
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.shapes import Need, PodShape
+from pumice.scheduler.placing.requests import DomainRequest
+from pumice.scheduler.results import Reason, with_text
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.topology.levels import SideBySide
+from pumice.scheduler.topology.tree import Domain
+
+__all__ = ["WITHOUT_PLUGIN", "spread_too_far", "why_nowhere"]
+
+_NO_DOMAIN = "NotEnoughResources"
+
+WITHOUT_PLUGIN = Reason(
+    "NoNetworkTopology",
+    "networkTopology of mode hard is followed by plugin network-topology-aware, which the scheduler's configuration lacks, or whose "
+    "switch enabledHyperNodeGradient is off",
+    {"plugin": "network-topology-aware"},
+)
+
+
+def spread_too_far(anchor: Domain, limit: int) -> Reason:
+    """Pods run further apart than they may, because the network has changed under them."""
+    where = f"across {called(anchor)} (tier {anchor.tier})"
+    message = f"its pods run {where}, above the limit of tier {limit}; no more are placed"
+    return Reason(
+        "NetworkTopologyTooWide",
+        message,
+        {"hyperNode": anchor.name, "tier": anchor.tier, "highestTier": limit},
+    )
+
+
+def why_nowhere(
+    session: Session,
+    request: DomainRequest,
+    tried: Sequence[SideBySide],
+    counts: dict[str, int],
+    anchor: Domain | None,
+    prefix: str = "",
+) -> Reason:
+    """Why no domain has room for pods.
+
+    Args:
+        session: The session, in which the pods have no places.
+        request: The pods, and how near they must be.
+        tried: The domains that might have had room.
+        counts: How many pods found a place in domains in which they were tried, by name; others are judged by arithmetic.
+        anchor: Where other pods of the gang or sub-group are.
+        prefix: What comes first.
+    """
+    demand, limit = request.demands[0], request.limit.tier
+    shape = _largest(request.shapes)
+    domains = [(some, place) for some in tried for place in range(len(some))]
+    empty = session.places.empty(demand.needs) * demand.nodes
+    now = request.counts(demand, later=session.touched.releases)
+    room = [
+        min(counts.get(domain.name, found), found)
+        for some in tried
+        for domain, found in zip(some.domains, some.sums(now).tolist(), strict=True)
+    ]
+    when_empty = [count for some in tried for count in some.sums(empty).tolist()]
+    numbers: dict[str, Any] = {"pods": request.required, "highestTier": limit}
+    place = max(range(len(domains)), key=lambda place: room[place], default=-1)
+    if place < 0:
+        return _reason("no HyperNode of that tier has a ready node", numbers, prefix, session)
+    some, index = domains[place]
+    nearest = some.domains[index]
+    asked = NearestNode(shape.needs, _scarcest(session, shape, some.rows_of(index))).request
+    needs = f"{request.required} × {asked}" if request.required > 1 else asked
+    text = f"needs {needs} in {_one_of(tried, limit)}"
+    largest = max(range(len(domains)), key=lambda place: when_empty[place])
+    most = max(when_empty)
+    if anchor is not None:
+        top = domains[-1][0].domains[domains[-1][1]]
+        text = _beside(anchor, top, limit)
+        numbers |= {"hyperNode": anchor.name, "tier": anchor.tier}
+    elif most < request.required:
+        some, index = domains[largest]
+        size = nodes_of(len(some.rows_of(index)))
+        name = called(some.domains[index])
+        text += f"; the largest ({name}, {size}) holds {pods_of(most)} even when empty"
+        numbers |= {"hyperNode": some.domains[index].name, "places": most}
+    else:
+        numbers |= {"hyperNode": nearest.name, "places": room[place]}
+        has = min(room[place], request.required - 1)
+        if has:
+            text += f"; {called(nearest)} has room for {has} of {pods_of(request.required)}"
+            text += ", which is the most" if len(domains) > 1 else ""
+        else:
+            text += "; none of them has room now" if len(domains) > 1 else ", which has no room"
+    return _reason(text, numbers, prefix, session)
+
+
+def called(domain: Domain) -> str:
+    """What sentences call a domain."""
+    return domain.name or "the cluster"
+
+
+def _reason(text: str, numbers: dict[str, Any], prefix: str, session: Session) -> Reason:
+    text = f"{prefix}{text}"
+    faults = [fault for found in session.levels.tree.faults.values() for fault in found]
+    if faults:
+        text = with_text(text, faults[0])
+    return Reason(_NO_DOMAIN, text, numbers, ("networkTopology",), numbers=numbers)
+
+
+def _one_of(tried: Sequence[SideBySide], limit: int | None) -> str:
+    """Where pods must be."""
+    domains = [domain for some in tried for domain in some.domains]
+    if len(domains) == 1:
+        return called(domains[0])
+    return f"one HyperNode of tier {limit} or lower"
+
+
+def _beside(anchor: Domain, top: Domain, limit: int | None) -> str:
+    """Why pods cannot join others."""
+    text = f"its other pods run in {called(anchor)} (tier {anchor.tier})"
+    if top.name == anchor.name:
+        return f"{text}, which has no room; tier {limit} is the limit"
+    return f"{text}, and {called(top)} (tier {top.tier}) has no room; tier {limit} is the limit"
+
+
+def _largest(shapes: Iterable[PodShape]) -> PodShape:
+    return max(shapes, key=lambda shape: [need.amount for need in shape.needs])
+
+
+def _scarcest(session: Session, shape: PodShape, rows: Ints) -> Need:
+    """The resource of which a domain has least, in parts of what a pod asks for."""
+    view = session.view.rows
+
+    def places(need: Need) -> int:
+        free = view.future_idle(need.column)[rows]
+        return int((np.maximum(free, 0) // max(need.amount, 1)).sum())
+
+    named = [need for need in shape.needs if need.name != "pods"] or list(shape.needs)
+    return min(named, key=places)

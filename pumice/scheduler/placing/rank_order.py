@@ -1,0 +1,150 @@
+"""The nodes of a domain in the order in which pods that follow each other try them: neighbours stay near to each other.
+
+The first pod goes into the lowest domain that can take the most pods, and each further one as near as possible to the one
+before it: into the same lowest domain, else into the one around it, and so on. So consecutive ranks are contiguous, and few
+of them talk to each other across a switch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.free_room import least
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.session.node_ranking import NOWHERE, GroupPart, NodeRanking
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.topology.levels import SideBySide
+from pumice.scheduler.topology.tree import Domain
+
+__all__ = ["RankOrder"]
+
+
+class RankOrder:
+    """The order of nodes in one domain, for pods one after the other."""
+
+    def __init__(
+        self,
+        session: Session,
+        domain: Domain,
+        wanted: int,
+        fullness: Callable[[SideBySide], Floats],
+        last: int = NOWHERE,
+    ) -> None:
+        """Begin with no pod placed.
+
+        Args:
+            session: The session.
+            domain: The domain in which all pods are placed.
+            wanted: How many pods there are.
+            fullness: How good domains are for the pods; of those that take equally many the best one is the first.
+            last: Row of a pod near which the first one is to be.
+        """
+        self._session = session
+        self._levels = session.levels
+        self._domain = domain
+        self._wanted = wanted
+        self._fullness = fullness
+        self._last = last
+
+    def choose(
+        self, task: TaskInfo, ranking: NodeRanking, group: Callable[[TaskInfo], Sequence[GroupPart]]
+    ) -> tuple[int, bool]:
+        """Row of the best node for the next pod, and whether it has to wait for terminating pods; `NOWHERE` if there is none."""
+        row, nominated, is_later = NOWHERE, NOWHERE, False
+        if task.nominated:
+            nominated = self._session.nominations.row(task)
+            if nominated != NOWHERE and not self._levels.tree.mask(self._domain)[nominated]:
+                nominated = NOWHERE
+            row = ranking.only(nominated)
+        if row == NOWHERE:
+            row = self._best(task, lambda rows: ranking.best(task, group, rows), ranking)
+        if row == NOWHERE and self._session.touched.releases:
+            is_later = True
+            row = ranking.only(nominated, later=True)
+            fits = ranking.fits_later()
+            if row == NOWHERE and fits.any():
+                row = self._best(
+                    task,
+                    lambda rows: ranking.best_later(task, rows) if fits[rows].any() else NOWHERE,
+                    ranking,
+                    later=True,
+                )
+        if row != NOWHERE:
+            self._last = row
+            self._wanted -= 1
+        return row, is_later
+
+    def _best(
+        self,
+        task: TaskInfo,
+        best: Callable[[Ints], int],
+        ranking: NodeRanking,
+        *,
+        later: bool = False,
+    ) -> int:
+        if not self._domain.children:
+            return best(self._levels.rows(self._domain))
+        counts = self._session.places.counts(least((task.shape,)), later=later)
+        for rows in self.parts(counts * ranking.pods.allowed, self._wanted):
+            row = best(rows)
+            if row != NOWHERE:
+                return row
+        return NOWHERE
+
+    def parts(self, counts: Ints, wanted: int) -> Iterator[Ints]:
+        """Rows of nodes, the nearest first; nodes of one part are equally near.
+
+        Args:
+            counts: Pods that each row can take, an upper bound; domains that can take none are left out.
+            wanted: Pods that are still to be placed.
+        """
+        path = self._path()
+        inner = -1
+        for domain, place in reversed(path):
+            yield from self._inside(domain, counts, wanted, inner)
+            inner = place
+        if not path:
+            yield from self._inside(self._domain, counts, wanted)
+
+    def _path(self) -> list[tuple[Domain, int]]:
+        """The domains around the last pod, from the outermost inwards, each with its place in the one around it."""
+        if self._last == NOWHERE:
+            return []
+        found: list[tuple[Domain, int]] = []
+        domain, place = self._domain, -1
+        while True:
+            found.append((domain, place))
+            if not domain.children:
+                return found
+            children = self._levels.children(domain)
+            place = int(children.codes[self._last])
+            if place < 0:
+                return found
+            domain = children.domains[place]
+
+    def _inside(self, domain: Domain, counts: Ints, wanted: int, tried: int = -1) -> Iterator[Ints]:
+        """Rows of a domain, without those of a domain in it that were tried already."""
+        children = self._levels.children(domain) if domain.children else None
+        if children is None or not len(children):
+            yield self._levels.rows(domain)
+            return
+        rows = self._levels.rows(domain)
+        own = rows[children.codes[rows] < 0]
+        stays = self._last != NOWHERE and tried < 0 and self._last in own
+        if stays:
+            yield own
+        for place in self._order(children, counts, wanted):
+            if place != tried:
+                yield from self._inside(children.domains[place], counts, wanted)
+        if len(own) and not stays:
+            yield own
+
+    def _order(self, domains: SideBySide, counts: Ints, wanted: int) -> Sequence[int]:
+        """Places of the domains that can take a pod: those that take the most first, then the fuller ones, then by name."""
+        room = np.minimum(domains.sums(counts), max(wanted, 1))
+        order = np.lexsort(
+            (-self._fullness(domains), -room)
+        )  # stable, so that the name decides last
+        found: list[int] = order[room[order] > 0].tolist()
+        return found

@@ -1,0 +1,250 @@
+"""The domain of the network in which pods are placed together.
+
+Domains are tried tier by tier, the lowest first; the first tier in which one of them will do ends the search. Of a tier, the domain
+is taken in which the pods can start now, before those in which they wait for terminating pods; then the one with the best score; then
+the first by name. Domains that by arithmetic lack room are not tried, and the best ones are tried first, so that most searches need one
+trial. A trial is a part of the statement: what does not serve is undone.
+
+Pods that come later stay where the others are: domains are tried from these outwards.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.api.queues import Queue
+from pumice.scheduler.fairness.fair_shares import DominantShare
+from pumice.scheduler.model.axis import Bools, Floats
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
+from pumice.scheduler.placing.filling import Filling
+from pumice.scheduler.placing.pod_queue import PodQueue
+from pumice.scheduler.placing.rank_order import RankOrder
+from pumice.scheduler.placing.requests import DomainRequest, Placed, scores
+from pumice.scheduler.session.node_ranking import NOWHERE
+from pumice.scheduler.session.outcomes import JobOutcome
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.topology.levels import SideBySide
+from pumice.scheduler.topology.tree import Domain
+
+__all__ = ["DomainSearch", "FoundDomain", "Trial", "top_of"]
+
+
+class Trial(NamedTuple):
+    """What was found out about a request in one domain.
+
+    Attributes:
+        domain: The domain.
+        placed: What the pods have got there.
+        fitting: How many of them.
+        outcome: Why others have got nothing.
+    """
+
+    domain: Domain
+    placed: Placed
+    fitting: int
+    outcome: JobOutcome
+
+
+class FoundDomain(NamedTuple):
+    """Where the pods of a request were placed.
+
+    Attributes:
+        domain: The domain.
+        placed: What they have got there.
+        score: How good it is.
+    """
+
+    domain: Domain
+    placed: Placed
+    score: float
+
+
+class DomainSearch:
+    """Searches of one turn of a gang.
+
+    Attributes:
+        trials: The trials that failed.
+        sought: The domains of the last request that found none.
+    """
+
+    def __init__(self, session: Session, queue: Queue, job: JobInfo, statement: Statement) -> None:
+        """Begin with nothing tried.
+
+        Args:
+            session: The session.
+            queue: The queue of the gang.
+            job: The gang.
+            statement: Takes the decisions.
+        """
+        self._session = session
+        self._queue = queue
+        self._job = job
+        self._statement = statement
+        self._levels = session.levels
+        self._tree = session.levels.tree
+        self.trials: list[Trial] = []
+
+    # -- domains -----------------------------------------------------------------------------
+
+    def anchor(self, request: DomainRequest) -> Domain | None:
+        """The narrowest domain of the pods that hold places; None if none does."""
+        rows = request.held_rows()
+        return self._tree.narrowest(rows) if rows else None
+
+    def domains(self, request: DomainRequest, around: Domain) -> Sequence[SideBySide]:
+        """The domains to try for a request inside another one, in sets of one tier, those first that are tried first."""
+        highest = request.limit.tier
+        if highest is None:
+            return [self._only([around])]
+        anchor = self.anchor(request)
+        if anchor is None:
+            return self._levels.below(around, highest)
+        top = top_of(anchor, highest)
+        if top is None:
+            return []
+        found = self._levels.from_anchor(anchor, top)
+        if around.parent is None:
+            return found
+        inside = [[each for each in some.domains if around in each.and_above()] for some in found]
+        return [self._only(some) for some in inside if some]
+
+    def _only(self, domains: Sequence[Domain]) -> SideBySide:
+        return self._levels.side_by_side(domains)
+
+    # -- the search --------------------------------------------------------------------------
+
+    def find(self, request: DomainRequest, around: Domain) -> FoundDomain | None:
+        """Place the pods of a request in the best domain; None, and nothing is placed, if there is none."""
+        for domains in self.domains(request, around):
+            found = self._best_of(request, domains)
+            if found is not None:
+                return found
+            if self.is_refused_by_queue:
+                return None
+        return None
+
+    def _best_of(self, request: DomainRequest, domains: SideBySide) -> FoundDomain | None:
+        """Place the pods in the best one of some domains of a tier."""
+        now, later = self.rooms(request, domains)
+        if not later.any():
+            return None
+        worth = scores(self._session, request, domains)
+        order = np.argsort(-worth, kind="stable").tolist()  # of equal ones the first by name
+        hopeless: set[int] = set()
+        for least in (Placed.PLACES, Placed.PROMISES):
+            for place in order:
+                if (now if least is Placed.PLACES else later)[place] and place not in hopeless:
+                    domain = domains.domains[place]
+                    placed = self._try(request, domain, least)
+                    if placed >= least:
+                        return FoundDomain(domain, placed, float(worth[place]))
+                    if placed is Placed.NOTHING:
+                        hopeless.add(place)
+                    if self.is_refused_by_queue:
+                        return None
+            if not self._session.touched.releases:
+                return None
+            nominated = self._tree.mask
+            rows = request.nominated_rows()
+            if rows:  # they wait where others were evicted for them
+                order.sort(key=lambda place: not nominated(domains.domains[place])[rows].all())
+        return None
+
+    @property
+    def is_refused_by_queue(self) -> bool:
+        """Whether the queue of the gang has refused pods for which there was room; it would do so in any domain."""
+        if not self.trials:
+            return False
+        outcome = self.trials[-1].outcome
+        return outcome.refused is not None and outcome.failed is None
+
+    def rooms(self, request: DomainRequest, domains: SideBySide) -> tuple[Bools, Bools]:
+        """Whether domains have room for a request, by arithmetic: now, and now or later."""
+        now = np.ones(len(domains), dtype=np.bool_)
+        later = now.copy()
+        releases = self._session.touched.releases
+        for demand in request.demands:
+            now &= domains.sums(request.counts(demand)) >= demand.required
+            if releases:
+                sums = domains.sums(request.counts(demand, later=True))
+                later &= sums >= demand.required
+        return now, (later | now) if releases else now
+
+    def _try(self, request: DomainRequest, domain: Domain, least: Placed) -> Placed:
+        """Place the pods in a domain; what they would have got, if that is less than the least and nothing is placed."""
+        best = Placed.NOTHING
+        before = self._statement.savepoint()
+        for pods, near in self._ways(request, domain):
+            outcome = JobOutcome()
+            hopeful = len(request.pods)
+
+            def goes_on_without(_: TaskInfo) -> bool:
+                nonlocal hopeful
+                hopeful -= 1
+                return hopeful >= request.required
+
+            filling = Filling(self._session, self._queue, self._job, self._statement, outcome)
+            filling.pods(pods, lambda: request.placed() is Placed.PLACES, goes_on_without, near)
+            count = self._statement.savepoint() - before
+            placed = request.placed() if count else Placed.NOTHING
+            if placed >= least:
+                return placed
+            self._statement.roll_back(before)
+            self.trials.append(Trial(domain, placed, count, outcome))
+            best = max(best, placed)
+            if outcome.failed is None:
+                break
+        return best
+
+    def _ways(
+        self, request: DomainRequest, domain: Domain
+    ) -> Iterator[tuple[PodQueue, RankOrder | None]]:
+        """Orders of pods and of nodes in which pods are placed in a domain, until one succeeds.
+
+        In the domain of all nodes also those in which other gangs are placed, so that one which only should be near to each
+        other is placed wherever others are.
+        """
+
+        def fullness(domains: SideBySide) -> Floats:
+            return scores(self._session, request, domains)
+
+        def near() -> RankOrder:
+            last = self._last(request)
+            return RankOrder(self._session, domain, request.required, fullness, last)
+
+        session, job, pods = self._session, self._job, request.pods
+        is_root, has_parts = domain.parent is None, bool(domain.children)
+        if has_parts or not is_root:
+            yield PodQueue(session, job, pods), near()
+        if is_root:
+            yield PodQueue(session, job, pods), None
+        if len(request.shapes) > 1 and request.required == len(pods):
+            share = DominantShare(session.view.total())
+
+            def size(task: TaskInfo) -> float:
+                return -share.of(task.shape.vector)
+
+            yield PodQueue(session, job, pods, size), None if is_root else near()
+
+    def _last(self, request: DomainRequest) -> int:
+        """Row of the pod with a place that comes before the first one that waits, or else after it; `NOWHERE` if none has one."""
+        key, row_of = self._session.answers.task_key, self._session.state.nodes.row_of
+        held = [
+            (key(task), row)
+            for task in request.members
+            if task.status in ALLOCATED_LIKE and (row := row_of(task.node)) >= 0
+        ]
+        if not held:
+            return NOWHERE
+        first = key(request.pods[0])
+        before = [each for each in held if each[0] < first]
+        return max(before)[1] if before else min(held)[1]
+
+
+def top_of(anchor: Domain, highest: int) -> Domain | None:
+    """The highest domain around an anchor whose tier is within a limit; None if that of the anchor is above it."""
+    allowed = [each for each in anchor.and_above() if each.tier <= highest]
+    return allowed[-1] if allowed else None

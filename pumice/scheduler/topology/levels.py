@@ -1,0 +1,141 @@
+"""Domains side by side, in columns: which rows each has, and sums over them.
+
+A search asks the same of many domains at once: what they have free, and how many pods they hold. Their rows stand one after the
+other in one column, so that a question costs a pass over it and not a look at each domain.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.topology.tree import Domain, NetworkTree
+
+__all__ = ["Levels", "SideBySide"]
+
+_KEPT = 256
+"""Sets of domains that are kept; beyond that they are put together again when they are asked for."""
+
+
+class SideBySide:
+    """Some domains with ready nodes.
+
+    Attributes:
+        domains: The domains.
+        rows: Rows of the first one, of the second one, and so on.
+        starts: Where those of each domain begin.
+    """
+
+    def __init__(self, domains: Sequence[Domain], rows: Sequence[Ints], nodes: int) -> None:
+        """Put domains side by side.
+
+        Args:
+            domains: The domains, each with a row at least.
+            rows: Rows of each.
+            nodes: Number of all rows.
+        """
+        self.domains = domains
+        self.rows: Ints = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        sizes = [len(each) for each in rows]
+        self.starts: Ints = np.cumsum([0, *sizes[:-1]]) if rows else np.zeros(0, dtype=np.int64)
+        self._sizes = sizes
+        self._nodes = nodes
+
+    def __len__(self) -> int:
+        return len(self.domains)
+
+    def sums(self, values: Ints) -> Ints:
+        """The sum of a value by row, for each domain."""
+        if not self.domains:
+            return np.zeros(0, dtype=np.int64)
+        found: Ints = np.add.reduceat(values[self.rows], self.starts)
+        return found
+
+    def rows_of(self, place: int) -> Ints:
+        """The rows of one of the domains."""
+        start = int(self.starts[place])
+        return self.rows[start : start + self._sizes[place]]
+
+    @cached_property
+    def codes(self) -> Ints:
+        """For each row the place of the domain that has it, the first one if several have; -1 for none."""
+        found: Ints = np.full(self._nodes, -1, dtype=np.int64)
+        for place in range(len(self.domains) - 1, -1, -1):
+            found[self.rows_of(place)] = place
+        return found
+
+
+class Levels:
+    """The domains of a tree as a search meets them; to be used while the tree does not change."""
+
+    def __init__(self, tree: NetworkTree) -> None:
+        """Begin with a tree, which is not read yet."""
+        self.tree = tree
+        self._rows: dict[str, Ints] = {}
+        self._sets: dict[tuple[str, ...], Sequence[SideBySide]] = {}
+
+    def rows(self, domain: Domain) -> Ints:
+        """Rows of the ready nodes in a domain, ascending."""
+        found = self._rows.get(domain.name)
+        if found is None:
+            found = self._rows[domain.name] = np.flatnonzero(self.tree.mask(domain))
+        return found
+
+    def children(self, domain: Domain) -> SideBySide:
+        """The domains directly in a domain, without those that have no ready node."""
+        return self._kept(("children", domain.name), lambda: [domain.children])[0]
+
+    def below(self, domain: Domain, highest: int) -> Sequence[SideBySide]:
+        """The domains in a domain, itself included, of a tier up to a highest one: tiers ascending, domains by name."""
+        key = ("below", domain.name, str(min(highest, domain.tier)))
+        return self._kept(key, lambda: self._tiers(domain, highest))
+
+    def from_anchor(self, anchor: Domain, top: Domain) -> Sequence[SideBySide]:
+        """The domains in a domain, those first that are nearest to another one in it: first what is in that one, then what is around it.
+
+        What is equally near is in the order of tiers, so that each set has one tier.
+        """
+        return self._kept(
+            ("from", anchor.name, top.name), lambda: list(self._outwards(anchor, top))
+        )
+
+    def _tiers(
+        self, domain: Domain, highest: int, without: Domain | None = None
+    ) -> list[Sequence[Domain]]:
+        """Domains in a domain by tier, except those in another one."""
+        found: dict[int, list[Domain]] = {}
+        ahead = [domain]
+        while ahead:
+            each = ahead.pop()
+            if each is without:
+                continue
+            if each.tier <= highest:
+                found.setdefault(each.tier, []).append(each)
+            ahead.extend(each.children)
+        return [sorted(found[tier], key=attrgetter("name")) for tier in sorted(found)]
+
+    def _outwards(self, anchor: Domain, top: Domain) -> Iterator[Sequence[Domain]]:
+        inner: Domain | None = None
+        for each in anchor.and_above():
+            yield from self._tiers(each, each.tier, inner)
+            if each is top:
+                return
+            inner = each
+
+    def _kept(
+        self, key: tuple[str, ...], find: Callable[[], Sequence[Sequence[Domain]]]
+    ) -> Sequence[SideBySide]:
+        known = self._sets.get(key)
+        if known is None:
+            if len(self._sets) >= _KEPT:
+                del self._sets[next(iter(self._sets))]
+            known = self._sets[key] = [self.side_by_side(each) for each in find()]
+        return known
+
+    def side_by_side(self, domains: Sequence[Domain]) -> SideBySide:
+        """Some domains, without those that have no ready node."""
+        ready = [each for each in domains if len(self.rows(each))]
+        rows = [self.rows(each) for each in ready]
+        return SideBySide(ready, rows, len(self.tree.mask(self.tree.root)))
