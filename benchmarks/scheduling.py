@@ -3,7 +3,7 @@
     python benchmarks/scheduling.py [--runs N] [--json FILE]
 
 Placing: 10,000 pods (fewer where the row says so) on empty nodes, one cycle; with Pumice's default configuration and
-with the one that Volcano compiles in. Idle: 5,000 nodes
+with the one that Volcano compiles in. In racks: the same, each gang or partition in one rack of 16 nodes. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
 Preemption: full nodes and 50 gangs of a higher priority, for which 1,000 pods are evicted, with plugins priority and gang.
 Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; also the
@@ -32,6 +32,7 @@ from benchmarks.scheduling_events import WAITING, Happens, Waits, heartbeat
 from benchmarks.scheduling_work import (
     GANGS,
     NAMESPACE,
+    NETWORK,
     PLACING,
     SIZE,
     add_gang,
@@ -229,6 +230,11 @@ def main() -> None:
         for whose, text in (("", None), (", Volcano's file", VOLCANO))
         for name, build in PLACING
         for nodes in (1000, 5000)
+        if options.only in name
+    ]
+    rows += [
+        measure_placing(name, nodes, build, load_config(), options.runs)
+        for name, build, nodes in NETWORK
         if options.only in name
     ]
     if not options.only:

@@ -6,9 +6,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from pumice.api import keys
+from pumice.api.hypernodes import ExactMatch, HyperNode, HyperNodeSpec, Member, MemberSelector
+from pumice.api.jobs import NetworkTopology
 from pumice.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
-from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
+from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus, SubGroupPolicy
 from pumice.api.pods import (
     Affinity,
     ClaimSource,
@@ -144,6 +146,55 @@ def equal_pod(name: str, _gang: int, index: int) -> Pod:
 def equal_gangs(state: ClusterState) -> None:
     """500 gangs of 20 equal pods."""
     gangs(state, GANGS, SIZE, equal_pod)
+
+
+def racks(state: ClusterState) -> None:
+    """HyperNodes over all nodes: racks of 16 nodes, and above them switches of 8 racks."""
+    members: dict[str, list[Member]] = {}
+    for index, node in enumerate(sorted(state.nodes.records)):
+        rack = f"rack-{index // 16:03}"
+        switch = members.setdefault(f"switch-{index // 128:03}", [])
+        if rack not in members:
+            switch.append(Member("HyperNode", MemberSelector(exact_match=ExactMatch(rack))))
+        member = Member("Node", MemberSelector(exact_match=ExactMatch(node)))
+        members.setdefault(rack, []).append(member)
+    for name, found in members.items():
+        spec = HyperNodeSpec(2 if name.startswith("switch") else 1, members=found)
+        state.set_hyper_node(HyperNode(metadata=ObjectMeta(name=name), spec=spec))
+
+
+IN_ONE_RACK = NetworkTopology("hard", 1)
+
+
+def gangs_in_racks(state: ClusterState) -> None:
+    """500 gangs of 20 equal pods, each in one rack."""
+    racks(state)
+    equal_gangs(state)
+    for gang in range(GANGS):
+        group = state.jobs[f"{NAMESPACE}/gang-{gang}"].group
+        assert group is not None
+        spec = replace(group.spec, network_topology=IN_ONE_RACK)
+        state.set_pod_group(replace(group, spec=spec))
+
+
+def partitions_in_racks(state: ClusterState) -> None:
+    """A gang of 100 partitions of 10 pods, each partition in one rack."""
+    racks(state)
+    add_gang(state, "gang-0", 1000)
+    group = state.jobs[f"{NAMESPACE}/gang-0"].group
+    assert group is not None
+    policy = SubGroupPolicy(
+        "worker",
+        IN_ONE_RACK,
+        sub_group_size=10,
+        min_sub_groups=100,
+        match_label_keys=[keys.PARTITION_ID],
+    )
+    state.set_pod_group(replace(group, spec=replace(group.spec, sub_group_policy=[policy])))
+    for index in range(1000):
+        made = equal_pod("gang-0", 0, index)
+        labels = {keys.PARTITION_ID: str(index // 10)}
+        state.set_pod(replace(made, metadata=replace(made.metadata, labels=labels)))
 
 
 def single_pods(state: ClusterState) -> None:
@@ -433,3 +484,10 @@ PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
     ("a term of its own for each pod", own_terms),
 )
 """Work of the placing rows."""
+
+NETWORK: tuple[tuple[str, Callable[[ClusterState], None], int], ...] = (
+    ("gangs in racks", gangs_in_racks, 1000),
+    ("gangs in racks", gangs_in_racks, 5000),
+    ("100 partitions of 10 pods in racks", partitions_in_racks, 1000),
+)
+"""The same in a network of HyperNodes, with the number of nodes."""

@@ -36,7 +36,7 @@ DEFAULT = """\
 # deserve). Within a queue, gangs of higher priority go first and evict others where that makes room; among
 # equal ones the gang that has least goes first (drf). A gang may lose pods to both: priorities and shares
 # would mean nothing to gangs otherwise. Nodes on which no gang is broken come first. Gangs are packed: of two nodes that suit equally well, the
-# fuller one is taken, so that whole nodes stay free for the next gang. Task topology and node groups have
+# fuller one is taken, so that whole nodes, and whole HyperNodes, stay free for the next gang. Task topology and node groups have
 # no weight here, which means that they decide first and the sums of the other scorers only among what
 # they leave.
 actions: "enqueue, allocate, backfill, preempt, reclaim"
@@ -57,6 +57,7 @@ tiers:
     arguments:
       leastrequested.weight: 0
   - name: binpack
+  - name: network-topology-aware
   - name: task-topology
   - name: nodegroup
     arguments:

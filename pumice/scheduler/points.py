@@ -27,6 +27,7 @@ __all__ = [
     "DomainFilter",
     "DomainFit",
     "DomainScore",
+    "DomainScorePoint",
     "Extension",
     "Extensions",
     "FilterPoint",
@@ -233,6 +234,13 @@ class ScorePoint(msgspec.Struct, frozen=True):
     amounts_only: bool = False
 
 
+class DomainScorePoint(msgspec.Struct, frozen=True):
+    """A scorer of domains with its properties; see `Registrar.domain_score`."""
+
+    build: Callable[[PodClass], DomainScore | None]
+    is_even: bool = False
+
+
 class TaskScorePoint(msgspec.Struct, frozen=True):
     """A scorer that looks at the single pod; ranked ones come after the ranked ones of classes."""
 
@@ -339,7 +347,7 @@ class Extensions:
         self.node_filter: Point[FilterPoint] = Point("which nodes a pod may use", how.ALL, ("enqueue", *placing, *evicting, *reserving), "enablePredicate", "filter")
         self.domain_filter: Point[Callable[[PodClass], DomainFilter | None]] = Point("which nodes a pod may use, where that depends on pods of other nodes too", how.ALL, placing + evicting, "enablePredicate", "filter")
         self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
-        self.domain_score: Point[Callable[[PodClass], DomainScore | None]] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
+        self.domain_score: Point[DomainScorePoint] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
         self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, placing, "enableNodeOrder")
         self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, placing, "enabledHyperNodeGradient")
         self.domain_order: Point[Callable[[DomainFit], Floats | None]] = Point("which of several domains of one tier is best for a gang or a sub-group", how.SUM, placing, "enabledHyperNodeOrder")

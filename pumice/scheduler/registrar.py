@@ -14,6 +14,7 @@ from pumice.scheduler.points import (
     DomainFilter,
     DomainFit,
     DomainScore,
+    DomainScorePoint,
     Extension,
     Extensions,
     FilterPoint,
@@ -299,9 +300,16 @@ class Registrar:
         """
         self._add(self._extensions.domain_filter, build, wakes)
 
-    def domain_score(self, build: Callable[[PodClass], DomainScore | None]) -> None:
-        """Register scores of nodes, if a placement changes the values of a whole domain of nodes; as `domain_filter`."""
-        self._add(self._extensions.domain_score, build)
+    def domain_score(
+        self, build: Callable[[PodClass], DomainScore | None], *, is_even: bool = False
+    ) -> None:
+        """Register scores of nodes, if a placement changes the values of a whole domain of nodes; as `domain_filter`.
+
+        Args:
+            build: Makes the scores of a ranking; None where they are all equal.
+            is_even: Whether nodes of one domain of the network have equal scores, so that these are not asked for where one was chosen.
+        """
+        self._add(self._extensions.domain_score, DomainScorePoint(build, is_even))
 
     def node_score(
         self,

@@ -25,6 +25,7 @@ from pumice.scheduler.points import Extension
 from pumice.scheduler.results import Event
 from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.topology.levels import Levels
 
 __all__ = ["Figure", "SessionView"]
 
@@ -46,6 +47,7 @@ class SessionView:
         budgets: PodDisruptionBudgets.
         claims: Claims, and where their volumes can be used.
         peers: What pods say about other pods, and how many pods that concerns.
+        levels: The network as a tree of domains.
         jobs: Gangs by key.
         queues: Queues by name.
         quotas: Quotas by namespace and name.
@@ -84,6 +86,7 @@ class SessionView:
         self.budgets: BudgetTable = state.budgets
         self.claims: ClaimTable = state.claims
         self.peers: PeerTable = state.peers
+        self.levels = Levels(state.network)
         self.shares: QueueTable = state.shares
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, JobInfo] = MappingProxyType(state.jobs)

@@ -3,20 +3,30 @@
 A gang or sub-group with a `networkTopology` is placed in the lowest domain that has room; see `placing/search.py`. Of several domains of a
 tier the one is best that is fullest afterwards, so that whole domains stay free:
 `score = 100 · weight · Σ w_r · (used_r + asked_r) / allocatable_r / Σ w_r`, and 0 where something would be exceeded.
+
+Pods of other gangs go where domains are in use, for the same reason: a node scores the mean of this value over the domains around it, weighted by
+`fading^(tier - 1)`, and as if they were full where it is in none. Inside a domain all nodes score the same, so that nothing changes for gangs
+that are placed in one.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.model.axis import Floats
-from pumice.scheduler.points import DomainFit
+from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.points import DomainFit, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "NetworkTopologyAware"]
+__all__ = ["SPEC", "NetworkTopologyAware", "NodeFullness"]
 
 _FULL = 100.0
+_FADING = 0.8
+_MANY = 64
+"""Touched rows from which on all scores are computed again."""
 
 
 class NetworkTopologyAware:
@@ -26,13 +36,31 @@ class NetworkTopologyAware:
         weight = arguments.integer("weight")
         self._weight = weight if weight >= 0 else 1
         self._weights = _Weights(arguments)
+        fading = arguments.number("hypernode.binpack.normal-pod.fading")
+        self._fading = fading if fading >= 0 else _FADING
+        self._is_for_all = arguments.flag("hypernode.binpack.normal-pod.enable")
 
-    def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
-        """Register the search, and scores unless the weight is 0."""
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the search, and scores unless the weight is 0; those of nodes only where there are HyperNodes."""
         register.alike_queues()
         register.domain_search(lambda _: True)
-        if self._weight:
-            register.domain_order(self.order)
+        if not self._weight:
+            return
+        register.domain_order(self.order)
+        if self._is_for_all and session.levels.tree.has_hyper_nodes:
+            self._amounts = _Amounts(session)
+            register.domain_score(self.by_domain, is_even=True)
+
+    def by_domain(self, pods: PodClass) -> "NodeFullness | None":
+        """Scores of nodes by how full the domains around them are; None if nothing counts that the pods ask for."""
+        counted = [
+            (need.column, need.amount, weight)
+            for need in pods.shape.needs
+            if need.amount and (weight := self._weights.of(need.name))
+        ]
+        if not (counted and self._amounts.tiers):
+            return None
+        return NodeFullness(self._amounts, counted, self._fading, _FULL * self._weight)
 
     def order(self, fit: DomainFit) -> Floats | None:
         """How full domains would be; of the fullest ones, those are better that have more of the pods already."""
@@ -56,6 +84,136 @@ class NetworkTopologyAware:
         if np.count_nonzero(best) > 1:
             found = found + best * (fit.held / max(fit.pods, 1))
         return found * (_FULL * self._weight)
+
+
+class _Amounts:
+    """What the domains of each tier have and what of it is used, followed while a session decides.
+
+    Attributes:
+        tiers: The domains of each tier but the root, the lowest tier first.
+        log: Rows that the session has touched; it grows.
+        allocatable: What the domains of each tier have, by domain and column.
+    """
+
+    def __init__(self, session: SessionView) -> None:
+        self._rows = session.rows
+        self.log = session.touched
+        root = session.levels.tree.root
+        self.tiers = [
+            each
+            for each in session.levels.below(root, root.tier)
+            if each.domains and each.domains[0] is not root
+        ]
+        self.allocatable = [self._sums(each, self._rows.allocatable) for each in self.tiers]
+        self._last = self._rows.used + self._rows.pipelined
+        self._used = [self._sums(each, self._last) for each in self.tiers]
+        self._seen = len(self.log)
+
+    def _sums(self, domains: SideBySide, values: Ints) -> Ints:
+        found: Ints = np.add.reduceat(values[domains.rows], domains.starts, axis=0)
+        return found
+
+    def used(self) -> Sequence[Ints]:
+        """What is used of the domains of each tier, by domain and column; to be read only."""
+        if self._seen < len(self.log):
+            rows = self._rows
+            for row in dict.fromkeys(self.log[self._seen :]):
+                now = rows.used[row] + rows.pipelined[row]
+                more = now - self._last[row]
+                self._last[row] = now
+                for used, domains in zip(self._used, self.tiers, strict=True):
+                    for place in domains.around(row):
+                        used[place] += more
+            self._seen = len(self.log)
+        return self._used
+
+
+class NodeFullness:
+    """Scores of nodes for a class of pods; without the part of the root, which is the same for all nodes."""
+
+    def __init__(
+        self, amounts: _Amounts, counted: Sequence[tuple[int, int, int]], fading: float, full: float
+    ) -> None:
+        """Compute all scores.
+
+        Args:
+            amounts: What domains have.
+            counted: Column, amount and weight of what a pod asks for.
+            fading: How much less each further tier counts.
+            full: The score where all domains around a node are full.
+        """
+        self._amounts = amounts
+        self._counted = counted
+        self._total = sum(weight for _, _, weight in counted)
+        tiers = [each.domains[0].tier for each in amounts.tiers]
+        base = tiers[0] if fading < 1 else tiers[-1] + 1  # any will do, as only ratios count
+        weights = [fading ** (tier - base) for tier in (*tiers, tiers[-1] + 1)]
+        self._weights = [each * full / sum(weights) for each in weights[:-1]]
+        self._parts: list[Floats] = []
+        self._seen = 0
+        self._column: Floats = np.zeros(0)
+        self._compute()
+
+    def column(self) -> Floats:
+        """The score of every node now; to be read only."""
+        log, seen = self._amounts.log, self._seen
+        if len(log) - seen > _MANY:
+            self._compute()
+        elif seen < len(log):
+            self._seen = len(log)
+            for row in dict.fromkeys(log[seen:]):
+                self._follow(row)
+        return self._column
+
+    def _compute(self) -> None:
+        self._seen = len(self._amounts.log)
+        self._parts.clear()
+        for domains, used, has, weight in zip(
+            self._amounts.tiers,
+            self._amounts.used(),
+            self._amounts.allocatable,
+            self._weights,
+            strict=True,
+        ):
+            value = np.zeros(len(used))
+            fits = np.ones(len(used), dtype=np.bool_)
+            for column, amount, counts in self._counted:
+                filled = used[:, column] + amount
+                fits &= filled <= has[:, column]
+                value += counts * filled / np.maximum(has[:, column], 1)
+            value = np.where(fits, value / self._total, 0.0)
+            codes = domains.codes
+            self._parts.append(weight * np.where(codes >= 0, value[codes], 1.0))
+        self._column = self._sum(slice(None))
+
+    def _follow(self, row: int) -> None:
+        """Compute the scores again of the nodes that share a domain with one that was touched."""
+        for domains, used, has, weight, part in zip(
+            self._amounts.tiers,
+            self._amounts.used(),
+            self._amounts.allocatable,
+            self._weights,
+            self._parts,
+            strict=True,
+        ):
+            for place in domains.around(row):
+                value, fits = 0.0, True
+                for column, amount, counts in self._counted:
+                    filled, limit = used.item(place, column) + amount, has.item(place, column)
+                    fits &= filled <= limit
+                    value += counts * filled / max(limit, 1)
+                rows = domains.rows_of(place)
+                if not domains.is_disjoint:
+                    rows = rows[domains.codes[rows] == place]
+                part[rows] = weight * (value / self._total if fits else 0.0)
+                self._column[rows] = self._sum(rows)
+
+    def _sum(self, rows: slice | Ints) -> Floats:
+        first, *others = self._parts
+        found: Floats = first[rows].copy()
+        for part in others:
+            found += part[rows]
+        return found
 
 
 class _Weights:
@@ -86,6 +244,16 @@ SPEC = PluginSpec(
     arguments=(
         SchedulerArgument(
             "weight", 1, "Weight of all scores of the plugin; 0 turns these off, not the limits."
+        ),
+        SchedulerArgument(
+            "hypernode.binpack.normal-pod.enable",
+            True,
+            "Whether other pods prefer HyperNodes that are in use, too.",
+        ),
+        SchedulerArgument(
+            "hypernode.binpack.normal-pod.fading",
+            _FADING,
+            "How much a tier counts for them, as a part of what the one below counts; 0 counts tier 1 alone.",
         ),
         SchedulerArgument("hypernode.binpack.cpu", 1, "Weight of cpu in the score of a domain."),
         SchedulerArgument(

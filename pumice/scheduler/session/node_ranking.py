@@ -155,8 +155,12 @@ class NodeRanking:
             self._total = np.where(allowed, 0.0 if total is None else total, _WORST)
         filters = [each.call(pods) for each in extensions.domain_filter]
         self._domain_filters: list[DomainFilter] = [each for each in filters if each is not None]
-        scores = [each.call(pods) for each in extensions.domain_score]
-        self._domain_scores: list[DomainScore] = [each for each in scores if each is not None]
+        self._domain_scores: list[DomainScore] = []
+        self._even_scores: list[DomainScore] = []
+        for scoring in extensions.domain_score:
+            score = scoring.call.build(pods)
+            if score is not None:
+                (self._even_scores if scoring.call.is_even else self._domain_scores).append(score)
 
     def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> Bools:
         """Those of the allowed rows that a filter leaves."""
@@ -220,7 +224,7 @@ class NodeRanking:
         self._sync()
         if self._total is None:
             return NOWHERE
-        values = self._with_domain_scores(self._total) if self._domain_scores else self._total
+        values = self._with_domain_scores(self._total, within)
         for each in self._domain_filters:
             values = values + each.column()
         if group is not None:
@@ -236,7 +240,7 @@ class NodeRanking:
         if not self._touched.releases:
             return NOWHERE
         values = self._evaluate(self._rows, later=True)
-        values = self._by_domain(self._with_domain_scores(values), later=True)
+        values = self._by_domain(self._with_domain_scores(values, within), later=True)
         return self._choose(task, values, within)
 
     def only(self, row: int, *, later: bool = False) -> int:
@@ -298,9 +302,12 @@ class NodeRanking:
                 counts[rows] = 0
                 counts[rows[firsts]] = 1
 
-    def _with_domain_scores(self, values: Floats) -> Floats:
+    def _with_domain_scores(self, values: Floats, within: Ints | None = None) -> Floats:
         for each in self._domain_scores:
             values = values + each.column()
+        if within is None:
+            for each in self._even_scores:
+                values = values + each.column()
         return values
 
     def _by_domain(self, values: Floats, rows: Rows | None = None, *, later: bool) -> Floats:

@@ -24,7 +24,6 @@ from pumice.scheduler.session.statement import CommittedDecisions, Statement
 from pumice.scheduler.session.victims import EvictionFailure
 from pumice.scheduler.state.reserved_nodes import Reservation, lack
 from pumice.scheduler.state.watched_cluster import ClusterState
-from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -120,7 +119,7 @@ class Session:
         )
         self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting)
         self.places = RowPlaces(self.view.rows, self.touched)
-        self.levels = Levels(state.network)
+        self.levels = self.view.levels
         self._to_try: frozenset[str] | None = None
         self.extensions.node_filter.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))

@@ -58,6 +58,20 @@ class SideBySide:
         start = int(self.starts[place])
         return self.rows[start : start + self._sizes[place]]
 
+    def around(self, row: int) -> Sequence[int]:
+        """Places of the domains that have a row."""
+        if self.is_disjoint:
+            code = self.codes.item(row)
+            return (code,) if code >= 0 else ()
+        places = np.searchsorted(self.starts, np.flatnonzero(self.rows == row), side="right") - 1
+        found: list[int] = places.tolist()
+        return found
+
+    @cached_property
+    def is_disjoint(self) -> bool:
+        """Whether no row is in several of the domains."""
+        return len(np.unique(self.rows)) == len(self.rows)
+
     @cached_property
     def codes(self) -> Ints:
         """For each row the place of the domain that has it, the first one if several have; -1 for none."""

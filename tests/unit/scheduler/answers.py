@@ -56,7 +56,7 @@ def ask(
         if found is not None:
             allowed &= found.column() == 0
     for scores in session.extensions.domain_score:
-        values = scores.call(pods)
+        values = scores.call.build(pods)
         if values is not None:
             total = total + values.column()
     return Answers(allowed.tolist(), total.tolist())

@@ -57,6 +57,7 @@ def test_the_default_is_quiet_and_complete() -> None:
         (1, "predicates"),
         (1, "nodeorder"),
         (1, "binpack"),
+        (1, "network-topology-aware"),
         (1, "task-topology"),
         (1, "nodegroup"),
     ]
