@@ -72,7 +72,8 @@ def gang_manifests(gang: Raw) -> list[Raw]:
         }
     ]
     for index in range(total):
-        requests = {"cpu": str(cpu)} if index < count else {}
+        cpus = gang.get("sizes", [cpu] * count)
+        requests = {"cpu": str(cpus[index])} if index < count else {}
         if "devices" in gang:
             requests[GPU] = str(gang["devices"])
         labels = {"app": "x"}
@@ -163,10 +164,11 @@ KINDS: dict[str, tuple[type, str]] = {
 class Cluster:
     """A cluster in which bound pods start to run."""
 
-    def __init__(self, case: Raw) -> None:
+    def __init__(self, case: Raw, known: dict[tuple[str, str], Raw] | None = None) -> None:
+        """A cluster of a case, or with these objects."""
         self.state = ClusterState()
         self.config = load_config(configuration(case))
-        self.manifests = {
+        self.manifests = known or {
             (each["kind"], each["metadata"]["name"]): each for each in manifests(case)
         }
         for each in self.manifests.values():
@@ -177,13 +179,31 @@ class Cluster:
         kind, method = KINDS[manifest["kind"]]
         getattr(self.state, method)(msgspec.convert(manifest, kind))
 
-    def cycle(self) -> Any:
-        """One cycle, after which what is bound runs."""
+    def make_again(self, name: str) -> None:
+        """Delete a pod, and create another one of the same name."""
+        manifest = self.manifests["Pod", name]
+        self.state.remove_pod("ns", name)
+        manifest["spec"].pop("nodeName", None)
+        manifest["status"]["phase"] = "Pending"
+        self.show(manifest)
+
+    def end(self, name: str) -> None:
+        """Remove a pod, if it is there."""
+        if self.manifests.pop(("Pod", name), None) is not None:
+            self.state.remove_pod("ns", name)
+
+    def used(self, node: str) -> int:
+        """CPUs that pods use of a node."""
+        record = self.state.nodes.records[node]
+        return sum(int(task.shape.vector[0]) for task in record.tasks.values()) // 1000
+
+    def cycle(self, most: int | None = None) -> Any:
+        """One cycle, after which what is bound runs, or so many pods of it in no order."""
         result = run_cycle(self.state, self.config, NOW)
         for error in (result.error, *result.errors.values()):
             if error is not None:
                 raise error
-        for key, node in result.binds.items():
+        for key, node in sorted(result.binds.items(), reverse=True)[:most]:
             manifest = self.manifests["Pod", key.partition("/")[2]]
             manifest["spec"]["nodeName"] = node
             manifest["status"]["phase"] = "Running"
