@@ -478,6 +478,25 @@ def _group(group: Mapping[str, Any] | None) -> Iterator[str]:
             yield f"  {plain(said)}"
     for policy in group["subGroupPolicies"]:
         yield from _sub_groups(policy)
+    if network := group.get("network"):
+        yield from _network(network)
+
+
+def _network(network: Mapping[str, Any]) -> Iterator[str]:
+    """In which HyperNodes a gang and its sub-groups are."""
+    yield plain(f"  its pods are in {_domain(network)}")
+    groups = network["subGroups"]
+    for each in groups[:_SUB_GROUPS]:
+        name = " ".join((each["policy"], *each["labels"].values()))
+        yield plain(f"    {name} in {_domain(each)}")
+    if len(groups) > _SUB_GROUPS:
+        yield f"    and {len(groups) - _SUB_GROUPS} more"
+
+
+def _domain(found: Mapping[str, Any]) -> str:
+    if found["hyperNode"] is None:
+        return "no HyperNode together"
+    return f"HyperNode {found['hyperNode']} (tier {found['tier']})"
 
 
 def _sub_groups(policy: Mapping[str, Any]) -> Iterator[str]:

@@ -213,7 +213,7 @@ def _as_json(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> 
     import msgspec
 
     simulation = run.simulation
-    groups = simulation.pod_groups
+    groups, domains = simulation.pod_groups, simulation.domains()
     return {
         "cycles": cycles,
         "podGroups": {
@@ -222,6 +222,7 @@ def _as_json(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> 
                 "conditions": msgspec.to_builtins(status.conditions or []),
             }
             | ({"job": run.jobs[key]} if key in run.jobs else {})
+            | ({"network": domains[key]} if key in domains else {})
             for key, status in groups.items()
         },
         "pending": {

@@ -6,7 +6,7 @@ cycle is an argument.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -36,6 +36,7 @@ from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycl
 from pumice.scheduler.cycle.run import let_in
 from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.options import open_session
+from pumice.scheduler.topology.whereabouts import whereabouts
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
 
@@ -289,6 +290,12 @@ class Simulation:
             found.setdefault(job.queue, []).append(job.key)
         session.close()
         return found
+
+    def domains(self) -> dict[str, dict[str, Any]]:
+        """In which domains gangs run that say something about the network, and their sub-groups, ready for JSON."""
+        network, row_of = self.state.network, self.state.nodes.row_of
+        places = {key: whereabouts(job, network, row_of) for key, job in self.state.jobs.items()}
+        return {key: found.details for key, found in sorted(places.items()) if found is not None}
 
     def gang_of(self, pod: str) -> str:
         """Key of the gang of a pod, empty for a pod without one."""

@@ -31,6 +31,7 @@ from pumice.scheduler import ClusterState, Config
 from pumice.scheduler.advice import advise
 from pumice.scheduler.results import OTHER_SCHEDULER
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
+from pumice.scheduler.topology.whereabouts import whereabouts
 
 __all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
 
@@ -62,7 +63,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         "waiting": is_waiting(job),
         "message": sentence(job, group, pods),
         "notHereYet": sentences(uses_in_job(job)),
-        "podGroup": _podgroup(group, pods),
+        "podGroup": _podgroup(group, pods, seen),
         **_gang(group, pods, seen, config, now),
         "failures": failures(pods),
         "attempts": attempts_used(job),
@@ -108,7 +109,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
         "notHereYet": sentences(uses_in_pod(pod)) + _of_group(group),
-        "podGroup": _podgroup(group, siblings),
+        "podGroup": _podgroup(group, siblings, seen),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
         "events": events_about(seen.events, {pod.metadata.uid}),
         "notAllowed": seen.forbidden,
@@ -298,7 +299,9 @@ def _group_of(pod: Pod) -> str:
     return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)
 
 
-def _podgroup(group: PodGroup | None, pods: Sequence[Pod]) -> Explanation | None:
+def _podgroup(
+    group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster
+) -> Explanation | None:
     if group is None:
         return None
     return {
@@ -307,8 +310,28 @@ def _podgroup(group: PodGroup | None, pods: Sequence[Pod]) -> Explanation | None
         "phase": group.status.phase,
         "minMember": group.spec.min_member,
         "conditions": group.status.conditions or [],
+        "network": _network(group, pods, seen),
         "subGroupPolicies": _sub_groups(group, pods),
     }
+
+
+def _network(group: PodGroup, pods: Sequence[Pod], seen: ReadableCluster) -> Explanation | None:
+    """In which HyperNodes the gang and its sub-groups are; None if nothing is said of the network, or that is not known."""
+    state = ClusterState(tuple({pod.spec.scheduler_name for pod in pods}))
+    for hyper_node in seen.objects.hyper_nodes:
+        state.set_hyper_node(hyper_node)
+    try:
+        state.set_pod_group(group)
+        for node in seen.objects.nodes if state.network.has_hyper_nodes else ():
+            state.set_node(node)
+        for pod in pods:
+            state.set_pod(pod)
+    except QuantityError:
+        return None  # `notComputed` says it
+    state.settle()
+    job = state.jobs[f"{group.metadata.namespace}/{group.metadata.name}"]
+    found = whereabouts(job, state.network, state.nodes.row_of)
+    return found.details if found is not None else None
 
 
 def _sub_groups(group: PodGroup, pods: Sequence[Pod]) -> list[Explanation]:

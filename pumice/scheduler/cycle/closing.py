@@ -28,6 +28,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.state.reserved_nodes import reserved_condition
 from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.topology.whereabouts import whereabouts
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Bound, Cause, Parked, bounds
 
 __all__ = ["Closing", "broken_topology", "unenforced"]
@@ -215,7 +216,14 @@ class Closing:
                 job.report = None
                 if standing_message(conditions)[1] is not None:
                     event = _event(job, "Normal", "Scheduled", "pod group is ready")
-                conditions = next_conditions(conditions, None, cycle=self._cycle, now=session.now)
+                found = whereabouts(job, self._state.network, self._state.nodes.row_of)
+                conditions = next_conditions(
+                    conditions,
+                    None,
+                    cycle=self._cycle,
+                    now=session.now,
+                    where=found.message if found is not None else "",
+                )
         reserved = self._reserved(job, conditions)
         is_urgent |= reserved != conditions
         after = with_counters(job, phase, reserved)

@@ -55,7 +55,12 @@ def is_releasing(job: JobInfo) -> bool:
 
 
 def next_conditions(
-    before: Sequence[PodGroupCondition], finding: Reason | None, *, cycle: str, now: float
+    before: Sequence[PodGroupCondition],
+    finding: Reason | None,
+    *,
+    cycle: str,
+    now: float,
+    where: str = "",
 ) -> list[PodGroupCondition]:
     """Conditions at the end of a session; unchanged ones keep their time.
 
@@ -64,11 +69,12 @@ def next_conditions(
         finding: Why the gang cannot be scheduled; None if it can.
         cycle: Identity of the session.
         now: The moment, UNIX seconds.
+        where: In which HyperNode its pods are, as a sentence.
     """
-    if finding is None and not before:
+    if finding is None and not before and not where:
         return [_newly_scheduled(cycle, now)]
     if finding is None:
-        found = _SCHEDULED
+        found = msgspec.structs.replace(_SCHEDULED, message=where) if where else _SCHEDULED
     else:
         found = PodGroupCondition(
             type=UNSCHEDULABLE_TYPE, status="True", reason=finding.reason, message=finding.message

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pumice.api.hypernodes import HyperNode
 from pumice.api.jobs import Job
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
@@ -17,6 +18,7 @@ from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from tests.kit.builders import job, node, pod, pod_group, queue, task
+from tests.unit.scheduler.network_trees import hyper_node
 
 WHY = (
     "Not enough valid tasks; 1 pod names schedulerName other; this scheduler places pods of volcano"
@@ -277,6 +279,42 @@ def test_sub_groups_of_a_gang_are_told_with_their_state() -> None:
         "\n    2 has too few pods: 0 of 2 pods have a place"
         "\n  0 of 0 sub-groups of rest are ready, none is required"
     ) in text_of(found)
+
+
+def test_a_gang_is_told_to_be_in_a_hyper_node_and_so_is_each_sub_group() -> None:
+    policy = {"name": "worker", "matchLabelKeys": ["number"], "networkTopology": {"mode": "soft"}}
+    group = pod_group(NAME, 2, phase="Running", subGroupPolicy=[policy])
+    racks = [hyper_node(f"rack-{each}", nodes=[f"node-{each}"]) for each in "ab"]
+    racks.append(hyper_node("switch", 2, below=["rack-a", "rack-b"]))
+    labels = {"volcano.sh/job-name": "train"}
+    pods = [
+        pod(f"train-w-{each}", group=NAME, labels={**labels, "number": each}, node=f"node-{each}", phase="Running")
+        for each in "ab"
+    ]  # fmt: skip
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node(f"node-{each}") for each in "abc"], list[Node]),
+        hyper_nodes=msgspec.convert(racks, list[HyperNode]),
+        pod_groups=msgspec.convert([group], list[PodGroup]),
+        pods=msgspec.convert(pods, list[Pod]),
+    )
+    seen = ReadableCluster("default", objects)
+    found = of_job(msgspec.convert(job("train", uid="u"), Job), seen, load_config(None), 0.0)
+    assert found["podGroup"]["network"] == {
+        "hyperNode": "switch",
+        "tier": 2,
+        "subGroups": [
+            {"policy": "worker", "labels": {"number": each}, "hyperNode": f"rack-{each}", "tier": 1}
+            for each in "ab"
+        ],
+    }
+    assert (
+        "\n  its pods are in HyperNode switch (tier 2)"
+        "\n    worker a in HyperNode rack-a (tier 1)"
+        "\n    worker b in HyperNode rack-b (tier 1)"
+    ) in text_of(found)
+    objects.hyper_nodes.pop()
+    found = of_job(msgspec.convert(job("train", uid="u"), Job), seen, load_config(None), 0.0)
+    assert "\n  its pods are in no HyperNode together\n" in text_of(found)
 
 
 def _failed(name: str, *, message: str = "", code: int = 137) -> Pod:

@@ -237,6 +237,10 @@ def test_placement(case: Raw) -> None:
     assert promised == expect.get("promised", [""] * len(promised))
     if "reason" in expect:
         assert first.pending["ns/pg"].summary == expect["reason"]
+    if expect.get("network", {}).get("hyperNode"):
+        (condition,) = cluster.state.jobs["ns/pg"].status.conditions or []
+        said = "its pods are in HyperNode {hyperNode} (tier {tier})".format(**expect["network"])
+        assert (condition.type, condition.message) == ("Scheduled", said)
     if "about" in expect:
         assert expect["about"] in first.pending["ns/pg"].summary
     before = cluster.nodes()

@@ -71,7 +71,9 @@ def trees(draw: st.DrawFn, count: int) -> Tree:
     return tree
 
 
-LIMITS = st.sampled_from([{"hard": 1}, {"hard": 2}, {"hard": 3}, {"hard": 4}, {"soft": True}, {}])
+LIMITS: st.SearchStrategy[Raw] = st.sampled_from(
+    [{"hard": 1}, {"hard": 2}, {"hard": 3}, {"hard": 4}, {"soft": True}, {}]
+)
 
 
 @st.composite
@@ -168,7 +170,8 @@ def histories(draw: st.DrawFn) -> tuple[Raw, Tree, list[Raw]]:
     gang["min"] = draw(st.integers(1, pods))
     if size > 1:
         parts = pods // size
-        gang["parts"] = {"size": size, "min": draw(st.integers(0, parts))} | draw(LIMITS)
+        said: Raw = {"size": size, "min": draw(st.integers(0, parts))}
+        gang["parts"] = said | draw(LIMITS)
     events = [
         {
             "killed": draw(st.booleans()),
