@@ -48,6 +48,7 @@ class SessionView:
         claims: Claims, and where their volumes can be used.
         peers: What pods say about other pods, and how many pods that concerns.
         levels: The network as a tree of domains.
+        reads_network: Whether what gangs say about the network is read.
         jobs: Gangs by key.
         queues: Queues by name.
         quotas: Quotas by namespace and name.
@@ -87,6 +88,7 @@ class SessionView:
         self.claims: ClaimTable = state.claims
         self.peers: PeerTable = state.peers
         self.levels = Levels(state.network)
+        self.reads_network: Callable[[], bool] = lambda: True
         self.shares: QueueTable = state.shares
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, JobInfo] = MappingProxyType(state.jobs)

@@ -207,7 +207,7 @@ class _Turn:
     def _gang(self, pods: Sequence[TaskInfo]) -> DomainRequest:
         """The request of the gang as a whole."""
         job = self._job
-        lacking = max(1, job.min_member - job.ready)
+        lacking = self._session.answers.lacking(job)
         return self._request(pods, lacking, job.tasks.values(), self._limit, self._placed)
 
     # -- until it is ready -------------------------------------------------------------------

@@ -10,16 +10,23 @@ that are placed in one.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.explain.nearest import amount, nodes_of
 from pumice.scheduler.model.axis import Floats, Ints
-from pumice.scheduler.points import DomainFit, PodClass
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.points import DomainFit, PodClass, Vote
 from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.topology.levels import SideBySide
+from pumice.scheduler.topology.limits import limit_of
+from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["SPEC", "NetworkTopologyAware", "NodeFullness"]
 
@@ -42,14 +49,59 @@ class NetworkTopologyAware:
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the search, and scores unless the weight is 0; those of nodes only where there are HyperNodes."""
+        self._session = session
         register.alike_queues()
         register.domain_search(lambda _: True)
+        register.job_enqueueable(self.vote, wakes=Cause.DOMAIN | Cause.SIZES, is_about_nodes=True)
         if not self._weight:
             return
         register.domain_order(self.order)
         if self._is_for_all and session.levels.tree.has_hyper_nodes:
             self._amounts = _Amounts(session)
             register.domain_score(self.by_domain, is_even=True)
+
+    def vote(self, job: JobInfo) -> Vote | Reason:
+        """Keep out a gang that no domain could hold in which it may be, not even an empty one."""
+        levels = self._session.levels
+        if not self._session.reads_network():
+            return Vote.ABSTAIN
+        limit = limit_of(job.group.spec.network_topology if job.group else None, levels.tree)
+        if limit.problem is not None:
+            return limit.problem
+        root = levels.tree.root
+        if not limit.is_hard or limit.tier is None or limit.tier >= root.tier or not job.required:
+            return Vote.ABSTAIN
+        nearest: tuple[float, Domain, int] | None = None
+        for domains in levels.below(root, limit.tier):
+            has = self._session.rows.allocatable
+            sums = np.array([domains.sums(has[:, column]) for column, _ in job.required])
+            parts = sums / np.array([least for _, least in job.required])[:, None]
+            covered = parts.min(axis=0)
+            place = int(covered.argmax()) if len(covered) else -1
+            if place >= 0 and (nearest is None or covered[place] > nearest[0]):
+                scarcest = int(parts[:, place].argmin())
+                nearest = float(covered[place]), domains.domains[place], scarcest
+        if nearest is not None and nearest[0] >= 1:
+            return Vote.ABSTAIN
+        return self._too_large(job, limit.tier, nearest)
+
+    def _too_large(
+        self, job: JobInfo, tier: int, nearest: tuple[float, Domain, int] | None
+    ) -> Reason:
+        """That a gang waits outside of its queue until a domain grows."""
+        column, wanted = job.required[nearest[2] if nearest is not None else 0]
+        name = self._session.resource(column)
+        text = f"needs {amount(column, wanted)} {name} in one HyperNode of tier {tier} or lower"
+        details: dict[str, Any] = {"highestTier": tier}
+        if nearest is None:
+            text += "; none of them has a ready node"
+        else:
+            domain = nearest[1]
+            rows = self._session.levels.rows(domain)
+            has = int(self._session.rows.allocatable[rows, column].sum())
+            text += f"; the largest ({domain.name}, {nodes_of(len(rows))}) has {amount(column, has)} even when empty"
+            details |= {"hyperNode": domain.name, "tier": domain.tier}
+        return Reason("NotEnoughResources", text, details, ("networkTopology",))
 
     def by_domain(self, pods: PodClass) -> "NodeFullness | None":
         """Scores of nodes by how full the domains around them are; None if nothing counts that the pods ask for."""
@@ -65,17 +117,17 @@ class NetworkTopologyAware:
     def order(self, fit: DomainFit) -> Floats | None:
         """How full domains would be; of the fullest ones, those are better that have more of the pods already."""
         counted = [
-            (column, amount, weight)
-            for name, (column, amount) in fit.asked.items()
-            if amount and (weight := self._weights.of(name))
+            (column, asked, weight)
+            for name, (column, asked) in fit.asked.items()
+            if asked and (weight := self._weights.of(name))
         ]
         if not counted:
             return None
         total = sum(weight for _, _, weight in counted)
         found: Floats | None = None
-        for column, amount, weight in counted:
+        for column, asked, weight in counted:
             has = fit.allocatable(column)
-            filled = fit.used(column) + amount
+            filled = fit.used(column) + asked
             part = np.where(filled <= has, weight * filled / np.maximum(has, 1), -np.inf)
             found = part if found is None else found + part
         assert found is not None
@@ -177,8 +229,8 @@ class NodeFullness:
         ):
             value = np.zeros(len(used))
             fits = np.ones(len(used), dtype=np.bool_)
-            for column, amount, counts in self._counted:
-                filled = used[:, column] + amount
+            for column, asked, counts in self._counted:
+                filled = used[:, column] + asked
                 fits &= filled <= has[:, column]
                 value += counts * filled / np.maximum(has[:, column], 1)
             value = np.where(fits, value / self._total, 0.0)
@@ -198,8 +250,8 @@ class NodeFullness:
         ):
             for place in domains.around(row):
                 value, fits = 0.0, True
-                for column, amount, counts in self._counted:
-                    filled, limit = used.item(place, column) + amount, has.item(place, column)
+                for column, asked, counts in self._counted:
+                    filled, limit = used.item(place, column) + asked, has.item(place, column)
                     fits &= filled <= limit
                     value += counts * filled / max(limit, 1)
                 rows = domains.rows_of(place)

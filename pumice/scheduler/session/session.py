@@ -107,6 +107,7 @@ class Session:
         self.view.entered = self.entered
         self.view.entitled = self.extensions.job_entitled
         self.view.seems_to_fit = self._seems_to_fit
+        self.view.reads_network = lambda: not self.extensions.ignores_network
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
         done = self.committed
         self.refused = RefusedBefore(

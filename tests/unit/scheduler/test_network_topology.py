@@ -68,7 +68,7 @@ def gang_manifests(gang: Raw) -> list[Raw]:
             "kind": "PodGroup",
             "metadata": {"name": "pg", "namespace": "ns"},
             "spec": spec,
-            "status": {"phase": "Running" if gang.get("running") else "Inqueue"},
+            "status": {"phase": "Running" if gang.get("running") else gang.get("phase", "Inqueue")},
         }
     ]
     for index in range(total):
@@ -241,6 +241,8 @@ def test_placement(case: Raw) -> None:
         (condition,) = cluster.state.jobs["ns/pg"].status.conditions or []
         said = "its pods are in HyperNode {hyperNode} (tier {tier})".format(**expect["network"])
         assert (condition.type, condition.message) == ("Scheduled", said)
+    if "phase" in expect:
+        assert cluster.state.jobs["ns/pg"].phase == expect["phase"]
     if "about" in expect:
         assert expect["about"] in first.pending["ns/pg"].summary
     before = cluster.nodes()
