@@ -31,11 +31,13 @@ MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 
 def owner(kind: Kind, name: str = "web", minimum: str = "", **spec: Any) -> Raw:
     annotations = {MIN_MEMBER: minimum} if minimum else {}
+    restarts = {"restartPolicy": "Never"} if kind == INDEXED_JOB else {}
+    template = {"spec": {"containers": [{"name": "main", "image": "busybox"}]} | restarts}
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "metadata": {"name": name, "namespace": "default", "annotations": annotations},
-        "spec": spec,
+        "spec": {"template": template} | spec,
     }
 
 

@@ -64,7 +64,7 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 
 def template(plugins: str) -> Raw:
-    spec = {"containers": [{"name": "main", "image": "busybox"}]}
+    spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
     return {"metadata": {"annotations": {"pumice.dev/plugins": plugins}}, "spec": spec}
 
 
