@@ -172,6 +172,7 @@ async def test_a_job_flow_that_is_created_again_runs_its_own_jobs(played: Contro
     await played.client.delete(JOB_FLOW, "f", played.namespace)
     await played.until(lambda: not played.names(JOB_FLOW), "the JobFlow to go")
     await create(played, job_flow({"a": []}))
+    await played.until(lambda: phase(played) == "Pending")
     await played.calm()
     assert phase(played) == "Pending"
     kept = played.find(JOB, "f-a")

@@ -121,7 +121,7 @@ async def test_a_restart_policy_restarts_until_the_retries_are_used_up(
     assert not first & {pod["metadata"]["uid"] for pod in played.all(POD)}
     played.finish("train-worker-2", exit_code=1)
     await played.until(lambda: played.phase() == "Failed")
-    await played.calm()
+    await played.until(lambda: played.names(POD) == ["train-worker-2"], "the others to go")
     assert played.reason() == (
         "RetriesExhausted",
         "task worker: pod train-worker-2 failed with exit code 1 (spec.policies[0]); attempts used: 2 of 2 (maxRetry)",

@@ -230,6 +230,7 @@ async def test_a_pod_whose_group_of_an_earlier_owner_goes_joins_the_present_one(
     await joined(stage)
     old = {"apiVersion": POD_GROUP.api_version, "kind": "PodGroup", "spec": {"minMember": 1}}
     await make(client, POD_GROUP, old | {"metadata": {"name": "podgroup-old"}})
+    await stage.calm(1.0)  # the controller, too, sees the PodGroup before the pod
     adopted = pod("adopted", made, annotations={GROUP_NAME: "podgroup-old"})
     await make(client, POD, adopted)
     await stage.calm()

@@ -48,6 +48,7 @@ async def test_that_of_a_new_job_is_made_and_not_asked_for(scheduled: Controller
         for pod in scheduled.names(POD):
             scheduled.finish(pod)
         await scheduled.until(lambda: scheduled.phase() == "Completed")
+        await scheduled.until(lambda: not scheduled.names(SECRET))
         await scheduled.calm()
     assert _asked(requests) == [("POST", "secrets"), ("DELETE", "train-ssh")]
 
