@@ -290,7 +290,7 @@ async def test_claims_that_cannot_be_bound(
         elif name != "_is_due":
             errors = worker.faults.errors.labels(POD_GROUP.kind, "claims")._value
             await stage.until(lambda: errors.get() >= 5)
-            assert pauses_grow(breakage.times, 0.17, 2)
+            await stage.until(lambda: pauses_grow(breakage.times, 0.17, 2))
             assert worker.faults.standing.labels(POD_GROUP.kind)._value.get() == 1
             lines = [each.message for each in caplog.records if each.levelno >= logging.ERROR]
             assert len(lines) == 1
