@@ -25,7 +25,7 @@ def run(work: Coroutine[Any, Any, T], *, only_reads: bool = True) -> T:
 
     Args:
         work: What it does.
-        only_reads: Whether it changes nothing, so that it may end as soon as nobody reads what it writes.
+        only_reads: Whether it changes nothing, so that it may end as soon as its output has no reader.
 
     Raises:
         UserError: No API server is configured, or it cannot be reached, or it refuses a request.
