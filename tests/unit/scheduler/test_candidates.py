@@ -7,7 +7,7 @@ from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.points import Extension
 from pumice.scheduler.session.statement import Statement
-from pumice.scheduler.session.victims import Reversed, allowed
+from pumice.scheduler.session.victims import Reversed, judge
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario
@@ -84,8 +84,7 @@ def test_tiers_are_alternatives_and_plugins_of_a_tier_agree(
     tiers: list[Extension[object]], expected: list[str]
 ) -> None:
     preemptor, candidates = candidates_of(Scenario(SCENE))
-    mask = allowed(tiers, preemptor, candidates)  # type: ignore[arg-type]
-    assert mask is not None
+    mask = judge(tiers, preemptor, candidates).may  # type: ignore[arg-type]
     assert [task.name for task, may in zip(candidates.tasks, mask, strict=True) if may] == expected
 
 

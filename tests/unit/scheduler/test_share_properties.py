@@ -12,7 +12,7 @@ from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
-from pumice.scheduler.session.victims import allowed
+from pumice.scheduler.session.victims import judge
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text
@@ -299,7 +299,7 @@ def _answers(scenario: Scenario) -> tuple[list[str], dict[str, list[str]]]:
             preemptor = preemptor_of(scenario, task.key)
             offered = candidates_of(scenario, preemptor)
             victims[task.key] = may_go(
-                offered, allowed(session.extensions.reclaimable, preemptor, offered)
+                offered, judge(session.extensions.reclaimable, preemptor, offered).may
             )
     queues = sorted(scenario.state.queues.values(), key=session.answers.queue_key)
     return [queue.metadata.name for queue in queues], victims

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.scheduler.session.victims import allowed
+from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
@@ -55,7 +55,7 @@ def test_what_may_be_taken_back(case: dict[str, Any]) -> None:
     if "may_go" in case:
         found = candidates_of(scenario, preemptor)
         assert (
-            may_go(found, allowed(session.extensions.reclaimable, preemptor, found))
+            may_go(found, judge(session.extensions.reclaimable, preemptor, found).may)
             == case["may_go"]
         )
     if "order" in case:

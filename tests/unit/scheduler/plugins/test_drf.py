@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.scheduler.session.victims import allowed
+from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates, candidates_of, may_go, preemptor_of
@@ -61,7 +61,7 @@ def test_pods_of_larger_jobs_may_go(case: dict[str, Any]) -> None:
     scenario = Scenario(cluster, config_text([["drf"]]))
     session = open_session(scenario)
     found = candidates(scenario, [scenario.state.tasks[f"ns/{name}"] for name in case["offered"]])
-    mask = allowed(session.extensions.preemptable, preemptor_of(scenario, "ns/new-1"), found)
+    mask = judge(session.extensions.preemptable, preemptor_of(scenario, "ns/new-1"), found).may
     assert may_go(found, mask) == case["may_go"]
 
 
@@ -112,7 +112,7 @@ def test_pods_of_queues_with_larger_shares_may_go(case: dict[str, Any]) -> None:
     found = candidates_of(scenario, preemptor)
     before = session.answers.queue_key(preemptor.queue)
     assert (
-        len(may_go(found, allowed(session.extensions.reclaimable, preemptor, found)))
+        len(may_go(found, judge(session.extensions.reclaimable, preemptor, found).may))
         == case["may_go"]
     )
     assert session.answers.queue_key(preemptor.queue) == before

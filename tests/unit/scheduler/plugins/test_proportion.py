@@ -8,7 +8,7 @@ import pytest
 from pumice.api.quantities import QuantityError
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.victims import allowed
+from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text, queue
 
@@ -76,9 +76,7 @@ def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not()
         np.array([0, 0, 0, 0]),
     )
     preemptor = Preemptor(state.tasks["c1/preemptor1"], state.jobs["c1/pg3"], state.queues["q3"])
-    may = allowed(session.extensions.reclaimable, preemptor, candidates)
-    assert may is not None
-    assert may.tolist() == [
+    assert judge(session.extensions.reclaimable, preemptor, candidates).may.tolist() == [
         True,
         False,
         True,
