@@ -156,7 +156,7 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     if outcome.failed is not None:
         task, failure = outcome.failed
         origin = (task.name, failure.refusals.message)
-        details |= {"pod": task.key} | failure.refusals.details
+        details |= {"pod": task.key} | (failure.refusals.details if failure.refusals.nodes else {})
         causes = tuple(sorted(failure.refusals.counts))
         if outcome.nowhere is not None:
             origin = (task.name, outcome.nowhere.message)

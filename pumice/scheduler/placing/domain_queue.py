@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pumice.api.queues import Queue
+from pumice.scheduler.explain.sentences import FitFailure, Refusals
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
@@ -126,6 +127,10 @@ class DomainQueue:
         if anchor is not None and self._limit.tier is not None and anchor.tier > self._limit.tier:
             return spread_too_far(anchor, self._limit.tier)
         return None
+
+
+_NOT_ASKED = FitFailure(Refusals(0, {}, {}))
+"""Of a pod that was tried on no node, because no domain has room enough by arithmetic."""
 
 
 class _Lost(NamedTuple):
@@ -356,8 +361,7 @@ class _Turn:
         if best is not None and best.domain.parent is None and best.outcome.failed is not None:
             outcome.failed = best.outcome.failed  # nodes of the whole cluster
             return
-        ranking = self._session.ranking(task, self._queue.metadata.name)
-        outcome.failed = task, ranking.why_not()
+        outcome.failed = failed[0] if failed else (task, _NOT_ASKED)
         tried = [some for each in lost.around for some in self._search.domains(request, each)]
         outcome.nowhere = why_nowhere(
             self._session,

@@ -57,45 +57,51 @@ def why_nowhere(
     """
     demand, limit = request.demands[0], request.limit.tier
     shape = _largest(request.shapes)
-    domains = [(some, place) for some in tried for place in range(len(some))]
+    tried = [some for some in tried if len(some)]
+    numbers: dict[str, Any] = {"pods": request.required, "highestTier": limit}
+    if not tried:
+        return _reason("no HyperNode of that tier has a ready node", numbers, prefix, session)
     empty = session.places.empty(demand.needs) * demand.nodes
     now = request.counts(demand, later=session.touched.releases)
-    room = [
-        min(counts.get(domain.name, found), found)
-        for some in tried
-        for domain, found in zip(some.domains, some.sums(now).tolist(), strict=True)
-    ]
-    when_empty = [count for some in tried for count in some.sums(empty).tolist()]
-    numbers: dict[str, Any] = {"pods": request.required, "highestTier": limit}
-    place = max(range(len(domains)), key=lambda place: room[place], default=-1)
-    if place < 0:
-        return _reason("no HyperNode of that tier has a ready node", numbers, prefix, session)
-    some, index = domains[place]
+    room = np.concatenate([some.sums(now) for some in tried])
+    domains = [(some, place) for some in tried for place in range(len(some))] if counts else ()
+    for at, (some, index) in enumerate(domains):
+        room[at] = min(room[at], counts.get(some.domains[index].name, room[at]))
+    when_empty = np.concatenate([some.sums(empty) for some in tried])
+    some, index = _at(tried, int(room.argmax()))
+    has = min(int(room.max()), request.required - 1)
+    most = int(when_empty.max())
     nearest = some.domains[index]
     asked = NearestNode(shape.needs, _scarcest(session, shape, some.rows_of(index))).request
     needs = f"{request.required} × {asked}" if request.required > 1 else asked
     text = f"needs {needs} in {_one_of(tried, limit)}"
-    largest = max(range(len(domains)), key=lambda place: when_empty[place])
-    most = max(when_empty)
     if anchor is not None:
-        top = domains[-1][0].domains[domains[-1][1]]
+        top = tried[-1].domains[-1]
         text = _beside(anchor, top, limit)
         numbers |= {"hyperNode": anchor.name, "tier": anchor.tier}
     elif most < request.required:
-        some, index = domains[largest]
+        some, index = _at(tried, int(when_empty.argmax()))
         size = nodes_of(len(some.rows_of(index)))
         name = called(some.domains[index])
         text += f"; the largest ({name}, {size}) holds {pods_of(most)} even when empty"
         numbers |= {"hyperNode": some.domains[index].name, "places": most}
     else:
-        numbers |= {"hyperNode": nearest.name, "places": room[place]}
-        has = min(room[place], request.required - 1)
+        numbers |= {"hyperNode": nearest.name, "places": has}
         if has:
             text += f"; {called(nearest)} has room for {has} of {pods_of(request.required)}"
-            text += ", which is the most" if len(domains) > 1 else ""
+            text += ", which is the most" if len(room) > 1 else ""
         else:
-            text += "; none of them has room now" if len(domains) > 1 else ", which has no room"
+            text += "; none of them has room now" if len(room) > 1 else ", which has no room"
     return _reason(text, numbers, prefix, session)
+
+
+def _at(tried: Sequence[SideBySide], place: int) -> tuple[SideBySide, int]:
+    """Of all domains, in the order of the sets, the one at a place: its set, and its place there."""
+    for some in tried:
+        if place < len(some):
+            return some, place
+        place -= len(some)
+    raise IndexError(place)
 
 
 def called(domain: Domain) -> str:

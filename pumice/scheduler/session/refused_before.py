@@ -5,6 +5,7 @@ One of these is known of such a gang:
 * There is room for fewer pods in all than the gang lacks: by arithmetic on what nodes have free once terminating pods are gone,
   and on what a plugin says that its queue may still take (`room`). Pods of one shape are counted exactly, pods of several by the
   least that any of them asks for.
+* It must be in one domain of the network, and none has as much free.
 * A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
 
 Action `enqueue` knows one more: it asks about a gang that was refused before, and the answer is the same.
@@ -22,6 +23,7 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.session.answers import PluginAnswers
 from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.topology.limits import limit_of
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
 
@@ -60,6 +62,7 @@ class RefusedBefore:
         self._decided = decided
         self._suiting = suiting
         self._room: _RoomBounds | None = None
+        self._domains = _LargestSums(view)
         self._refused: dict[Hashable, int] = {}
 
     def parked(self, job: JobInfo) -> Parked | None:
@@ -87,7 +90,22 @@ class RefusedBefore:
             moment = self._refused.get(parked.likeness)
             if moment is not None and moment == self._decisions:
                 return True
-        return bool(parked.bounds) and self.has_too_few_places(job, parked.bounds)
+        if not parked.bounds:
+            return False
+        return self.has_too_few_places(job, parked.bounds) or self._domains_lack(job, parked)
+
+    def _domains_lack(self, job: JobInfo, parked: Parked) -> bool:
+        """True if no domain has as much free as a gang requires that must be in one; added up over its nodes."""
+        if not parked.causes & Cause.DOMAIN or job.group is None or not self._view.reads_network():
+            return False
+        limit = limit_of(job.group.spec.network_topology, self._view.levels.tree)
+        if not limit.is_hard or limit.tier is None:
+            return False
+        return any(
+            amount * each.required > self._domains.most(limit.tier, column)
+            for each in parked.bounds
+            for column, amount in each.needs
+        )
 
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
         """True if the nodes have room for fewer pods of a gang than it requires."""
@@ -100,6 +118,31 @@ class RefusedBefore:
     @property
     def _decisions(self) -> int:
         return sum(map(len, self._decided))
+
+
+class _LargestSums:
+    """The most that any domain has free, followed while a session decides."""
+
+    def __init__(self, view: SessionView) -> None:
+        self._view = view
+        self._known: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def most(self, tier: int, column: int) -> int:
+        """The most of a resource that the nodes of a domain have free once terminating pods are gone.
+
+        Args:
+            tier: The highest tier of a domain.
+            column: Column of the resource.
+        """
+        moment = len(self._view.touched)
+        known = self._known.get((tier, column))
+        if known is None or known[0] != moment:
+            free = np.maximum(self._view.rows.future_idle(column), 0)
+            levels = self._view.levels
+            sums = [some.sums(free) for some in levels.below(levels.tree.root, tier)]
+            most = max([int(each.max(initial=0)) for each in sums], default=0)
+            known = self._known[tier, column] = moment, most
+        return known[1]
 
 
 class _RoomBounds:

@@ -11,6 +11,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.scheduler import ClusterState, load_config, run_cycle
+from pumice.scheduler.options import open_session
 from tests.unit.scheduler.network_trees import hyper_node
 from tests.unit.scheduler.scenarios import NOW, Raw, case_id, config_text, load_document
 
@@ -252,3 +253,31 @@ def test_placement(case: Raw) -> None:
             cluster.state.settled = None
             cluster.cycle()
         assert cluster.nodes() == before
+
+
+FULL = {f"n{index}": 6 for index in range(8)}
+
+
+@pytest.mark.parametrize("used", [5, 4])
+def test_a_gang_that_no_domain_can_hold_is_not_tried_again(used: int) -> None:
+    """One event may wake hundreds of gangs; what domains have free is added up once for all of them."""
+    half_full = {f"n{index}": 4 + index % 2 * 2 for index in range(8)}
+    cluster = Cluster({"used": half_full, "gang": {"pods": 2, "cpu": 4, "hard": 1}})
+    cluster.cycle()
+    assert cluster.nodes() == ["", ""]
+    cluster.show(pod("used-n7", {"cpu": str(used)}, "n7"))
+    cluster.state.settle()
+    session = open_session(cluster.state, cluster.config, NOW)
+    session.refused._renewed = ()  # gangs that are tried in any case
+    assert session.is_refused_as_before(cluster.state.jobs["ns/pg"]) is (used == 5)
+    session.close()
+
+
+def test_a_hyper_node_that_comes_wakes_the_gang_that_waits_for_it() -> None:
+    used = FULL | {"n1": 4, "n4": 4}
+    cluster = Cluster({"used": used, "gang": {"pods": 2, "cpu": 4, "hard": 1}})
+    cluster.cycle()
+    assert cluster.nodes() == ["", ""]
+    cluster.show(hyper_node("t", nodes=["n1", "n4"]))
+    cluster.cycle()
+    assert cluster.nodes() == ["n1", "n4"]

@@ -4,6 +4,7 @@ Clusters have up to eight nodes. Between cycles pods of gangs are deleted and ma
 some of its bindings did not happen, and another process that knows only the objects takes over.
 """
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -206,6 +207,11 @@ def test_limits_hold_at_any_time(history: tuple[Raw, Tree, list[Raw]]) -> None:
                 if ("Pod", f"used-{node}") not in cluster.manifests:
                     cluster.manifests["Pod", f"used-{node}"] = other
                     cluster.show(other)
+
+    fresh = Cluster(case, copy.deepcopy(cluster.manifests))
+    fresh.cycle()
+    cluster.cycle()
+    assert cluster.nodes() == fresh.nodes(), "what it has found out before keeps no gang waiting"
 
 
 def check(cluster: Cluster, gang: Raw, tree: Tree) -> None:
