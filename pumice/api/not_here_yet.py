@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from pumice.api import keys
-from pumice.api.jobs import Job, NetworkTopology
+from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -71,13 +71,6 @@ class NotHereYet(msgspec.Struct, frozen=True):
 
 _NOT_RUN, _ELSEWHERE, _ = HARMS
 
-HARD_TOPOLOGY = NotHereYet(
-    "field",
-    "networkTopology of mode hard",
-    "the scheduler does not look at HyperNodes, and does not place the gang",
-    "set mode to soft, or keep the pods together by pod affinity with the label of a rack as topologyKey",
-    _NOT_RUN,
-)
 CLAIMS = NotHereYet(
     "field",
     "resourceClaims",
@@ -99,13 +92,6 @@ LONG_RULES = NotHereYet(
     "select pods and nodes by a label that they share, instead of by long lists",
     _NOT_RUN,
 )
-SOFT_TOPOLOGY = NotHereYet(
-    "field",
-    "networkTopology of mode soft",
-    "it has no effect",
-    "prefer nearness by pod affinity with the label of a rack as topologyKey",
-    _ELSEWHERE,
-)
 NUMA = NotHereYet(
     "field",
     "topologyPolicy (volcano.sh/numa-topology-policy)",
@@ -122,11 +108,9 @@ COOL_DOWN = NotHereYet(
 )
 
 TABLE: tuple[NotHereYet, ...] = (
-    HARD_TOPOLOGY,
     CLAIMS,
     SHARES,
     LONG_RULES,
-    SOFT_TOPOLOGY,
     NUMA,
     COOL_DOWN,
     NotHereYet(
@@ -236,14 +220,10 @@ def uses_in_job(job: Job) -> list[Use]:
     """What a Job uses; templates may be of any form."""
     found: list[Use] = []
     _of_metadata(found, job.metadata)
-    _of_topology(found, job.spec.network_topology, "spec")
     for index, task in enumerate(job.tasks):
         path = f"spec.tasks[{index}]"
         if task.topology_policy not in _NO_POLICY:
             found.append(Use(NUMA, f"{path}.topologyPolicy"))
-        if task.partition_policy is not None:
-            topology = task.partition_policy.network_topology
-            _of_topology(found, topology, f"{path}.partitionPolicy")
         if task.template:
             _of_template(found, task.template, f"{path}.template.")
     return found
@@ -253,21 +233,12 @@ def uses_in_pod_group(group: PodGroup) -> list[Use]:
     """What a PodGroup uses."""
     found: list[Use] = []
     _of_metadata(found, group.metadata)
-    _of_topology(found, group.spec.network_topology, "spec")
-    for index, policy in enumerate(group.spec.sub_group_policy or ()):
-        _of_topology(found, policy.network_topology, f"spec.subGroupPolicy[{index}]")
     return found
 
 
 def uses_in_pod(pod: Pod) -> list[Use]:
     """What a pod uses."""
     found: list[Use] = []
-    meta = pod.metadata
-    for key in (keys.NETWORK_TOPOLOGY_MODE, keys.NETWORK_TOPOLOGY_HIGHEST_TIER):
-        if meta.annotation(key):
-            mode = meta.annotation(keys.NETWORK_TOPOLOGY_MODE)
-            found.append(Use(_topology(mode), f"metadata.annotations[{key}]"))
-            break
     _of_template(found, msgspec.to_builtins(pod), "")
     return found
 
@@ -279,15 +250,6 @@ def _of_metadata(found: list[Use], metadata: ObjectMeta) -> None:
     for field, entries in (("labels", metadata.labels), ("annotations", metadata.annotations)):
         if entries and keys.COOLDOWN_TIME in entries:
             found.append(Use(COOL_DOWN, f"metadata.{field}[{keys.COOLDOWN_TIME}]"))
-
-
-def _of_topology(found: list[Use], topology: NetworkTopology | None, path: str) -> None:
-    if topology is not None:
-        found.append(Use(_topology(topology.mode), f"{path}.networkTopology"))
-
-
-def _topology(mode: str) -> NotHereYet:
-    return SOFT_TOPOLOGY if mode == "soft" else HARD_TOPOLOGY
 
 
 def _of_template(found: list[Use], template: Raw, path: str) -> None:

@@ -314,6 +314,7 @@ class Extensions:
         node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
         causes: What refusals depend on, by the step in which plugins refuse.
         moving_task_order: Whether any key of `task_order` changes while a job is placed.
+        most_domains: Domains of the network at which an eviction for one gang looks at most; None if no plugin says so.
         ignores_network: Whether what gangs say about the network is not read.
         needs_minimum: Whether no job is ready with less than its minimum of pods.
     """
@@ -362,6 +363,7 @@ class Extensions:
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)
+        self.most_domains: int | None = None
         self.moving_task_order = self.needs_minimum = self.ignores_network = False
 
     def points(self) -> dict[str, Point[Any]]:

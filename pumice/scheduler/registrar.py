@@ -338,9 +338,19 @@ class Registrar:
         """Register scores of nodes for a single pod; called again for every pod."""
         self._add(self._extensions.task_score, TaskScorePoint(score, ranked))
 
-    def domain_search(self, wants: Callable[[JobInfo], bool]) -> None:
-        """Register which gangs with a `networkTopology` get a domain; without such a plugin a gang with mode hard waits."""
-        self._add(self._extensions.domain_search, wants)
+    def domain_search(
+        self, wants: Callable[[JobInfo], bool], *, most_domains: int | None = None
+    ) -> None:
+        """Register which gangs with a `networkTopology` get a domain; without such a plugin a gang with mode hard waits.
+
+        Args:
+            wants: The function.
+            most_domains: Domains at which an eviction for one gang looks at most; the least of several plugins counts.
+        """
+        is_on = self._add(self._extensions.domain_search, wants)
+        if is_on and most_domains is not None:
+            known = self._extensions.most_domains
+            self._extensions.most_domains = min(most_domains, known or most_domains)
 
     def ignore_network(self) -> None:
         """Let gangs be placed as if they had no `networkTopology`."""

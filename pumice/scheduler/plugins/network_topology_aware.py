@@ -32,6 +32,7 @@ __all__ = ["SPEC", "NetworkTopologyAware", "NodeFullness"]
 
 _FULL = 100.0
 _FADING = 0.8
+_MOST_DOMAINS = 8
 _MANY = 64
 """Touched rows from which on all scores are computed again."""
 
@@ -45,13 +46,15 @@ class NetworkTopologyAware:
         self._weights = _Weights(arguments)
         fading = arguments.number("hypernode.binpack.normal-pod.fading")
         self._fading = fading if fading >= 0 else _FADING
+        most = arguments.integer("hypernode.gradient.evict.max-hypernodes")
+        self._most_domains = most if most > 0 else _MOST_DOMAINS
         self._is_for_all = arguments.flag("hypernode.binpack.normal-pod.enable")
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the search, and scores unless the weight is 0; those of nodes only where there are HyperNodes."""
         self._session = session
         register.alike_queues()
-        register.domain_search(lambda _: True)
+        register.domain_search(lambda _: True, most_domains=self._most_domains)
         register.job_enqueueable(self.vote, wakes=Cause.DOMAIN | Cause.SIZES, is_about_nodes=True)
         if not self._weight:
             return
@@ -306,6 +309,11 @@ SPEC = PluginSpec(
             "hypernode.binpack.normal-pod.fading",
             _FADING,
             "How much a tier counts for them, as a part of what the one below counts; 0 counts tier 1 alone.",
+        ),
+        SchedulerArgument(
+            "hypernode.gradient.evict.max-hypernodes",
+            _MOST_DOMAINS,
+            "HyperNodes at which an eviction for one gang looks at most.",
         ),
         SchedulerArgument("hypernode.binpack.cpu", 1, "Weight of cpu in the score of a domain."),
         SchedulerArgument(

@@ -29,9 +29,10 @@ async def fill(url: str) -> None:
         claims: dict[str, Any] = {
             "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
         }
-        near = {"mode": "hard", "highestTierAllowed": 1}
+        template = {"spec": {"containers": [{"name": "main", "image": "busybox"}]} | claims}
+        tasks = [{"name": "w", "replicas": 1, "template": template}]
         for namespace in ("default", "vision"):
-            await client.create(JOB, job(namespace=namespace, networkTopology=near), namespace)
+            await client.create(JOB, job(tasks=tasks, namespace=namespace), namespace)
             of_job = {"volcano.sh/job-name": "train"}
             made = pod("train-0", namespace=namespace, labels=of_job, **claims)
             await client.create(POD, made, namespace)

@@ -63,25 +63,23 @@ def test_a_pod(seen: ReadableCluster) -> None:
 
 
 def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableCluster) -> None:
-    topology = {"mode": "soft", "highestTierAllowed": 1}
-    found = of_job(
-        msgspec.convert(job(networkTopology=topology), Job), seen, load_config(None), 0.0
-    )
+    tasks = [task("w", topologyPolicy="restricted")]
+    found = of_job(msgspec.convert(job(tasks=tasks), Job), seen, load_config(None), 0.0)
     (text,) = found["notHereYet"]
-    assert text.startswith("spec.networkTopology is not acted on yet: it has no effect; prefer ")
+    assert text.startswith("spec.tasks[0].topologyPolicy is not acted on yet: nodes are chosen")
     assert f"\n\n{text}\n" in text_of(found)
 
     claiming = msgspec.convert(pod("p", resourceClaims=[{"name": "gpu"}]), Pod)
     (told,) = of_pod(claiming, seen, load_config(None), 0.0)["notHereYet"]
     assert told.startswith("spec.resourceClaims is not acted on yet: devices of claims")
 
-    topologies = pod_group("near", networkTopology=topology)
+    cooling = pod_group("near", annotations={"volcano.sh/cooldown-time": "10m"})
     near = ReadableCluster(
-        "default", ClusterObjects(pod_groups=[msgspec.convert(topologies, PodGroup)])
+        "default", ClusterObjects(pod_groups=[msgspec.convert(cooling, PodGroup)])
     )
     grouped = msgspec.convert(pod("p", group="near"), Pod)
     (told,) = of_pod(grouped, near, load_config(None), 0.0)["notHereYet"]
-    assert told.startswith("PodGroup near: spec.networkTopology is not acted on yet: it has no")
+    assert told.startswith("PodGroup near: metadata.annotations[volcano.sh/cooldown-time] is not")
 
 
 def test_the_list(seen: ReadableCluster) -> None:
