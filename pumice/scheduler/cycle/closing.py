@@ -147,7 +147,9 @@ class Closing:
             self._write(job, finding)
 
     def _parked(self, job: JobInfo) -> Parked | None:
-        """Why a gang waits; None if it is to be tried in every cycle."""
+        """Why a gang waits; None if it is to be tried in every cycle, or does not wait."""
+        if not job.is_waiting:
+            return None
         session = self.session
         outcome = session.outcomes.get(job.key) or JobOutcome()
         queue = self._state.queues.get(job.queue)
@@ -155,8 +157,7 @@ class Closing:
         is_refused = outcome.refusal is not None or outcome.refused is not None
         is_blocked = job.group is None or any(task.gates for task in waiting)
         if (
-            not job.is_waiting
-            or (queue is not None and queue.is_fifo)
+            (queue is not None and queue.is_fifo)
             or session.may_use_reserved(job.key)
             or any(task.is_held or task.key in session.pipelined for task in waiting)
             or not (outcome.failed or is_refused or is_blocked)

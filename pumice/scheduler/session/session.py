@@ -160,7 +160,7 @@ class Session:
     def queue_of(self, job: JobInfo) -> Queue | None:
         """The queue of a job if it takes the job, or the job has pods in it; otherwise None, and the reason is recorded."""
         queue = self.state.queues.get(job.queue)
-        if queue is not None and (job.holding or self.state.gangs.takes(queue, job)):
+        if queue is not None and (self.state.gangs.takes(queue, job) or job.holding):
             return queue
         details = {"queue": job.queue}
         if queue is None:

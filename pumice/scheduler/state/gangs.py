@@ -137,7 +137,7 @@ class GangTable:
         if status.phase != job.status.phase:
             self._parked.happened(Cause.SHARES)
         job.status = status
-        self.shares.place(job)
+        self.shares.outdate(job)
         self.statuses[job.key] = status
         self._index(job)
 

@@ -123,8 +123,8 @@ class ParkedGangs:
 
     def wake(self, key: str) -> None:
         """Have a gang tried that has changed itself."""
-        self.gangs.pop(key, None)
-        self.stale.pop(key, None)
+        if self.gangs.pop(key, None) is not None:
+            self.stale.pop(key, None)
 
     def wake_all(self) -> None:
         """Have all gangs tried."""
