@@ -87,12 +87,12 @@ class QueueGroups(msgspec.Struct, frozen=True):
         path: Names of the groups that a queue is in, from the outermost inwards: a decision about a pod of a queue changes no order within a group
             that the queue is not in. None if it changes the key of that queue alone.
         names: Queues that have groups.
-        epoch: A number that changes when all keys may have changed.
+        epoch: A number that changes when all keys may have changed; None if only decisions about pods change them.
     """
 
     path: Callable[[str], Sequence[str]] | None = None
     names: Collection[str] = ()
-    epoch: Callable[[], int] = lambda: 0
+    epoch: Callable[[], int] | None = None
 
 
 class Vote(IntEnum):

@@ -98,11 +98,8 @@ class PluginAnswers:
         groups = self._extensions.queue_groups
         if len(groups) == len(self._extensions.queue_order) and _agree(groups):
             path = next((each.path for each in groups if each.path is not None), None)
-
-            def changes() -> int:
-                return sum([each.epoch() for each in groups])
-
-            return QueueTournament(self.queue_key, self._touched.queues, path, changes)
+            epochs = [each.epoch for each in groups if each.epoch is not None]
+            return QueueTournament(self.queue_key, self._touched.queues, path, epochs)
         return self._lazily_ordered()
 
     def _lazily_ordered(self) -> PriorityQueue[Queue]:

@@ -93,7 +93,7 @@ class QueueTournament:
         key: Callable[[Queue], SortKey],
         decided: Sequence[str],
         path: Callable[[str], Sequence[str]] | None = None,
-        epoch: Callable[[], int] = lambda: 0,
+        epochs: Sequence[Callable[[], int]] = (),
     ) -> None:
         """No queues.
 
@@ -101,14 +101,14 @@ class QueueTournament:
             key: Place of a queue.
             decided: Names of queues, one more with each decision about a pod of a queue; grows at the end.
             path: Names of the groups that a queue is in, from the outermost inwards; None if there are none.
-            epoch: A number that changes when any key may have changed otherwise.
+            epochs: Numbers that change when any key may have changed otherwise.
         """
         self._key = key
         self._decided = decided
         self._read = len(decided)
         self._path = path or _no_groups
-        self._epoch = epoch
-        self._seen = epoch()
+        self._epochs = epochs
+        self._seen: list[int] = []
         self._leaves: dict[str, _Leaf] = {}
         self._root = _QueueGroup()
         self._top: _TreeNode | None = None
@@ -122,12 +122,15 @@ class QueueTournament:
     def push(self, queue: Queue) -> None:
         """Add a queue that does not wait."""
         name = queue.metadata.name
-        leaf = self._leaves.get(name)
-        if leaf is None:
-            leaf = self._enter(queue)
+        leaf = self._leaves.get(name) or self._enter(queue)
         leaf.queue, leaf.first = queue, leaf
-        self._move(name)
         self._waiting += 1
+        if name in self._moved:
+            del self._moved[
+                name
+            ]  # it is put back before the next one is asked for, so that it has its place
+        else:
+            self._moved[name] = None
 
     def pop(self) -> Queue:
         """Take out the first queue.
@@ -135,30 +138,15 @@ class QueueTournament:
         Raises:
             IndexError: No queue waits.
         """
-        if not self._waiting:
-            raise IndexError("no queue waits")
         if len(self._leaves) > 1 or self._top is None:
             self._settle()
-        top = self._top
-        assert top is not None
-        leaf = top.first
-        assert leaf is not None
+        leaf = self._top.first if self._top is not None else None
+        if leaf is None:
+            raise IndexError("no queue waits")
         leaf.first = None
-        self._move(leaf.queue.metadata.name)
         self._waiting -= 1
+        self._moved[leaf.queue.metadata.name] = None
         return leaf.queue
-
-    def _move(self, name: str) -> None:
-        """Note that a queue came or went; one that is put back before the next is asked for has its place.
-
-        A single queue has no place; when another one comes, all keys are taken.
-        """
-        if len(self._leaves) == 1:
-            return
-        if name in self._moved:
-            del self._moved[name]
-        else:
-            self._moved[name] = None
 
     # -- the tree ----------------------------------------------------------------------------
 
@@ -176,9 +164,9 @@ class QueueTournament:
 
     def _settle(self) -> None:
         """Let the queues play about which anything was decided, or that came or went."""
-        epoch = self._epoch()
-        if self._top is None or epoch != self._seen:
-            self._seen = epoch
+        epochs = [each() for each in self._epochs] if self._epochs else []
+        if self._top is None or epochs != self._seen:
+            self._seen = epochs
             self._build()
             return
         if not self._moved and self._read == len(self._decided):

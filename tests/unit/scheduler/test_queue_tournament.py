@@ -66,7 +66,7 @@ def test_the_first_is_the_smallest_of_all_whatever_is_decided(
         name = queue.metadata.name
         return tuple(shares[each] for each in (path(name) if in_tree else [name])), name
 
-    line = QueueTournament(key, decided, path if in_tree else None, lambda: epoch[0])
+    line = QueueTournament(key, decided, path if in_tree else None, [lambda: epoch[0]])
     waiting: dict[str, Queue] = {}
     for step, name, amount in [*(("push", name, 0) for name in sorted(begun)), *steps]:
         if step == "push" and name not in waiting:
