@@ -64,8 +64,9 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        is_fifo = queue.is_fifo
-        while line and job.key not in tasks and session.is_refused_as_before(job):
+        while is_refused := job.key not in tasks and session.is_refused_as_before(job):
+            if not line:
+                break
             job = line.pop()
         if not session.reaches(job):
             leave(session, queue, line)
@@ -73,7 +74,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             continue
         with session.turn(job):
             left = tasks.get(job.key)
-            if left is None and not session.is_refused_as_before(job):
+            if left is None and not is_refused:
                 candidates = _candidates(job, only_empty=only_empty)
                 left = tasks[job.key] = to_try(session, job, candidates)
             if left:
@@ -81,7 +82,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
                     has_more = _turn(session, queue, job, left) and left
                 if has_more:
                     line.push(job)
-            if is_fifo and not (answers.is_ready(job) or answers.is_pipelined(job)):
+            if queue.is_fifo and not (answers.is_ready(job) or answers.is_pipelined(job)):
                 hold_back(session, queue, job, line)
         queues.push(queue)
 
@@ -156,7 +157,7 @@ def _turn(
     if is_ready:
         filling.keep_whole()
         session.commit(statement)
-        _open_gates(session, queue, job)
+        _open_gates(session, queue, job, outcome)
         return True
     if session.answers.is_pipelined(job):
         session.keep(statement)
@@ -175,7 +176,7 @@ def _turn(
                 session, queue, job, tasks, statement, outcome
             ):
                 return False
-        _open_gates(session, queue, job)
+        _open_gates(session, queue, job, outcome)
     return False
 
 
@@ -213,9 +214,8 @@ def _fits_largest_first(
     return True
 
 
-def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
+def _open_gates(session: Session, queue: Queue, job: JobInfo, outcome: JobOutcome) -> None:
     """Request the removal of the gates of a job's pods, if they lack only nodes: their queue has room for all of them."""
-    outcome = session.outcome(job)
     if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
         return
     held = [task for task in _candidates(job) if task.is_held]

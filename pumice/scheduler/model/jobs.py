@@ -36,6 +36,19 @@ _HOLDS = tuple(
 )
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
+_CHANGES = [
+    [
+        (
+            _READY[new] - _READY[old],
+            _HOLDS[new] - _HOLDS[old],
+            (new == _PENDING) - (old == _PENDING),
+        )
+        for new in SchedulingStatus
+    ]
+    for old in SchedulingStatus
+]
+"""How many pods more are ready, hold what they ask for, and wait, once one has another status; by old and new status."""
+
 _LARGEST_COUNT = (1 << 31) - 1
 """Counts have 32 bits in the API; files may have more."""
 
@@ -258,11 +271,10 @@ class JobInfo:
         role[old] -= 1
         counts[status] += 1
         role[status] += 1
-        self._ready += _READY[status] - _READY[old]
+        ready, holds, waits = _CHANGES[old][status]
+        self._ready += ready
         if self._sub_groups is not None:
             self._sub_groups.move(task, old, status)
-        holds = _HOLDS[status] - _HOLDS[old]
-        waits = (status is SchedulingStatus.PENDING) - (old is SchedulingStatus.PENDING)
         if holds or waits:
             if task.shape.is_empty:
                 self.pending_empty += waits

@@ -1,7 +1,6 @@
 """The pods of one gang in the order in which action allocate tries them, and what they need of one domain together."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -43,10 +42,9 @@ class PodQueue:
             first: A key that comes before that order.
             among: The pods of the job that wait, if these are not all.
         """
+        self._session = session
         self._job = job
-        self._among = among or self.left
-        self._alike = session.alike
-        self._suiting = partial(session.suiting, queue=job.queue)
+        self._among = among
         own = session.answers.task_key
         self._key = own if first is None else lambda task: (first(task), *own(task))
         self._is_moving = session.extensions.moving_task_order and first is None
@@ -86,22 +84,23 @@ class PodQueue:
         if rules is None or not rules.may_be_helped or self._is_last_round:
             return False
         self._deferred.append(task)
-        self._without_node.add(self._alike(task))
+        self._without_node.add(self._session.alike(task))
         return True
 
     def defer_with_others(self, task: TaskInfo) -> bool:
         """Queue a pod too if one like it was queued and nothing has been placed since; False otherwise."""
-        if not self._without_node or self._alike(task) not in self._without_node:
+        if not self._without_node or self._session.alike(task) not in self._without_node:
             return False
         self._deferred.append(task)
         return True
 
     def group(self, task: TaskInfo) -> list[GroupPart]:
         """Pods that the job still needs and that have the same required pod affinity as this one, including it, by shape."""
+        suiting, queue = self._session.suiting, self._job.queue
         own, near = task.shape, task.shape.peers
         alike = 1
         others: dict[PodShape, list[TaskInfo]] = {}
-        for other in self._among():
+        for other in (self._among or self.left)():
             if other is task:
                 continue
             if other.shape is own:
@@ -113,17 +112,17 @@ class PodQueue:
         count = alike + sum(map(len, others.values()))
         needed = max(min(count, self._job.lacking), 1)
         if not others:
-            return [GroupPart(own, least((own,)), self._suiting(task), needed)]
+            return [GroupPart(own, least((own,)), suiting(task, queue), needed)]
         shapes = (own, *others)
         counts = [alike, *map(len, others.values())]
         first = (task, *(each[0] for each in others.values()))
-        nodes = [self._suiting(each) for each in first[:_SHAPES]]
-        suiting = np.logical_or.reduce(nodes) if len(shapes) <= _SHAPES else np.ones_like(nodes[0])
+        nodes = [suiting(each, queue) for each in first[:_SHAPES]]
+        either = np.logical_or.reduce(nodes) if len(shapes) <= _SHAPES else np.ones_like(nodes[0])
         parts = [
             GroupPart(shape, least((shape,)), mask, needed - count + number)
             for shape, mask, number in zip(shapes, nodes, counts, strict=False)
         ]
-        return [*parts, GroupPart(None, least(shapes), suiting, needed)]
+        return [*parts, GroupPart(None, least(shapes), either, needed)]
 
     def placed(self) -> None:
         """Note that a pod was placed."""

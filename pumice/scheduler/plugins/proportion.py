@@ -118,14 +118,12 @@ class Proportion:
 
     def _is_overused(self, queue: Queue) -> bool:
         row = self._session.shares.rows[queue.metadata.name]
-        held = (self._session.shares.allocated[row] - self._away[row]).tolist()
-        parts = self._parts[row]
-        if not parts and not self._session.total().any():
-            return False  # the cluster has nothing to share; the filters of nodes report it
-        for column, share in parts:  # noqa: SIM110 - asked for each gang
-            if share > held[column] + _TOLERANCE:
+        held, away, parts = self._session.shares.allocated[row], self._away[row], self._parts[row]
+        for column, share in parts:
+            if share > held.item(column) - away.item(column) + _TOLERANCE:
                 return False
-        return True
+        # A cluster that has nothing to share is left to the filters of nodes, which report it.
+        return bool(parts) or bool(self._session.total().any())
 
     # -- pods --------------------------------------------------------------------------------
 

@@ -94,7 +94,8 @@ class JobTurn:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
     ) -> bool:
         self._time.end_turn(self._job.namespace)
-        if error is None and len(self._statements) == self._before:
+        if error is None:
+            del self._statements[self._before :]
             return False
         try:
             if not isinstance(error, Exception):

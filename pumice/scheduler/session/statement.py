@@ -64,7 +64,7 @@ class Statement:
         self._on_allocate = on_allocate
         self._on_deallocate = on_deallocate
         self._steps: list[tuple[StatementChange, TaskInfo, NodeRecord, SchedulingStatus]] = []
-        self._keys_taken = 0
+        self._keys_taken = touched.keys_taken
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -91,19 +91,17 @@ class Statement:
 
     def allocate(self, task: TaskInfo, record: NodeRecord) -> None:
         """Assign a pending pod to free resources."""
-        self._note(StatementChange.ALLOCATE, task, record)
-        self._place(task, record, SchedulingStatus.ALLOCATED)
+        self._place(StatementChange.ALLOCATE, task, record, SchedulingStatus.ALLOCATED)
 
     def pipeline(self, task: TaskInfo, record: NodeRecord) -> None:
         """Assign a pending pod to resources that terminating pods release."""
-        self._note(StatementChange.PIPELINE, task, record)
         self._touched.promises += 1
-        self._place(task, record, SchedulingStatus.PIPELINED)
+        self._place(StatementChange.PIPELINE, task, record, SchedulingStatus.PIPELINED)
 
     def evict(self, task: TaskInfo) -> None:
         """Mark a placed pod as evicted."""
         record = self._nodes.records[task.node]
-        self._note(StatementChange.EVICT, task, record)
+        self._steps.append((StatementChange.EVICT, task, record, task.status))
         self._touched.queue_epoch += 1
         self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
         self._touched.releases = True
@@ -115,7 +113,8 @@ class Statement:
         """Commit the decisions."""
         for decision, task, record, _ in self._steps:
             if decision is StatementChange.ALLOCATE:
-                self._move(task, SchedulingStatus.BINDING)
+                # What its queue holds stays as it is.
+                self._jobs[task.job].move(task, SchedulingStatus.BINDING)
                 self._committed.binds[task.key] = record.name
             elif decision is StatementChange.PIPELINE:
                 self._committed.promises.append(task)
@@ -182,12 +181,10 @@ class Statement:
         while self._steps:
             self._undo()
 
-    def _note(self, change: StatementChange, task: TaskInfo, record: NodeRecord) -> None:
-        if not self._steps:
-            self._keys_taken = self._touched.keys_taken
+    def _place(
+        self, change: StatementChange, task: TaskInfo, record: NodeRecord, status: SchedulingStatus
+    ) -> None:
         self._steps.append((change, task, record, task.status))
-
-    def _place(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
         self._move(task, status)
         self._nodes.add(task, record)
         self._touched.log.append(record.row)
@@ -195,8 +192,9 @@ class Statement:
             handler.call(task, record)
 
     def _check_keys(self, savepoint: int) -> None:
-        """Sort keys that were taken since the first decision may be too large once decisions are undone."""
+        """Sort keys that were taken since the statement was begun may be too large once decisions are undone."""
         if len(self._steps) > savepoint and self._touched.keys_taken != self._keys_taken:
+            self._keys_taken = self._touched.keys_taken
             self._touched.queue_epoch += 1
             self._touched.job_epoch += 1
 
