@@ -56,11 +56,13 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     queues = answers.ordered_queues(session.state.queues[name] for name in lines)
     tasks: dict[str, PodQueue | Units | DomainQueue] = {}
     while queues:
-        queue = queues.pop()
+        queue = queues.first()
         line = lines[queue.metadata.name]
         if not line:
+            queues.pop()
             continue
         if not only_empty and answers.is_overused(queue):
+            queues.pop()
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
@@ -70,7 +72,6 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             job = line.pop()
         if not session.reaches(job):
             leave(session, queue, line)
-            queues.push(queue)
             continue
         with session.turn(job):
             left = tasks.get(job.key)
@@ -84,7 +85,6 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
                     line.push(job)
             if queue.is_fifo and not (answers.is_ready(job) or answers.is_pipelined(job)):
                 hold_back(session, queue, job, line)
-        queues.push(queue)
 
 
 def admitted(session: Session, job: JobInfo) -> Queue | None:

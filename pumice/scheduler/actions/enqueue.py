@@ -29,16 +29,15 @@ def run(session: Session, _arguments: Arguments) -> None:
     lines = session.answers.by_queue(session.view.waiting, takes_part, session.fail)
     queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
     while queues:
-        queue = queues.pop()
+        queue = queues.first()
         line = lines[queue.metadata.name]
         if not line:
+            queues.pop()
             continue
         job = line.pop()
         if not session.reaches(job):
             leave(session, queue, line)
-            queues.push(queue)
             continue
-        session.time.begin_turn()
         try:
             # No room is kept for others, and the gate does not refuse them.
             too_large = session.why_too_large(job) if job.min_resources else ""
@@ -55,13 +54,12 @@ def run(session: Session, _arguments: Arguments) -> None:
         except Exception as error:
             session.fail(job.key, error)
         session.time.end_turn(job.namespace)
-        queues.push(queue)
 
 
 def _find_too_large(session: Session) -> None:
     """Look at gangs whose pods have just been created, so that no room is kept for those that no nodes could hold."""
     waiting = session.view.waiting
-    if not any(session.is_pending(job) and job.min_resources for job in waiting):
+    if not any(job.min_resources and session.is_pending(job) for job in waiting):
         return
     for job in waiting:
         is_new = job.tasks and job.key in session.state.gangs.dirty and not session.is_pending(job)
@@ -88,10 +86,12 @@ def _is_refused_again(session: Session, job: JobInfo) -> bool:
 
     Not where plugins name no cause: they may answer otherwise once others have entered.
     """
+    if not job.min_resources or job.holding:
+        return False
     parked = session.refused.parked(job)
     if parked is None or parked.causes == Cause.ANY or session.is_target(job.key):
         return False
-    if not job.min_resources or job.holding or not session.time.may_begin(job.namespace):
+    if not session.time.may_begin(job.namespace):
         return False
     if not session.answers.is_kept_out(job):
         return False

@@ -112,8 +112,10 @@ class Overcommit:
         return refusal(f"{what}: {names}; {plain}", found, plain)
 
     def _enter(self, job: JobInfo) -> None:
+        if not job.min_resources:
+            return
         self._has_target |= job is self._session.target
-        if job.min_resources and not job.is_broken:
+        if not job.is_broken:
             self._refusals.clear()
             self._entered += remainder(job)
 

@@ -64,6 +64,16 @@ class PriorityQueue(Generic[T]):
         if self._alone:  # if its key fails, the other one is in the queue already
             self._put(self._alone.pop())
 
+    def first(self) -> T:
+        """The first element, which goes on waiting.
+
+        Raises:
+            IndexError: The queue is empty.
+        """
+        element = self.pop()
+        self.push(element)
+        return element
+
     def pop(self) -> T:
         """Take out the first element.
 

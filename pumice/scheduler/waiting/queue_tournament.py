@@ -125,15 +125,10 @@ class QueueTournament:
         leaf = self._leaves.get(name) or self._enter(queue)
         leaf.queue, leaf.first = queue, leaf
         self._waiting += 1
-        if name in self._moved:
-            del self._moved[
-                name
-            ]  # it is put back before the next one is asked for, so that it has its place
-        else:
-            self._moved[name] = None
+        self._moved[name] = None
 
-    def pop(self) -> Queue:
-        """Take out the first queue.
+    def first(self) -> Queue:
+        """The first queue, which goes on waiting.
 
         Raises:
             IndexError: No queue waits.
@@ -143,10 +138,19 @@ class QueueTournament:
         leaf = self._top.first if self._top is not None else None
         if leaf is None:
             raise IndexError("no queue waits")
-        leaf.first = None
-        self._waiting -= 1
-        self._moved[leaf.queue.metadata.name] = None
         return leaf.queue
+
+    def pop(self) -> Queue:
+        """Take out the first queue.
+
+        Raises:
+            IndexError: No queue waits.
+        """
+        queue = self.first()
+        self._leaves[queue.metadata.name].first = None
+        self._waiting -= 1
+        self._moved[queue.metadata.name] = None
+        return queue
 
     # -- the tree ----------------------------------------------------------------------------
 
@@ -164,9 +168,9 @@ class QueueTournament:
 
     def _settle(self) -> None:
         """Let the queues play about which anything was decided, or that came or went."""
-        epochs = [each() for each in self._epochs] if self._epochs else []
-        if self._top is None or epochs != self._seen:
-            self._seen = epochs
+        if self._epochs and self._seen != (epochs := [each() for each in self._epochs]):
+            self._seen, self._top = epochs, None
+        if self._top is None:
             self._build()
             return
         if not self._moved and self._read == len(self._decided):

@@ -81,7 +81,7 @@ def test_the_first_is_the_smallest_of_all_whatever_is_decided(
             epoch[0] += 1
         elif step == "pop" and waiting:
             first = min(waiting.values(), key=key)
-            assert line.pop() is first
+            assert line.first() is line.pop() is first
             del waiting[first.metadata.name]
         assert len(line) == len(waiting)
     assert [line.pop() for _ in waiting] == sorted(waiting.values(), key=key)
@@ -173,11 +173,11 @@ class Searched:
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def push(self, queue: Queue) -> None:
-        self.waiting[queue.metadata.name] = queue
+    def first(self) -> Queue:
+        return min(self.waiting.values(), key=self.key)
 
     def pop(self) -> Queue:
-        return self.waiting.pop(min(self.waiting.values(), key=self.key).metadata.name)
+        return self.waiting.pop(self.first().metadata.name)
 
 
 def leaves(count: int, shape: str) -> Raw:
