@@ -218,7 +218,8 @@ class QueueUsers(NamedTuple):
 
 def users_of(queue: Queue) -> QueueUsers | None:
     """Who may use a queue; None for a queue that all may use."""
-    if keys.NAMESPACES not in (queue.metadata.annotations or {}):
+    annotations = queue.metadata.annotations
+    if not annotations or keys.NAMESPACES not in annotations:
         return None
     return _read(queue.metadata.annotation(keys.NAMESPACES))
 

@@ -58,8 +58,8 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
         return Reason("NoPods", message, {"queue": job.queue}, (job.queue,)), True
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.answers.is_ready(job)
-    waits_outside = session.is_pending(job) and not job.counts[SchedulingStatus.RUNNING]
-    if outcome.refusal is not None and waits_outside:
+    is_running = job.counts[SchedulingStatus.RUNNING] > 0
+    if outcome.refusal is not None and not is_running and session.is_pending(job):
         return outcome.refusal, True  # its pods are created once it is in its queue
     if is_short and _is_arriving(session, job):
         return None

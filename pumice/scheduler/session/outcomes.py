@@ -44,31 +44,17 @@ class JobOutcome:
         stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
     """
 
-    __slots__ = (
-        "beside",
-        "causes",
-        "failed",
-        "fit",
-        "is_over_share",
-        "likeness",
-        "nowhere",
-        "refusal",
-        "refused",
-        "schedulable",
-        "stays_in_line",
-    )
-
-    def __init__(self) -> None:
-        self.refusal: Reason | None = None
-        self.failed: tuple[TaskInfo, FitFailure] | None = None
-        self.beside = self.fit = 0
-        self.nowhere: Reason | None = None
-        self.schedulable = 0
-        self.likeness: Hashable = None
-        self.refused: Reason | None = None
-        self.causes = int(Cause.ITSELF)
-        self.is_over_share = False
-        self.stays_in_line = False
+    refusal: Reason | None = None
+    failed: tuple[TaskInfo, FitFailure] | None = None
+    beside = 0
+    fit = 0
+    nowhere: Reason | None = None
+    schedulable = 0
+    likeness: Hashable = None
+    refused: Reason | None = None
+    causes = int(Cause.ITSELF)
+    is_over_share = False
+    stays_in_line = False
 
 
 class JobTurn:

@@ -56,6 +56,7 @@ class RefusedBefore:
             suiting: Nodes that the fixed filters allow for a shape and a queue.
         """
         self._state = state
+        self._gangs = state.parked.gangs
         self._view = view
         self._answers = answers
         self._renewed = renewed
@@ -67,7 +68,7 @@ class RefusedBefore:
 
     def parked(self, job: JobInfo) -> Parked | None:
         """Why a gang waits that was refused before; None if it is tried in any case."""
-        return None if job.key in self._renewed else self._state.parked.gangs.get(job.key)
+        return None if job.key in self._renewed else self._gangs.get(job.key)
 
     def refuse(self, job: JobInfo) -> Hashable:
         """Note that no nodes were found for a gang, nothing of which is placed tentatively; its likeness."""
@@ -110,7 +111,7 @@ class RefusedBefore:
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
         """True if the nodes have room for fewer pods of a gang than it requires."""
         if self._room is None:
-            known = self._state.parked.gangs
+            known = self._gangs
             woken = [known[each.key] for each in self._view.waiting if each.key in known]
             self._room = _RoomBounds(woken, self._state.nodes, self._view.touched, self._suiting)
         return self._room.lack(bounds, job.queue)

@@ -207,7 +207,7 @@ class PodTable:
             self._assumed.assume_pod(task)
             if task.shape.claims:
                 self._claims.choices.decide(task)
-            self._index_nominee(task)
+            self.nominees.pop(task.key, None)
         for gang in gangs:
             self._gangs.touch(self._gangs.jobs[gang])
         self._parked.changed(bool(tasks), _DECIDED)
