@@ -243,10 +243,10 @@ class Closing:
         self, job: JobInfo, conditions: Sequence[PodGroupCondition]
     ) -> list[PodGroupCondition]:
         """Conditions with what is reserved for a gang."""
-        session = self.session
+        session, reservation = self.session, self._state.reservation
         return reserved_condition(
             conditions,
-            self._state.reservation if session.is_target(job.key) else None,
+            reservation if reservation is not None and session.is_target(job.key) else None,
             session.ended.get(job.key, "Released"),
             cycle=self._cycle,
             now=session.now,

@@ -146,9 +146,10 @@ class PluginAnswers:
         for job in jobs:
             try:
                 if takes_part(job):
-                    if job.queue not in found:
-                        found[job.queue] = self.ordered_jobs()
-                    found[job.queue].push(job)
+                    line = found.get(job.queue)
+                    if line is None:
+                        line = found[job.queue] = self.ordered_jobs()
+                    line.push(job)
             except Exception as error:  # nothing is placed here, so that there is nothing to undo
                 fail(job.key, error)
         return found

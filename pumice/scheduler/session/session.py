@@ -364,7 +364,8 @@ class Session:
 
     def commit(self, statement: Statement) -> None:
         """Commit a statement."""
-        self.pipelined.update(statement.promises)
+        if self.touched.promises:
+            self.pipelined.update(statement.promises)
         statement.commit()
 
     def enter(self, job: JobInfo) -> None:

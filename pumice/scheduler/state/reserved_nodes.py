@@ -113,7 +113,10 @@ def reserved_condition(
         cycle: Identity of the session.
         now: The moment, UNIX seconds.
     """
-    before = next((each for each in conditions if each.type == CONDITION), None)
+    before = None
+    for each in conditions:
+        if each.type == CONDITION:
+            before = each
     if reservation is not None and reservation.nodes:
         message = f"since {format_time(reservation.since)}: {listed(reservation.nodes)}"
         after = PodGroupCondition(type=CONDITION, status="True", reason=_NODES, message=message)
