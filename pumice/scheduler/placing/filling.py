@@ -18,7 +18,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["Filling", "goes_on"]
+__all__ = ["Filling", "goes_on", "may_begin"]
 
 
 class Filling:
@@ -50,6 +50,8 @@ class Filling:
     def fill(self, tasks: PodQueue | Units) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
         is_ready = partial(self._session.answers.is_ready, self._job)
+        if self._job.sub_groups is not None:
+            is_ready = partial(may_begin, self._session, self._job, self._statement)
         if isinstance(tasks, PodQueue):
             failed_roles: set[str] = set()
 
@@ -76,16 +78,9 @@ class Filling:
 
         So a sub-group is never bound in part.
         """
-        groups = self._job.sub_groups
-        if groups is None:
-            return
-        early = set()
-        for key in self._statement.placements:
-            group = groups.of(self._job.tasks[key])
-            if group is not None and not group.is_ready:
-                early.add(key)
+        early = _early(self._job, self._statement)
         if early:
-            self._statement.promise_only(early)
+            self._statement.promise_only({task.key for task in early})
 
     def _unit(self, units: Units, unit: Unit) -> bool:
         """Place or promise what a unit needs, or nothing; whether anything was."""
@@ -197,6 +192,29 @@ class Filling:
             statement.pipeline(task, nodes[row])
             return True
         return False
+
+
+def may_begin(session: Session, job: JobInfo, statement: Statement) -> bool:
+    """Whether a job is ready without pods that a statement gives places and that must wait for others of their sub-group."""
+    is_ready = session.answers.is_ready(job)
+    early = _early(job, statement) if is_ready else []
+    if not early:
+        return is_ready
+    for task in early:
+        job.move(task, SchedulingStatus.PIPELINED)
+    is_ready = session.answers.is_ready(job)
+    for task in early:
+        job.move(task, SchedulingStatus.ALLOCATED)
+    return is_ready
+
+
+def _early(job: JobInfo, statement: Statement) -> list[TaskInfo]:
+    """Pods to which a statement gives places, of sub-groups that are not ready."""
+    groups = job.sub_groups
+    if groups is None:
+        return []
+    tasks = [job.tasks[key] for key in statement.placements]
+    return [task for task in tasks if (group := groups.of(task)) and not group.is_ready]
 
 
 def goes_on(job: JobInfo, failed_roles: set[str]) -> bool:

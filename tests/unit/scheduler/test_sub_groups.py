@@ -206,13 +206,25 @@ def _exists(index: int) -> Raw:
     return {"key": f"l{index}", "operator": "Exists"}
 
 
+_SELECTED = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"role": "a"}}}
+_SPREAD = {
+    "topologySpreadConstraints": [_SELECTED | {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+}
+_NEAR = {
+    "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_SELECTED]}}
+}
+
+
 @st.composite
 def _clusters(draw: st.DrawFn) -> Raw:
     """A few nodes, some with a pod that terminates, and gangs of sub-groups, some pods of which run already."""
-    nodes = [[f"n{index}", draw(st.integers(1, 3)), "64Gi"] for index in range(4)]
+    nodes = [
+        [f"n{index}", draw(st.integers(1, 3)), "64Gi", {"labels": {"zone": "ab"[index % 2]}}]
+        for index in range(4)
+    ]
     pods: list[Any] = []
     groups = []
-    for name, _, _ in nodes:
+    for name, *_ in nodes:
         if draw(st.booleans()):
             pods.append(["ns", f"leaving-{name}", name, "Running", 1, 0, "", {"deleting": True}])
     for gang in range(draw(st.integers(1, 2))):
@@ -228,14 +240,14 @@ def _clusters(draw: st.DrawFn) -> Raw:
         ]
         minimum = draw(st.integers(0, 3))
         groups.append(["ns", f"g{gang}", "default", minimum, "Inqueue", {"policies": policies}])
+        rules = draw(st.sampled_from([{}, {}, _SPREAD, _NEAR]))
         for index in range(draw(st.integers(3, 8))):
             labels = {"role": draw(st.sampled_from("abc")), "number": draw(st.sampled_from("01"))}
             node = draw(st.sampled_from(["", "", "", "", "n0"]))
             phase = "Running" if node else "Pending"
             cpu = draw(st.sampled_from([1, 1, 2]))
-            pods.append(
-                ["ns", f"g{gang}-{index}", node, phase, cpu, 0, f"g{gang}", {"labels": labels}]
-            )
+            options = {"labels": labels, "spec": rules}
+            pods.append(["ns", f"g{gang}-{index}", node, phase, cpu, 0, f"g{gang}", options])
     return {"nodes": nodes, "podgroups": groups, "pods": pods}
 
 
