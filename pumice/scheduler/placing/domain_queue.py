@@ -12,6 +12,7 @@ from pumice.scheduler.explain.sentences import FitFailure, Refusals
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.filling import may_begin
 from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far, why_nowhere
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.requests import DomainRequest, Placed, held_rows
@@ -106,7 +107,7 @@ class DomainQueue:
             turn.further(self._rest)
         else:
             self._rest = turn.whole(self._pods)
-            is_ready = self._session.answers.is_ready(self._job)
+            is_ready = may_begin(self._session, self._job, statement)
             if not is_ready:
                 self._rest = PodQueue(self._session, self._job, ())
         turn.explain(outcome)
@@ -194,7 +195,7 @@ class _Turn:
 
     def _placed(self) -> Placed:
         """What the gang has got."""
-        if self._session.answers.is_ready(self._job):
+        if may_begin(self._session, self._job, self._statement):
             return Placed.PLACES
         return Placed(self._session.answers.is_pipelined(self._job))
 
@@ -236,6 +237,8 @@ class _Turn:
                 if len(places) > 1:
                     self._statement.repeat(best.steps)
                 return best.left
+        if self._lost is None:  # by arithmetic no domain has room
+            self._lost = _Lost(0, request, [self._root], None, 0, ())
         return PodQueue(self._session, self._job, ())
 
     def _serve(self, pods: Sequence[TaskInfo], domain: Domain, *, keep: bool) -> _Serving:
@@ -249,7 +252,7 @@ class _Turn:
             found = self._unit(units, unit, [domain])
             if found is not None:
                 score += found
-                if self._session.answers.is_ready(self._job):
+                if may_begin(self._session, self._job, self._statement):
                     break
             elif not units.may_be_ready():
                 break
@@ -360,6 +363,7 @@ class _Turn:
         task = failed[0][0] if failed else request.pods[0]
         if best is not None and best.domain.parent is None and best.outcome.failed is not None:
             outcome.failed = best.outcome.failed  # nodes of the whole cluster
+            outcome.fit, outcome.beside = lost.fit, best.fitting
             return
         outcome.failed = failed[0] if failed else (task, _NOT_ASKED)
         tried = [some for each in lost.around for some in self._search.domains(request, each)]

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.api.hypernodes import HyperNode
 from pumice.api.podgroups import SubGroupPolicy
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import MOST_COMPARED, SubGroup, SubGroups
 from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
 from tests.kit.examples import examples
+from tests.unit.scheduler.network_trees import hyper_node
 from tests.unit.scheduler.scenarios import (
     Scenario,
     case_id,
@@ -355,3 +357,17 @@ def test_a_gang_loses_whole_sub_groups_that_it_does_not_require(
     tiers = [["priority", "gang"], ["predicates"]]
     result = Scenario(case, config_text(tiers, ["allocate", "preempt"])).cycle()
     assert result.evicted == evicted
+
+
+def test_places_of_a_sub_group_that_must_wait_do_not_count_in_a_network_either() -> None:
+    (case,) = (each for each in load_cases("sub_groups.yaml", "placement") if each["id"] == "SG-41")
+    (group,) = case["podgroups"]
+    near = [*group[:-1], group[-1] | {"topology": {"mode": "soft"}}]
+    tiers = [["gang", "predicates", "network-topology-aware"]]
+    scenario = Scenario(case | {"podgroups": [near]}, config_text(tiers, ["allocate"]))
+    whole = hyper_node("whole", nodes=["n0", "n1", "n2"])
+    scenario.state.set_hyper_node(msgspec.convert(whole, HyperNode))
+    result = scenario.cycle()
+    assert (result.binds, result.pipelined) == ({}, case["expect"]["pipelined"])
+    scenario.start(result)
+    assert scenario.cycle().binds == case["expect"]["then"]["binds"]
