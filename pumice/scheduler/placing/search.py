@@ -133,6 +133,9 @@ class DomainSearch:
             return None
         worth = scores(self._session, request, domains)
         order = np.argsort(-worth, kind="stable").tolist()  # of equal ones the first by name
+        if rows := request.nominated_rows():  # others were evicted for them there
+            masks = [self._tree.mask(each) for each in domains.domains]
+            order.sort(key=lambda place: not masks[place][rows].all())
         hopeless: set[int] = set()
         for least in (Placed.PLACES, Placed.PROMISES):
             for place in order:
@@ -147,10 +150,6 @@ class DomainSearch:
                         return None
             if not self._session.touched.releases:
                 return None
-            nominated = self._tree.mask
-            rows = request.nominated_rows()
-            if rows:  # they wait where others were evicted for them
-                order.sort(key=lambda place: not nominated(domains.domains[place])[rows].all())
         return None
 
     @property

@@ -10,10 +10,27 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume
 from pumice.scheduler import ClusterState, load_config, run_cycle
 from pumice.scheduler.options import open_session
+from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.network_trees import hyper_node
-from tests.unit.scheduler.scenarios import NOW, Raw, case_id, config_text, load_document
+from tests.unit.scheduler.scenarios import (
+    NOW,
+    Raw,
+    Scenario,
+    case_id,
+    config_text,
+    load_document,
+)
+from tests.unit.scheduler.volume_scenarios import (
+    HOST,
+    claim,
+    node_row,
+    pod_volumes,
+    storage_classes,
+    volume,
+)
 
 DOCUMENT = load_document("network_topology.yaml")
 CASES: list[Raw] = DOCUMENT["cases"]
@@ -32,6 +49,7 @@ def topology(said: Raw) -> Raw | None:
 
 def pod(name: str, requests: Raw, node: str = "", **fields: Any) -> Raw:
     """A pod of the gang, or of others."""
+    status = {"phase": "Running" if node else "Pending"} | fields.pop("status", {})
     spec: Raw = {
         "schedulerName": "volcano",
         "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}],
@@ -43,7 +61,7 @@ def pod(name: str, requests: Raw, node: str = "", **fields: Any) -> Raw:
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "ns"} | fields.pop("metadata", {}),
         "spec": spec | fields,
-        "status": {"phase": "Running" if node else "Pending"},
+        "status": status,
     }
 
 
@@ -89,6 +107,8 @@ def gang_manifests(gang: Raw) -> list[Raw]:
             },
         }
         fields: Raw = {"metadata": {"namespace": "ns"} | metadata}
+        if index in gang.get("nominated", {}):
+            fields["status"] = {"nominatedNodeName": gang["nominated"][index]}
         if gang.get("apart"):
             term = {
                 "labelSelector": {"matchLabels": {"app": "x"}},
@@ -281,3 +301,42 @@ def test_a_hyper_node_that_comes_wakes_the_gang_that_waits_for_it() -> None:
     cluster.show(hyper_node("t", nodes=["n1", "n4"]))
     cluster.cycle()
     assert cluster.nodes() == ["n1", "n4"]
+
+
+def test_what_a_trial_takes_is_given_back_when_it_is_undone() -> None:
+    """Room, volumes that claims were to be bound to, and counts of pods that others must be apart from."""
+    names = ["n0", "n1", "n2", "n3"]
+    apart = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": HOST}
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    here = {name: volume("local", 10, name) for name in ("n0", "n2")}
+    limit = {"topology": {"highestTierAllowed": 1}}
+    scenario = Scenario(
+        {
+            "nodes": [node_row(name, "a", 8) for name in names],
+            "hyper_nodes": {"h1": {"nodes": names[:2]}, "h2": {"nodes": names[2:]}},
+            "storage_classes": storage_classes(),
+            "volumes": here,
+            "claims": {f"c{index}": claim(f"c{index}", {"class": "local"}) for index in range(2)},
+            "podgroups": [["ns", "pg", "default", 2, "Inqueue", limit]],
+            "pods": [
+                ["ns", f"p-{index}", "", "Pending", 1, "1Gi", "pg", {"labels": {"app": "x"}, "affinity": rules, "spec": {"volumes": pod_volumes([f"c{index}"])}}]
+                for index in range(2)
+            ],
+        },
+        config_text([["gang", "predicates", "network-topology-aware"]], ["allocate"]),
+    )  # fmt: skip
+    before = dump(scenario.state)
+    result = scenario.cycle()
+    assert result.binds == {}
+    assert (
+        "in one HyperNode of tier 1 or lower; h1 has room for 1" in result.pending["ns/pg"].summary
+    )
+    assert dump(scenario.state) == before
+    claims = scenario.state.claims
+    shapes = [task.shape.claims for task in scenario.state.tasks.values()]
+    assert [claims.choices.of(each) for each in shapes] == [{}, {}]
+    manifest = {"metadata": {"name": "n3"}} | volume("local", 10, "n3")
+    scenario.state.set_volume(msgspec.convert(manifest, PersistentVolume))
+    assert set(scenario.cycle().binds.values()) == {"n2", "n3"}
+    chosen = [choice.volume for each in shapes for choice in claims.choices.of(each).values()]
+    assert sorted(chosen) == ["n2", "n3"]
