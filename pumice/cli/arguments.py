@@ -26,6 +26,15 @@ _VALUES = {
 """What Go's strconv.ParseBool reads."""
 
 _CREATE = "`kubectl create -f FILE`"
+_APPLY = "`kubectl apply -f FILE`"
+_LINT = "`pumice lint FILE…`"
+_SIMULATE = "`pumice simulate --state FILE…`"
+_PODS = "`kubectl get pods`"
+_SUSPEND = "`pumice job suspend NAME`, or `kubectl delete vcjob NAME`"
+_AGAIN = "`pumice job suspend NAME` and `pumice job resume NAME`"
+_EXPLAIN_JOB = "`pumice explain job/NAME`"
+_DEV = "`pumice dev --detach`"
+_DEV_STOP = "`pumice dev stop`"
 _SCALE = "`kubectl edit vcjob NAME`, and change `replicas` of a task"
 _EXPLAIN_QUEUE = "`pumice explain queue/NAME`"
 _CLOSE_OR_OPEN = "`pumice queue close NAME` or `pumice queue open NAME`"
@@ -40,27 +49,49 @@ _INSTEAD = {
     ("", "get"): _LIST,
     ("", "list"): _LIST,
     ("", "describe"): "`pumice explain KIND/NAME`",
-    ("", "apply"): "`kubectl apply -f FILE`",
+    **dict.fromkeys([("", "apply"), ("", "submit"), ("job", "apply"), ("job", "submit")], _APPLY),
     ("", "create"): _CREATE,
     ("", "delete"): "`kubectl delete KIND NAME`",
     ("", "logs"): "`pumice job logs NAME`",
     ("", "run"): _CREATE,
     ("", "status"): "`pumice job list`, or `pumice dev status`",
+    **dict.fromkeys([("", "validate"), ("", "check"), ("", "vet")], _LINT),
+    **dict.fromkeys([("", "schedule"), ("", "plan"), ("", "dry-run")], _SIMULATE),
+    **dict.fromkeys([("", "ps"), ("", "pods"), ("", "pod"), ("job", "pods")], _PODS),
+    **dict.fromkeys([("", "node"), ("", "nodes")], "`kubectl get nodes`"),
+    **dict.fromkeys([("", "pg"), ("", "podgroup"), ("", "podgroups")], "`kubectl get podgroups`"),
+    **dict.fromkeys([("", "cancel"), ("", "stop"), ("", "suspend")], _SUSPEND),
+    ("", "resume"): "`pumice job resume NAME`",
+    **dict.fromkeys([("", "up"), ("", "start"), ("", "cluster"), ("dev", "up")], _DEV),
+    **dict.fromkeys([("dev", "down"), ("dev", "kill"), ("", "down")], _DEV_STOP),
+    ("dev", "logs"): "`pumice dev status`, which names the file of each",
+    ("", "install"): "`helm install`, as in docs/installation.md",
+    **{
+        (group, "help"): f"`pumice {group} --help`, or `pumice {group} COMMAND --help`"
+        for group in ("job", "queue", "dev", "migrate")
+    },
     ("", "scale"): _SCALE,
     ("job", "scale"): _SCALE,
     ("job", "run"): _CREATE,
     ("job", "create"): _CREATE,
     ("job", "delete"): "`kubectl delete vcjob NAME`",
     ("job", "view"): "`pumice job get NAME`",
-    ("job", "describe"): "`pumice explain job/NAME`",
+    **dict.fromkeys([("job", each) for each in ("describe", "explain", "events")], _EXPLAIN_JOB),
+    ("job", "status"): "`pumice job get NAME`",
+    **dict.fromkeys([("job", each) for each in ("stop", "cancel", "kill", "abort")], _SUSPEND),
+    ("job", "restart"): _AGAIN,
+    ("job", "wait"): "`kubectl wait vcjob/NAME --for=jsonpath={.status.state.phase}=Completed`",
     ("dev", "list"): "`pumice dev status`",
-    ("dev", "start"): "`pumice dev --detach`",
-    ("dev", "delete"): "`pumice dev stop`",
+    ("dev", "start"): _DEV,
+    ("dev", "delete"): _DEV_STOP,
     ("queue", "create"): _CREATE,
     ("queue", "delete"): "`kubectl delete queue NAME`",
-    ("queue", "get"): _EXPLAIN_QUEUE,
-    ("queue", "view"): _EXPLAIN_QUEUE,
-    ("queue", "describe"): _EXPLAIN_QUEUE,
+    **{
+        ("queue", each): _EXPLAIN_QUEUE for each in ("get", "view", "describe", "explain", "status")
+    },
+    ("queue", "update"): "`kubectl edit queue NAME`",
+    ("queue", "suspend"): "`pumice queue close NAME`",
+    ("queue", "resume"): "`pumice queue open NAME`",
     ("queue", "operate"): _CLOSE_OR_OPEN,
     **{("", each): _BEHIND for each in ("--context", "--kubeconfig", "--namespace", "-n", "-A")},
     **{
@@ -86,7 +117,7 @@ _INSTEAD = {
     ("job list", "--queue"): _EXPLAIN_QUEUE,
     ("explain", "-q"): _EXPLAIN_QUEUE,
     ("explain", "--queue"): _EXPLAIN_QUEUE,
-    ("explain", "-N"): "`pumice explain job/NAME`",
+    ("explain", "-N"): _EXPLAIN_JOB,
     ("queue list", "-A"): "`pumice queue list`, since queues are in no namespace",
     ("job get", "-w"): "`pumice explain job/NAME --watch`",
     ("job get", "--watch"): "`pumice explain job/NAME --watch`",
@@ -96,6 +127,9 @@ _INSTEAD = {
         for option in ("-l", "--selector", "--all")
     },
     ("simulate", ""): _STATE_FILE,
+    ("simulate", "-f"): _STATE_FILE,
+    ("simulate", "--filename"): _STATE_FILE,
+    ("migrate check", "-f"): _STATE_FILE,
     ("migrate check", ""): _STATE_FILE,
     ("simulate", "--nodes"): "Node objects in a file of --state",
     ("lint", "-f"): _FILES,

@@ -420,6 +420,8 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     if explanation.get("nominatedNode"):
         yield plain(f"Nominated node: {explanation['nominatedNode']}")
     yield from _resources(explanation.get("resources"))
+    if explanation.get("notEnforced"):
+        yield plain(explanation["notEnforced"])
     if "queue" in explanation and explanation["waiting"]:
         yield "\n" + _waiting_table(explanation["waiting"])
     if flows := explanation.get("flows"):

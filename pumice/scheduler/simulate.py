@@ -33,6 +33,7 @@ from pumice.api.volumes import (
     StorageClass,
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
+from pumice.scheduler.cycle.closing import not_enforced
 from pumice.scheduler.cycle.run import let_in
 from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.options import open_session
@@ -310,6 +311,14 @@ class Simulation:
             return {}, {}
         axis = self.state.axis
         return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
+
+    def not_enforced(self, queue: str) -> str:
+        """Which fields of a queue no configured plugin enforces, and what would; empty if all are enforced."""
+        shares, found = self.state.shares, self.state.queues.get(queue)
+        if found is None:
+            return ""
+        parents = {shares.names[row] for row in shares.parents if row >= 0}
+        return not_enforced(found, self._config, below=queue in parents)
 
     def away(self, queue: str) -> Amounts:
         """What pods of a queue and of those below it hold on nodes that are not ready, milli-units by resource."""

@@ -4,7 +4,7 @@ Numbers come from a scheduling cycle over the objects that were read. If the use
 left out, and the scheduler's message on the PodGroup is used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,8 +12,8 @@ import msgspec
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.messages import listed
-from pumice.api.meta import controller_of, number_in, version_number
-from pumice.api.names import pod_group_name
+from pumice.api.meta import controller_of, number_in, parse_time, version_number
+from pumice.api.names import pod_group_name, pod_name
 from pumice.api.not_here_yet import (
     sentences,
     uses_in_job,
@@ -53,7 +53,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         if pod.metadata.namespace == namespace and pod.metadata.label(keys.JOB_NAME) == name
     ]
     pods.sort(key=_position)
-    uids = {job.metadata.uid, *(pod.metadata.uid for pod in pods)}
+    uids = {job.metadata.uid, *(pod.metadata.uid for pod in pods), *_evicted(job, seen.events)}
     if group is not None:
         uids.add(group.metadata.uid)
     events = events_about(seen.events, uids)
@@ -162,6 +162,7 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
             }
             for resource in resources
         },
+        "notEnforced": simulation.not_enforced(name) if simulation else "",
         "waiting": waiting,
         "notComputed": error,
         "notAllowed": seen.forbidden,
@@ -423,6 +424,28 @@ def events_about(events: Sequence[Explanation], uids: set[str]) -> list[Explanat
                 }
             )
     return sorted(told, key=lambda each: str(each["time"]))
+
+
+_EVICTIONS = ("Preempted", "Evict")
+"""Reasons of events of pods that the scheduler evicts."""
+
+
+def _evicted(job: Job, events: Sequence[Explanation]) -> Iterator[str]:
+    """The uids of a Job's pods that were evicted, as events say; pods of the same names may be there again."""
+    starts = {pod_name(job.metadata.name, task.name or "", 0)[:-1] for task in job.tasks}
+    since = parse_time(job.metadata.creation_timestamp) or 0.0
+    for event in events:
+        about = event.get("involvedObject") or {}
+        if event.get("reason") not in _EVICTIONS or about.get("kind") != "Pod":
+            continue
+        if about.get("namespace") != job.metadata.namespace:
+            continue
+        name = str(about.get("name", ""))
+        moment = parse_time(event.get("lastTimestamp") or event.get("eventTime"))
+        index = name.rpartition("-")[2]
+        is_of_job = name.removesuffix(index) in starts
+        if is_of_job and index.isdecimal() and (moment or 0.0) >= since:
+            yield str(about.get("uid", ""))
 
 
 def _written(event: Explanation) -> int:

@@ -149,7 +149,8 @@ async def _hint(client: "Client", kind: "Kind", name: str, namespace: str | None
         UserError: The kind is not installed.
     """
     from pumice.api.fields import did_you_mean
-    from pumice.api.kinds import INDEXED_JOB, JOB, NAMESPACE
+    from pumice.api.keys import JOB_NAME
+    from pumice.api.kinds import INDEXED_JOB, JOB, NAMESPACE, POD
     from pumice.cli.live.names import names_in
     from pumice.cluster.errors import ApiError, NotFound
 
@@ -165,6 +166,11 @@ async def _hint(client: "Client", kind: "Kind", name: str, namespace: str | None
         if kind == JOB:
             await client.get(INDEXED_JOB, name, namespace)
             return f", only one of {INDEXED_JOB.api_version}; explain one of its pods: pod/NAME"
+    with suppress(ApiError):
+        if kind == JOB:
+            labels = (await client.get(POD, name, namespace))["metadata"].get("labels") or {}
+            of = f"of job/{labels[JOB_NAME]}" if JOB_NAME in labels else "of no Job"
+            return f", but a pod {of}; `pumice explain pod/{name}` explains it"
     if namespace and not found:
         try:
             await client.get(NAMESPACE, namespace)

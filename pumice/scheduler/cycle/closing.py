@@ -31,7 +31,7 @@ from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.whereabouts import whereabouts
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Bound, Cause, Parked, bounds
 
-__all__ = ["Closing", "broken_topology", "unenforced"]
+__all__ = ["Closing", "broken_topology", "not_enforced", "unenforced"]
 
 _LEFT = 300.0
 """Seconds after which no room is kept for a gang that has entered its queue and has no pods."""
@@ -319,19 +319,45 @@ def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
     parents = {shares.names[row] for row in shares.parents if row >= 0} if changed else set()
     for name in changed:
         queue = state.queues[name]
-        enforced = config.enforced(below=name in parents)
-        fields = [each for each in _shares(queue) if each not in enforced]
+        fields = _unenforced_fields(queue, config, below=name in parents)
         odd = ["weight"] if queue.spec.weight not in (None, weight_of(queue)) else []
         told, state.gangs.told_queues[name] = state.gangs.told_queues.get(name, []), [*fields, *odd]
         if odd and "weight" not in told:
             said = f"spec.weight: counts as {weight_of(queue)}; must be between 1 and {MAX_WEIGHT}"
             yield Event("Queue", "", name, "Warning", "InvalidWeight", said)
         if fields and fields != [each for each in told if each != "weight"]:
-            message = " and ".join(f"spec.{each}" for each in fields)
-            message += ": no configured plugin of the scheduler enforces this"
-            if config.enforced(below=False).issuperset(fields):
-                message += " for the queues below; use capacity with enableHierarchy: true"
+            message = not_enforced(queue, config, below=name in parents)
             yield Event("Queue", "", name, "Warning", "NotEnforced", message)
+
+
+def not_enforced(queue: Queue, config: Config, *, below: bool) -> str:
+    """Which fields of a queue no configured plugin enforces, and what would; empty if all are enforced.
+
+    Args:
+        queue: The queue.
+        config: The scheduler's configuration.
+        below: Whether there are queues below it.
+    """
+    fields = _unenforced_fields(queue, config, below=below)
+    if not fields:
+        return ""
+    message = " and ".join(f"spec.{each}" for each in fields)
+    message += ": no configured plugin of the scheduler enforces this"
+    if config.enforced(below=False).issuperset(fields):
+        message += " for the queues below"
+    needed = ["enableHierarchy: true"] if below else []
+    options = [each for each in config.plugins if each.spec.name == "capacity"]
+    if options and not options[0].switches["enabledAllocatable"]:
+        needed.append("enabledAllocatable: true")
+    if "deserved" in fields and all(spec.name != "reclaim" for spec, _ in config.actions):
+        needed.append("action reclaim")
+    settings = f" with {' and '.join(needed)}" if needed else ""
+    return f"{message}; use capacity{settings}"
+
+
+def _unenforced_fields(queue: Queue, config: Config, *, below: bool) -> list[str]:
+    enforced = config.enforced(below=below)
+    return [each for each in _shares(queue) if each not in enforced]
 
 
 _MOST_BROKEN = 20

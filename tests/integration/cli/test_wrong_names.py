@@ -20,7 +20,8 @@ async def fill(url: str) -> None:
     async with Client.connect(server=url) as client:
         await client.create(QUEUE, queue("research"))
         await client.create(JOB, job("train"), "default")
-        await client.create(POD, pod("train-worker-0"), "default")
+        labels = {"volcano.sh/job-name": "train"}
+        await client.create(POD, pod("train-worker-0", labels=labels), "default")
         other = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hello"}}
         spec = pod("x")["spec"] | {"restartPolicy": "Never"}
         await client.create(INDEXED_JOB, other | {"spec": {"template": {"spec": spec}}}, "default")
@@ -50,6 +51,10 @@ def server() -> Iterator[Server]:
         (
             "explain hello",
             "in namespace default, only one of batch/v1; explain one of its pods: pod/NAME",
+        ),
+        (
+            "job logs train-worker-0",
+            "in namespace default, but a pod of job/train; `pumice explain pod/train-worker-0` explains it",
         ),
         ("explain train -n kube-system", "there is no such Job in namespace kube-system"),
         (

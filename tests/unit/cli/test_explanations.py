@@ -225,6 +225,27 @@ def test_events_of_one_second_are_in_the_order_in_which_they_were_written() -> N
     assert [each["reason"] for each in told] == ["Running", "ExecuteAction", "Failed", "?"]
 
 
+def test_an_evicted_pod_is_told_though_another_of_its_name_is_there() -> None:
+    def event(pod: str, uid: str, time: str, reason: str = "Preempted") -> dict[str, Any]:
+        about = {"kind": "Pod", "name": pod, "namespace": "default", "uid": uid}
+        return {"involvedObject": about, "reason": reason, "message": uid, "lastTimestamp": time}
+
+    raw = job("train", tasks=[task("w")])
+    raw["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    owner = msgspec.convert(raw, Job)
+    events = [
+        event("train-w-0", "preempted", "2026-01-01T00:00:01Z"),
+        event("train-w-1", "evicted", "2026-01-01T00:00:02Z", "Evict"),
+        event("train-w-0", "of an earlier Job", "2025-12-31T23:59:59Z"),
+        event("train-w-0", "not evicted", "2026-01-01T00:00:03Z", "Scheduled"),
+        event("train-w-x-0", "of another Job", "2026-01-01T00:00:03Z"),
+        event("other-w-0", "of a third", "2026-01-01T00:00:03Z"),
+    ]
+    seen = ReadableCluster("default", ClusterObjects(), events=events)
+    found = of_job(owner, seen, load_config(None), 0.0)
+    assert [each["message"] for each in found["events"]] == ["preempted", "evicted"]
+
+
 def group_of(group: PodGroup) -> dict[str, Any]:
     return {
         "name": group.metadata.name,
@@ -410,3 +431,25 @@ def test_a_queue_with_pods_on_a_node_that_is_not_ready() -> None:
     cpu = found["resources"]["cpu"]
     assert (cpu["used"], cpu["deserved"]) == ("12", "4")
     assert found["message"].endswith("; on nodes that are not ready its pods hold 12 cpu")
+
+
+def test_a_queue_that_holds_more_than_a_limit_which_nothing_enforces() -> None:
+    """The default configuration has no tree of queues: the limit of the department does not hold for the team's pods."""
+    department = msgspec.convert(queue("department", capability={"cpu": "2"}), Queue)
+    team = msgspec.convert(queue("team", parent="department"), Queue)
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "4")], list[Node]),
+        queues=[department, team],
+        pod_groups=[
+            msgspec.convert(pod_group("train", 1, queue="team", phase="Running"), PodGroup)
+        ],
+        pods=[
+            msgspec.convert(pod("train-0", group="train", cpu="3", node="n", phase="Running"), Pod)
+        ],
+    )
+    seen = ReadableCluster("default", objects)
+    found = of_queue(department, seen, load_config(None), 0.0)
+    said = "spec.capability: no configured plugin of the scheduler enforces this for the queues below; use capacity with enableHierarchy: true"
+    assert found["notEnforced"] == said
+    assert said in text_of(found).splitlines()
+    assert of_queue(team, seen, load_config(None), 0.0)["notEnforced"] == ""

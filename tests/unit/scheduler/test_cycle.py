@@ -271,7 +271,7 @@ def test_a_queue_that_asks_for_what_nothing_enforces_is_reported_once() -> None:
         "NotEnforced",
     )
     assert event.message == (
-        "spec.capability and spec.guarantee: no configured plugin of the scheduler enforces this"
+        "spec.capability and spec.guarantee: no configured plugin of the scheduler enforces this; use capacity"
     )
     scenario.state.set_node(node(["n9", 1, "8Gi"]))
     assert [each for each in scenario.cycle().events if each.kind == "Queue"] == []
@@ -321,23 +321,27 @@ def test_a_queue_is_told_that_its_limits_do_not_hold_for_the_queues_below_it() -
 
 
 @pytest.mark.parametrize(
-    ("actions", "switches", "fields"),
+    ("actions", "switches", "lacks"),
     [
         (("allocate", "reclaim"), {}, None),
-        (("allocate",), {}, "spec.deserved"),
-        (("allocate", "reclaim"), {"enabledAllocatable": False}, "spec.capability"),
+        (("allocate",), {}, ("spec.deserved", "action reclaim")),
+        (
+            ("allocate", "reclaim"),
+            {"enabledAllocatable": False},
+            ("spec.capability", "enabledAllocatable: true"),
+        ),
     ],
 )
 def test_a_plugin_enforces_nothing_where_it_is_not_asked(
-    actions: tuple[str, ...], switches: dict[str, bool], fields: str | None
+    actions: tuple[str, ...], switches: dict[str, bool], lacks: tuple[str, str] | None
 ) -> None:
     text = yaml.safe_load(config_text([["gang", "capacity", "predicates"]], actions))
     text["tiers"][0]["plugins"][1] |= switches
     spec = {"capability": {"cpu": "4"}, "deserved": {"cpu": "2"}}
     scenario = Scenario(WAITING | {"queues": [["team", spec]]}, yaml.safe_dump(text))
     told = [each.message for each in scenario.cycle().events if each.kind == "Queue"]
-    wanted = f"{fields}: no configured plugin of the scheduler enforces this"
-    assert told == ([wanted] if fields else [])
+    said = "{}: no configured plugin of the scheduler enforces this; use capacity with {}"
+    assert told == ([said.format(*lacks)] if lacks else [])
 
 
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:

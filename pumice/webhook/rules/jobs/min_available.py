@@ -153,6 +153,9 @@ def _doubtful(case: Case, task: Task, path: str) -> None:
     if minimum > most:
         phrase = "is greater than" if case.creating else "must be <="
         message = f"'minAvailable' {phrase} 'replicas' in task ({task.size}), found {minimum}"
+        parts = task.partition_policy
+        if parts is not None and minimum == parts.min_partitions * parts.partition_size:
+            message += f", which is minPartitions {parts.min_partitions} * partitionSize {parts.partition_size}"
         case.report(JOB_TASK_MINAVAIL, f"{path}.minAvailable", message, excess=minimum - most)
     if task.replicas is None:
         case.report(JOB_REPLICAS, f"{path}.replicas", "is not set, so the task has no pods")
