@@ -84,6 +84,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         for each in seen.objects.pods
         if name and _group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
     ]
+    events = events_about(seen.events, {pod.metadata.uid})
     told = next(
         each for each in _told_pods([*siblings, pod], group) if each["name"] == pod.metadata.name
     )
@@ -97,6 +98,8 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         message = f"Pod {key} waits: PodGroup {pod.metadata.namespace}/{name} does not exist"
     elif name:
         message = f"Pod {key} waits for its gang {pod.metadata.namespace}/{name}"
+    elif warnings := [each["message"] for each in events if each["type"] == "Warning"]:
+        message = f"Pod {key} waits: {warnings[-1]}"
     else:
         message = (
             f"Pod {key} waits: no scheduler has said why (scheduler {pod.spec.scheduler_name})"
@@ -111,7 +114,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "notHereYet": sentences(uses_in_pod(pod)) + _of_group(group),
         "podGroup": _podgroup(group, siblings, seen),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
-        "events": events_about(seen.events, {pod.metadata.uid}),
+        "events": events,
         "notAllowed": seen.forbidden,
     }
 
@@ -244,11 +247,9 @@ def _gang(
     condition = current_condition(group)
     if condition is not None and condition.reason == OTHER_SCHEDULER:
         return _no_numbers() | {"summary": condition.message, "fits": False}
-    names = tuple(sorted({each.spec.scheduler_name for each in pods})) or _SCHEDULER
+    names, other_queues = _schedulers(seen), seen.sees_queues
     try:
-        advice = advise(
-            seen.objects, config, group, now, names=names, other_queues=seen.sees_queues
-        )
+        advice = advise(seen.objects, config, group, now, names=names, other_queues=other_queues)
     except UnreadableObjectError as error:
         return _no_numbers() | {"notComputed": str(error)}
     summary = advice.reason.summary if advice.reason else ""
@@ -281,11 +282,8 @@ def _simulated(
     """A simulation after or before one cycle; None without the rights for it, or with the error in an object."""
     if not seen.sees_cluster:
         return None, None
-    names = {pod.spec.scheduler_name for pod in seen.objects.pods if _group_of(pod)}
     try:
-        simulation = Simulation(
-            seen.objects, config, scheduler_names=tuple(sorted(names)) or _SCHEDULER
-        )
+        simulation = Simulation(seen.objects, config, scheduler_names=_schedulers(seen))
     except UnreadableObjectError as error:
         return None, str(error)
     if not before:
@@ -293,6 +291,12 @@ def _simulated(
     else:
         simulation.settle(now)
     return simulation, None
+
+
+def _schedulers(seen: ReadableCluster) -> tuple[str, ...]:
+    """Names of schedulers whose pods a cycle places: those of all pods of gangs, so that none of these seems to have no pods."""
+    names = {pod.spec.scheduler_name for pod in seen.objects.pods if _group_of(pod)}
+    return tuple(sorted(names)) or _SCHEDULER
 
 
 def _group_of(pod: Pod) -> str:

@@ -246,6 +246,39 @@ def test_an_evicted_pod_is_told_though_another_of_its_name_is_there() -> None:
     assert [each["message"] for each in found["events"]] == ["preempted", "evicted"]
 
 
+def test_gangs_that_run_by_another_scheduler_name_do_not_stand_before_one_that_waits() -> None:
+    running = pod("other-0", group="other", cpu="1", node="n", phase="Running")
+    running["spec"]["schedulerName"] = "default-scheduler"
+    waiting = msgspec.convert(pod("large-0", group="large", cpu="9"), Pod)
+    groups = [pod_group("large", phase="Pending"), pod_group("other", phase="Running")]
+    for each, day in zip(groups, ("02", "01"), strict=True):
+        each["metadata"]["creationTimestamp"] = f"2026-01-{day}T00:00:00Z"
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "4")], list[Node]),
+        pod_groups=msgspec.convert(groups, list[PodGroup]),
+        pods=[msgspec.convert(running, Pod), waiting],
+    )
+    found = of_pod(waiting, ReadableCluster("default", objects), load_config(None), 0.0)
+    assert found["ahead"] == []
+    assert "the largest free place is 3 cpu" in found["summary"]
+
+
+def test_a_pod_without_a_gang_waits_for_what_its_last_warning_says() -> None:
+    raw = pod("train-0")
+    raw["metadata"]["uid"] = "u"
+    waiting = msgspec.convert(raw, Pod)
+    events = [
+        {"involvedObject": {"uid": "u"}, "type": type_, "message": message}
+        for type_, message in (
+            ("Warning", "cannot create PodGroup: no such queue"),
+            ("Normal", "x"),
+        )
+    ]
+    seen = ReadableCluster("default", ClusterObjects(), events=events)
+    found = of_pod(waiting, seen, load_config(None), 0.0)
+    assert found["message"] == "Pod default/train-0 waits: cannot create PodGroup: no such queue"
+
+
 def group_of(group: PodGroup) -> dict[str, Any]:
     return {
         "name": group.metadata.name,
