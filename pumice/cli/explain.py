@@ -167,7 +167,8 @@ def explain(
     if state is not None:
         _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, output, False, 0))
         return
-    run(_ExplainRun(asked, scheduling, output, watch, logs).run(cluster, namespace, everywhere))
+    shown = _ExplainRun(asked, scheduling, output, watch, logs, is_default=config is None)
+    run(shown.run(cluster, namespace, everywhere))
 
 
 def _explain_files(
@@ -215,9 +216,17 @@ class _ExplainRun:
     """One explanation, or one after each change."""
 
     def __init__(
-        self, target: Target | None, config: "Config", output: _Form, watch: bool, logs: int
+        self,
+        target: Target | None,
+        config: "Config",
+        output: _Form,
+        watch: bool,
+        logs: int,
+        *,
+        is_default: bool = False,
     ) -> None:
         self._target = target
+        self._is_default = is_default
         self._config = config
         self._output = output
         self._watch = watch
@@ -295,6 +304,8 @@ class _ExplainRun:
                 "waiting": explanations.waiting_gangs(seen, config, now),
                 "notAllowed": seen.forbidden,
             }
+        if self._is_default and (found.get("otherReason") or found.get("notEnforced")):
+            found["configuration"] = _DEFAULT
         return seen, found
 
     async def _add_logs(self, client: "Client", found: Any, pods: "list[Pod]") -> None:
@@ -354,6 +365,8 @@ _EVENTS = 10
 """Maximum number of events that are shown, the newest ones."""
 
 
+_DEFAULT = "This is computed with Pumice's default configuration; if the scheduler has another one, name it by --config FILE."
+
 _SUB_GROUPS = 10
 """Maximum number of sub-groups of a policy that are shown."""
 
@@ -412,6 +425,8 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
         what = " to enter the queue" if explanation.get("enters") else ""
         yield f"Each of these would be enough{what}:"
         yield from (f"  {plain(each['text'])}" for each in explanation["enough"])
+    if explanation.get("otherReason") and explanation.get("configuration"):
+        yield plain(explanation["configuration"])
     for use in explanation.get("notHereYet") or ():
         yield f"\n{plain(use)}"
     if explanation.get("notComputed"):
@@ -422,6 +437,8 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     yield from _resources(explanation.get("resources"))
     if explanation.get("notEnforced"):
         yield plain(explanation["notEnforced"])
+        if explanation.get("configuration"):
+            yield plain(explanation["configuration"])
     if "queue" in explanation and explanation["waiting"]:
         yield "\n" + _waiting_table(explanation["waiting"])
     if flows := explanation.get("flows"):

@@ -4,6 +4,7 @@ Numbers come from a scheduling cycle over the objects that were read. If the use
 left out, and the scheduler's message on the PodGroup is used.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from pumice.api.not_here_yet import (
     uses_in_pod,
     uses_in_pod_group,
 )
-from pumice.api.podgroups import PodGroup
+from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
@@ -28,7 +29,7 @@ from pumice.cli.live.failed_pods import attempts_used, failures, last_action, wh
 from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import ClusterState, Config
-from pumice.scheduler.advice import advise
+from pumice.scheduler.advice import Advice, advise
 from pumice.scheduler.results import OTHER_SCHEDULER
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 from pumice.scheduler.topology.whereabouts import whereabouts
@@ -260,8 +261,27 @@ def _gang(
         "enters": advice.enters,
         "ahead": list(advice.ahead),
         "enough": [{"text": text, "change": change} for text, change in advice.enough],
+        "otherReason": _differs(condition, advice, now),
         "notComputed": None,
     }
+
+
+_SETTLED = 30.0
+"""Seconds after which a scheduler has placed what fits."""
+
+
+def _differs(said: PodGroupCondition | None, advice: Advice, now: float) -> bool:
+    """Whether the scheduler gives another reason than the cycle here, as one with another configuration does."""
+    if said is None or said.type != "Unschedulable" or said.status != "True":
+        return False
+    if advice.reason is None or advice.fits:
+        return now - (parse_time(said.last_transition_time) or now) > _SETTLED
+    return _first_words(said.message) != _first_words(advice.reason.message)
+
+
+def _first_words(message: str) -> str:
+    """What kind of reason a message gives: its words before numbers and names."""
+    return re.sub(r"[\d/]+", "", message.partition(":")[0]).strip()
 
 
 def _no_numbers() -> Explanation:
@@ -272,6 +292,7 @@ def _no_numbers() -> Explanation:
         "enters": False,
         "ahead": [],
         "enough": [],
+        "otherReason": False,
         "notComputed": None,
     }
 

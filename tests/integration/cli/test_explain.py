@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,31 @@ def test_a_queue(server: Server) -> None:
     assert nameless.err.endswith("; of a kind, name one: `pumice explain queue NAME`\n")
     refused = ran("explain", "queue", "default", "--master", server.limited)
     assert "is forbidden" in refused.err
+
+
+def test_what_another_configuration_would_change_says_so(server: Server, tmp_path: Path) -> None:
+    """The scheduler said something else than the cycle here, and its configuration was not named."""
+    tree = tmp_path / "scheduler.yaml"
+    plugins = "[{name: gang}, {name: predicates}, {name: capacity, enableHierarchy: true}]"
+    tree.write_text(f'{{actions: "allocate, reclaim", tiers: [{{plugins: {plugins}}}]}}')
+
+    async def create() -> None:
+        async with Client.connect(server=server.url) as client:
+            await client.create(QUEUE, queue("limited", deserved={"cpu": "1"}))
+            condition = {"type": "Unschedulable", "status": "True", "message": "no quota: cpu"}
+            group = pod_group("odd", phase="Pending", queue="limited")
+            group["status"]["conditions"] = [condition]
+            await client.create(POD_GROUP, group, "default")
+            await client.create(POD, pod("odd-0", group="odd", cpu="9"), "default")
+
+    asyncio.run(create())
+    for words in ("queue limited", "pod odd-0"):
+        told = ran("explain", *words.split(), "--master", server.url).out
+        assert (
+            "\nThis is computed with Pumice's default configuration; if the scheduler has" in told
+        )
+        named = ran("explain", *words.split(), "--config", str(tree), "--master", server.url)
+        assert (named.code, "default configuration" in named.out) == (0, False)
 
 
 def test_hyper_nodes(server: Server) -> None:
