@@ -149,8 +149,7 @@ async def _hint(client: "Client", kind: "Kind", name: str, namespace: str | None
         UserError: The kind is not installed.
     """
     from pumice.api.fields import did_you_mean
-    from pumice.api.keys import JOB_NAME
-    from pumice.api.kinds import INDEXED_JOB, JOB, NAMESPACE, POD
+    from pumice.api.kinds import JOB, NAMESPACE
     from pumice.cli.live.names import names_in
     from pumice.cluster.errors import ApiError, NotFound
 
@@ -162,15 +161,8 @@ async def _hint(client: "Client", kind: "Kind", name: str, namespace: str | None
         return ""
     if hint := did_you_mean(name, found):
         return hint
-    with suppress(ApiError):
-        if kind == JOB:
-            await client.get(INDEXED_JOB, name, namespace)
-            return f", only one of {INDEXED_JOB.api_version}; explain one of its pods: pod/NAME"
-    with suppress(ApiError):
-        if kind == JOB:
-            labels = (await client.get(POD, name, namespace))["metadata"].get("labels") or {}
-            of = f"of job/{labels[JOB_NAME]}" if JOB_NAME in labels else "of no Job"
-            return f", but a pod {of}; `pumice explain pod/{name}` explains it"
+    if kind == JOB and (hint := await _of_another_kind(client, name, namespace)):
+        return hint
     if namespace and not found:
         try:
             await client.get(NAMESPACE, namespace)
@@ -178,6 +170,29 @@ async def _hint(client: "Client", kind: "Kind", name: str, namespace: str | None
             return ", and no such namespace either"
         except ApiError:
             pass
+    return ""
+
+
+async def _of_another_kind(client: "Client", name: str, namespace: str | None) -> str:
+    """What has the name that a Job was expected to have, as far as the user may read it; empty if nothing has."""
+    from pumice.api.keys import JOB_NAME
+    from pumice.api.kinds import INDEXED_JOB, POD, POD_GROUP
+    from pumice.cluster.errors import ApiError
+
+    with suppress(ApiError):
+        await client.get(INDEXED_JOB, name, namespace)
+        return f", only one of {INDEXED_JOB.api_version}; explain one of its pods: pod/NAME"
+    with suppress(ApiError):
+        labels = (await client.get(POD, name, namespace))["metadata"].get("labels") or {}
+        of = f"of job/{labels[JOB_NAME]}" if JOB_NAME in labels else "of no Job"
+        return f", but a pod {of}; `pumice explain pod/{name}` explains it"
+    with suppress(ApiError):
+        meta = (await client.get(POD_GROUP, name, namespace))["metadata"]
+        owners = [
+            f" of {each['kind'].lower()}/{each['name']}"
+            for each in meta.get("ownerReferences") or ()
+        ]
+        return f", but a PodGroup{''.join(owners[:1])}; a PodGroup is explained with its Job, or with one of its pods"
     return ""
 
 

@@ -7,21 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from pumice.api.kinds import INDEXED_JOB, JOB, POD, QUEUE
+from pumice.api.kinds import INDEXED_JOB, JOB, POD, POD_GROUP, QUEUE
 from pumice.cli.development import detached
 from pumice.cli.development.detached import Detached
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.cli.servers import Server, ran
-from tests.kit.builders import job, pod, queue
+from tests.kit.builders import job, pod, pod_group, queue
 
 
 async def fill(url: str) -> None:
     async with Client.connect(server=url) as client:
         await client.create(QUEUE, queue("research"))
-        await client.create(JOB, job("train"), "default")
+        train = await client.create(JOB, job("train"), "default")
         labels = {"volcano.sh/job-name": "train"}
         await client.create(POD, pod("train-worker-0", labels=labels), "default")
+        group = pod_group("train-4a84eb03-8d1f-49b7-8d2b-9deb1beb3711")
+        owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train"}
+        group["metadata"]["ownerReferences"] = [owner | {"uid": train["metadata"]["uid"]}]
+        await client.create(POD_GROUP, group, "default")
         other = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hello"}}
         spec = pod("x")["spec"] | {"restartPolicy": "Never"}
         await client.create(INDEXED_JOB, other | {"spec": {"template": {"spec": spec}}}, "default")
@@ -55,6 +59,10 @@ def server() -> Iterator[Server]:
         (
             "job logs train-worker-0",
             "in namespace default, but a pod of job/train; `pumice explain pod/train-worker-0` explains it",
+        ),
+        (
+            "explain train-4a84eb03-8d1f-49b7-8d2b-9deb1beb3711",
+            "but a PodGroup of job/train; a PodGroup is explained with its Job, or with one of its pods",
         ),
         ("explain train -n kube-system", "there is no such Job in namespace kube-system"),
         (
