@@ -272,10 +272,11 @@ class _ExplainRun:
             try:
                 raw = await get(client, resources[kind], name, where)
             except UserError as error:
-                if name not in _WORDS:
+                meant = next((word for word, all_ in _WORDS.items() if name in all_), None)
+                if meant is None:
                     raise
                 raise UserError(
-                    f"{error}; of a kind, name one: `pumice explain {name} NAME`"
+                    f"{error}; of a kind, name one: `pumice explain {meant} NAME`"
                 ) from None
         if kind == "jobflow":
             from pumice.cli.workflows import explain_job_flow

@@ -100,9 +100,10 @@ def test_a_queue(server: Server) -> None:
     missing = ran("explain", "queue/none", "--master", server.url)
     assert missing.code == 2
     assert "queue/none: there is no such Queue" in missing.err
-    nameless = ran("explain", "queue", "--master", server.url)
-    assert (nameless.code, nameless.out) == (2, "")
-    assert nameless.err.endswith("; of a kind, name one: `pumice explain queue NAME`\n")
+    for word in ("queue", "queues", "q"):
+        nameless = ran("explain", word, "--master", server.url)
+        assert (nameless.code, nameless.out) == (2, "")
+        assert nameless.err.endswith("; of a kind, name one: `pumice explain queue NAME`\n")
     refused = ran("explain", "queue", "default", "--master", server.limited)
     assert "is forbidden" in refused.err
 
