@@ -1,7 +1,7 @@
 """What Volcano has and Pumice admits without acting on it: one table.
 
 Admission warns by it (rule `NOT-HERE-YET`), `pumice explain` and `pumice migrate check` say it, the scheduler takes from it
-the names of plugins and actions that a configuration may have, and the page on compatibility is generated from it.
+the names of plugins that a configuration may have, and the page on compatibility is generated from it.
 What is built is removed here, and so disappears everywhere.
 """
 
@@ -40,8 +40,8 @@ Harm = Literal["would not run", "would run elsewhere or evict", "other words"]
 HARMS: tuple[Harm, ...] = ("would not run", "would run elsewhere or evict", "other words")
 """Every harm, the greatest first."""
 
-Where = Literal["field", "kind", "action", "plugin"]
-"""What a row is about: fields of manifests, kinds, or actions and plugins of the scheduler's configuration."""
+Where = Literal["field", "kind", "plugin"]
+"""What a row is about: fields of manifests, kinds, or plugins of the scheduler's configuration."""
 
 LONGEST_ABOUT_PODS = 4 * 1024
 """Bytes of pod affinity, of topology spread, and of selectors of claims and budgets, that are read. Each rule is compared with all
@@ -56,7 +56,7 @@ class NotHereYet(msgspec.Struct, frozen=True):
 
     Attributes:
         where: What it is about.
-        name: The field, kind, action or plugin; for fields, words that describe it.
+        name: The field, kind or plugin; for fields, words that describe it.
         outcome: What Pumice does with it, or does not.
         remedy: What to do instead.
         harm: What becomes of workload that relies on it.
@@ -121,20 +121,6 @@ TABLE: tuple[NotHereYet, ...] = (
         _ELSEWHERE,
     ),
     NotHereYet(
-        "action",
-        "gangpreempt",
-        "gangs are not evicted as a whole for one of their queue",
-        "use preempt; with enablePreemptable: false of plugin gang it evicts below the minimum of gangs, too",
-        _ELSEWHERE,
-    ),
-    NotHereYet(
-        "action",
-        "gangreclaim",
-        "gangs are not evicted as a whole for one of another queue",
-        "use reclaim; with enableReclaimable: false of plugin gang it evicts below the minimum of gangs, too",
-        _ELSEWHERE,
-    ),
-    NotHereYet(
         "plugin",
         "cdp",
         f"{keys.COOLDOWN_TIME} protects no pod from eviction",
@@ -190,7 +176,7 @@ _BY_NAME = {(each.where, each.name): each for each in TABLE}
 
 
 def named(where: Where, name: str) -> NotHereYet | None:
-    """The row about a kind, an action or a plugin; None if Pumice has it."""
+    """The row about a kind or a plugin; None if Pumice has it."""
     return _BY_NAME.get((where, name))
 
 

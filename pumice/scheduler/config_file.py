@@ -14,7 +14,7 @@ from pumice.api.json_words import quoted, shown
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.options import SWITCHES, Config, PluginOption
-from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, SchedulerRegistry
+from pumice.scheduler.registry import PLANNED_PLUGINS, SchedulerRegistry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.settings import FilePart, document, read_leniently, refuse
 
@@ -26,7 +26,18 @@ _FILE = "volcano-scheduler.conf"
 _MISSING = "is not part of this version, ignored"
 
 
-def _unknown(what: str, name: str, known: Mapping[str, Any], planned: Iterable[str]) -> list[str]:
+_INSTEAD = {"gangpreempt": "preempt", "gangreclaim": "reclaim"}
+"""Actions that take the place of others."""
+
+
+def _spelt(name: str, known: Mapping[str, Any]) -> str:
+    """The name of an action that is written with other capitals, such as `gangPreempt`; otherwise the name itself."""
+    return name.lower() if name not in known and name.lower() in known else name
+
+
+def _unknown(
+    what: str, name: str, known: Mapping[str, Any], planned: Iterable[str] = ()
+) -> list[str]:
     """The problem of a name that there is not."""
     if name in known or name in planned:
         return []
@@ -36,9 +47,10 @@ def _unknown(what: str, name: str, known: Mapping[str, Any], planned: Iterable[s
 
 
 def _action(name: str, info: ValidationInfo[SchedulerRegistry]) -> str:
-    problems = _unknown("action", name, info.context.actions, PLANNED_ACTIONS)
+    known = info.context.actions
+    problems = _unknown("action", _spelt(name, known), known)
     refuse((((), each) for each in problems), "SCHED-UNKNOWN-ACTION")
-    return name
+    return _spelt(name, known)
 
 
 def _plugin(name: str, info: ValidationInfo[SchedulerRegistry]) -> str:
@@ -55,7 +67,8 @@ def _actions(names: str, info: ValidationInfo[SchedulerRegistry]) -> str:
         refuse([((), message)], "SCHED-ACTIONS")
     if not all(map(str.strip, names.split(","))):
         refuse([((), f"must name an action between two commas, found {quoted(names)}")])
-    found = [_unknown("action", each.strip(), known, PLANNED_ACTIONS) for each in names.split(",")]
+    listed_names = [_spelt(each.strip(), known) for each in names.split(",")]
+    found = [_unknown("action", each, known) for each in listed_names]
     refuse((((), each) for problems in found for each in problems), "SCHED-UNKNOWN-ACTION")
     return names
 
@@ -147,7 +160,7 @@ def read_config(text: str, registry: SchedulerRegistry) -> Config:
     missing: dict[str, None] = {}
     if file.metrics is not None:
         warnings.append(f"metrics: {_MISSING.removeprefix('is ')}")
-    actions = _chosen_actions(file, registry, warnings, missing)
+    actions = _chosen_actions(file, registry, warnings)
     plugins = _chosen_plugins(file, registry, warnings, missing)
     return Config(tuple(actions), tuple(plugins), tuple(warnings), tuple(missing))
 
@@ -169,24 +182,25 @@ def _in_config_map(data: Any) -> str:
 
 
 def _chosen_actions(
-    file: Any, registry: SchedulerRegistry, warnings: list[str], missing: dict[str, None]
+    file: Any, registry: SchedulerRegistry, warnings: list[str]
 ) -> Iterator[tuple[ActionSpec, Arguments]]:
     given = {}
     for place, entry in enumerate(file.configurations):
-        path = f"configurations[{place}]"
-        if entry.name in registry.actions:
-            declared = registry.actions[entry.name].arguments
-            given[entry.name] = Arguments(entry.arguments, declared, f"{path}.arguments")
-            warnings += given[entry.name].warnings
+        declared = registry.actions[entry.name].arguments
+        path = f"configurations[{place}].arguments"
+        given[entry.name] = Arguments(entry.arguments, declared, path)
+        warnings += given[entry.name].warnings
+    written = [each.strip() for each in file.actions.split(",")]
+    names = [_spelt(each, registry.actions) for each in written]
+    for text, name in zip(written, names, strict=True):
+        spec = registry.actions[name]
+        instead = next((each for each in names if _INSTEAD.get(each) == name), None)
+        if text != name:
+            warnings.append(f"actions: {text} is read as {name}, as Volcano spells it")
+        if instead is not None:
+            warnings.append(f"actions: {name} is ignored, because {instead} takes its place")
         else:
-            warnings.append(f"{path}: {entry.name} {_MISSING}")
-    for name in map(str.strip, file.actions.split(",")):
-        spec = registry.actions.get(name)
-        if spec is not None:
             yield spec, given.get(name) or Arguments({}, spec.arguments)
-        else:
-            missing[f"action {name}"] = None
-            warnings.append(f"actions: {name} {_MISSING}")
 
 
 def _chosen_plugins(

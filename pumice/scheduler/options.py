@@ -12,7 +12,7 @@ import msgspec
 from pumice.scheduler.actions.elect import restore
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.budget import Budget
-from pumice.scheduler.points import Extensions
+from pumice.scheduler.points import RECLAIMING, Extensions
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -67,7 +67,7 @@ class Config(msgspec.Struct, frozen=True, eq=False):
         actions: Steps of the cycle, each with its arguments.
         plugins: Plugins in the order of their tiers.
         warnings: What the file says without effect.
-        missing: Actions and plugins that the file names and this version lacks: `action preempt`, `plugin drf`.
+        missing: Plugins that the file names and this version lacks: `plugin extender`.
     """
 
     actions: tuple[tuple[ActionSpec, Arguments], ...]
@@ -78,13 +78,13 @@ class Config(msgspec.Struct, frozen=True, eq=False):
     def enforced(self, *, below: bool) -> frozenset[str]:
         """Fields of a Queue's spec that some configured plugin enforces.
 
-        What a queue deserves is only taken back by action `reclaim`; the other fields are limits, which a plugin enforces where
+        What a queue deserves is only taken back by actions `reclaim` and `gangreclaim`; the other fields are limits, which a plugin enforces where
         it is asked whether a queue can take a pod.
 
         Args:
             below: Whether there are queues below the queue, whose pods the fields limit as well.
         """
-        reclaims = any(spec.name == "reclaim" for spec, _ in self.actions)
+        reclaims = any(spec.name in RECLAIMING for spec, _ in self.actions)
         found = {
             field
             for option in self.plugins

@@ -23,6 +23,8 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
 __all__ = [
+    "PREEMPTING",
+    "RECLAIMING",
     "Combined",
     "DomainFilter",
     "DomainFit",
@@ -48,6 +50,12 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+PREEMPTING = ("preempt", "gangpreempt")
+"""Actions that evict pods for others of the same queue."""
+
+RECLAIMING = ("reclaim", "gangreclaim")
+"""Actions that evict pods of one queue for those of another."""
 
 SortKey = Any
 """Something that compares with its like; the smaller comes first."""
@@ -322,7 +330,7 @@ class Extensions:
     def __init__(self) -> None:
         how = Combined
         entering, placing = ("enqueue",), ("allocate", "backfill")
-        evicting, reserving = ("preempt", "reclaim"), ("elect", "reserve")
+        evicting, reserving = (*PREEMPTING, *RECLAIMING), ("elect", "reserve")
         # fmt: off
         self.queue_order: Point[Callable[[Queue], SortKey]] = Point("which queue goes first", how.ORDER, entering + placing + evicting, "enableQueueOrder")
         self.job_order: Point[Callable[[JobInfo], SortKey]] = Point("which gang of a queue goes first", how.ORDER, entering + placing + evicting, "enableJobOrder")
@@ -334,12 +342,12 @@ class Extensions:
         self.job_ready: Point[Callable[[JobInfo], bool]] = Point("whether the places found for a gang may be used", how.ALL, placing + reserving, "enableJobReady", "ready")
         self.job_pipelined: Point[Callable[[JobInfo], Vote]] = Point("whether a gang that cannot start yet may hold the places found for it", how.VOTES, placing + evicting, "enableJobPipelined")
         self.job_starving: Point[Callable[[JobInfo], bool]] = Point("whether pods may be evicted for a gang", how.TIER, evicting, "enableJobStarving")
-        self.overused: Point[Callable[[Queue], bool]] = Point("whether a queue has all that it may have", how.ANY, ("allocate", "reclaim"), "enabledOverused", "share")
+        self.overused: Point[Callable[[Queue], bool]] = Point("whether a queue has all that it may have", how.ANY, ("allocate", *RECLAIMING), "enabledOverused", "share")
         self.allocatable: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether a queue may take a pod", how.ALL, placing + evicting, "enabledAllocatable", "share")
-        self.preemptive: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether pods of other queues may be evicted for a pod", how.ALL, ("reclaim",), "enablePreemptive")
-        self.preemptable: Point[VictimCheck] = Point("which pods may go for a pod of their own queue", how.VICTIMS, ("preempt",), "enablePreemptable")
-        self.reclaimable: Point[VictimCheck] = Point("which pods may go for a pod of another queue", how.VICTIMS, ("reclaim",), "enableReclaimable")
-        self.victim_queue_order: Point[Callable[[Queue, Queue], SortKey]] = Point("of which queue pods go first", how.ORDER, ("reclaim",), "enableQueueOrder")
+        self.preemptive: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether pods of other queues may be evicted for a pod", how.ALL, RECLAIMING, "enablePreemptive")
+        self.preemptable: Point[VictimCheck] = Point("which pods may go for a pod of their own queue", how.VICTIMS, PREEMPTING, "enablePreemptable")
+        self.reclaimable: Point[VictimCheck] = Point("which pods may go for a pod of another queue", how.VICTIMS, RECLAIMING, "enableReclaimable")
+        self.victim_queue_order: Point[Callable[[Queue, Queue], SortKey]] = Point("of which queue pods go first", how.ORDER, RECLAIMING, "enableQueueOrder")
         self.victim_tasks: Point[VictimPoint] = Point("which pods go without another pod taking their place", how.FIRST_TIER, ("shuffle",), "enabledVictim")
         self.evictable: Point[Callable[[TaskInfo], bool]] = Point("whether such a pod may go", how.ALL, ("shuffle",), "enabledVictim")
         self.target_job: Point[Callable[[Sequence[JobInfo]], JobInfo | None]] = Point("for which gang nodes are reserved", how.FIRST, ("elect",), "enableTargetJob")
@@ -349,9 +357,9 @@ class Extensions:
         self.domain_filter: Point[Callable[[PodClass], DomainFilter | None]] = Point("which nodes a pod may use, where that depends on pods of other nodes too", how.ALL, placing + evicting, "enablePredicate", "filter")
         self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
         self.domain_score: Point[DomainScorePoint] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
-        self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, placing, "enableNodeOrder")
-        self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, placing, "enabledHyperNodeGradient")
-        self.domain_order: Point[Callable[[DomainFit], Floats | None]] = Point("which of several domains of one tier is best for a gang or a sub-group", how.SUM, placing, "enabledHyperNodeOrder")
+        self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, (*placing, "gangpreempt", "gangreclaim"), "enableNodeOrder")
+        self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, (*placing, "gangpreempt", "gangreclaim"), "enabledHyperNodeGradient")
+        self.domain_order: Point[Callable[[DomainFit], Floats | None]] = Point("which of several domains of one tier is best for a gang or a sub-group", how.SUM, (*placing, "gangpreempt", "gangreclaim"), "enabledHyperNodeOrder")
         self.on_allocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that got a place", how.NONE, placing + evicting)
         self.on_deallocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that lost its place", how.NONE, (*placing, *evicting, "shuffle"))
         # fmt: on

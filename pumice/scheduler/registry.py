@@ -44,7 +44,6 @@ from pumice.scheduler.plugins import (
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 
 __all__ = [
-    "PLANNED_ACTIONS",
     "PLANNED_PLUGINS",
     "SchedulerRegistry",
     "builtin_registry",
@@ -56,9 +55,6 @@ _ACTIONS = "pumice.scheduler_actions"
 
 PLANNED_PLUGINS = frozenset(each.name for each in not_here_yet.TABLE if each.where == "plugin")
 """Volcano's plugins that Pumice does not have yet: a configuration may name them, they do nothing."""
-
-PLANNED_ACTIONS = frozenset(each.name for each in not_here_yet.TABLE if each.where == "action")
-"""The same for actions."""
 
 
 class SchedulerRegistry(msgspec.Struct, frozen=True):
@@ -119,6 +115,8 @@ def builtin_registry() -> SchedulerRegistry:
             reserve.SPEC,
             preempt.SPEC,
             reclaim.SPEC,
+            preempt.BY_GANG,
+            reclaim.BY_GANG,
             shuffle.SPEC,
         ),
     )

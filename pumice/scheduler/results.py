@@ -134,6 +134,7 @@ class CycleResult(msgspec.Struct, frozen=True):
         started: Keys of gangs whose minimum of pods is bound since the last cycle.
         decided: Pods that were tried: placed, pipelined or refused.
         preemptions: Number of searches for victims.
+        transactions: Number of decisions with evictions, by action.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
         unreached: Number of gangs for which the budget was not enough; the next cycle tries them.
@@ -152,6 +153,7 @@ class CycleResult(msgspec.Struct, frozen=True):
     events: list[Event] = msgspec.field(default_factory=list)
     decided: int = 0
     preemptions: int = 0
+    transactions: Mapping[str, int] = msgspec.field(default_factory=dict)
     nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
     opened: list[str] = msgspec.field(default_factory=list)
     started: list[str] = msgspec.field(default_factory=list)

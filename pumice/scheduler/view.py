@@ -21,7 +21,7 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running_pods import Away, BudgetTable, RunningTable, are_away
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import Extension
+from pumice.scheduler.points import PREEMPTING, RECLAIMING, Extension
 from pumice.scheduler.results import Event
 from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.state.watched_cluster import ClusterState
@@ -133,16 +133,16 @@ class SessionView:
         return self._away
 
     def yielding(self, job: JobInfo) -> Ints:
-        """What pods take that `preempt` may evict for a gang, by column: pods of less important gangs of its queue.
+        """What pods take that `preempt` or `gangpreempt` may evict for a gang, by column: pods of less important gangs of its queue.
 
-        Whether plugins protect some of them is not asked. Pods on nodes that are not ready make no room. Nothing without the action.
+        Whether plugins protect some of them is not asked. Pods on nodes that are not ready make no room. Nothing without these actions.
         """
         key = job.row, job.order_priority
         found = self._yielding.get(key)
         if found is None:
             running, count = self.running, len(self.running.tasks)
             found = np.zeros(running.vectors.shape[1], dtype=np.int64)
-            if "preempt" in self.actions and job.row >= 0 and count:
+            if not self.actions.isdisjoint(PREEMPTING) and job.row >= 0 and count:
                 less = [
                     gang is not None and gang.row == job.row and gang.order_priority < key[1]
                     for gang in running.gangs
@@ -155,8 +155,10 @@ class SessionView:
         return found
 
     def may_take_back(self, job: JobInfo) -> bool:
-        """True if `reclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
-        return "reclaim" in self.actions and any(each.call(job) for each in self.entitled)
+        """True if `reclaim` or `gangreclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
+        return not self.actions.isdisjoint(RECLAIMING) and any(
+            each.call(job) for each in self.entitled
+        )
 
     def try_again(self, job: JobInfo) -> None:
         """Try a gang in this session for which only the time has changed."""

@@ -120,6 +120,7 @@ CLUSTER = {
         ["ns", "slots-too", "default", 1, "Pending"],
         ["ns", "other-new", "other", 1, "Pending", {"minRes": {"cpu": "1"}}],
         ["ns", "other-large", "other", 2, "Inqueue"],
+        ["ns", "other-near", "other", 1, "Inqueue", NEAR],
         ["ns", "other-slots", "other", 2, "Pending"],
     ],
     "pods": [
@@ -134,6 +135,7 @@ CLUSTER = {
         ["ns", "slots-too-0", "", "Pending", 0, 0, "slots-too"],
         ["ns", "other-large-0", "", "Pending", 1, "1Gi", "other-large"],
         ["ns", "other-large-1", "", "Pending", 2, "1Gi", "other-large"],
+        ["ns", "other-near-0", "", "Pending", 1, "1Gi", "other-near"],
         ["ns", "other-slots-0", "", "Pending", 0, 0, "other-slots"],
         ["ns", "other-slots-1", "", "Pending", 0, 0, "other-slots", {"gates": ["hold"]}],
     ],
@@ -146,6 +148,8 @@ RUNS = (
     "backfill",
     "preempt",
     "reclaim",
+    "gangpreempt",
+    "gangreclaim",
     "shuffle",
     "elect, reserve",
 )

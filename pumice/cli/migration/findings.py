@@ -213,7 +213,7 @@ def _of_config_warning(name: str, warning: str) -> MigrationFinding:
     path, _, message = warning.partition(": ")
     word, _, rest = message.removeprefix("plugin ").partition(" ")
     if rest.startswith("is not part of this version"):
-        row = named("plugin" if message.startswith("plugin ") else "action", word)
+        row = named("plugin", word)
         if row is not None:
             return MigrationFinding(
                 row.harm, name, path, _NOT_HERE_YET, f"{word}: {row.outcome}", row.remedy

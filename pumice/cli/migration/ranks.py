@@ -105,6 +105,12 @@ CONFIG_WARNINGS = (
     ),
     ConfigWarning(re.compile(r"the default .* stays$"), ELSEWHERE, "write a value of that form"),
     ConfigWarning(re.compile(r"is named twice, ignored$"), ELSEWHERE, "keep one of the two"),
+    ConfigWarning(
+        re.compile(r"as Volcano spells it$"),
+        ELSEWHERE,
+        "spell it so: otherwise Volcano takes its default actions in place of all that are named",
+    ),
+    ConfigWarning(re.compile(r"takes its place$"), ELSEWHERE, "keep one of the two"),
     ConfigWarning(re.compile(r"$"), WORDS, "remove it; Volcano ignores it and does not say so"),
 )
 """Forms of warnings, of which the first that matches counts; those about plugins and actions have rows of their own."""
@@ -196,6 +202,20 @@ CHANGES = (
         "reclaim",
         "evicts on the node where that costs least, once the queue can take the pod; Volcano on the first node",
         _LOOK,
+    ),
+    ChangedDecision(
+        "action",
+        "gangpreempt",
+        "evicts for the minimum of a gang, no more than it needs, and a broken gang with all its pods; all plugins protect",
+        "argument wholeGang: domain leaves the other pods of a broken gang, as Volcano does",
+        "wholeGang",
+    ),
+    ChangedDecision(
+        "action",
+        "gangreclaim",
+        "evicts for the minimum of a gang, no more than it needs, and a broken gang with all its pods; all plugins protect",
+        "argument wholeGang: domain leaves the other pods of a broken gang, as Volcano does",
+        "wholeGang",
     ),
 )
 """Every change that a user can notice, by plugin and action."""

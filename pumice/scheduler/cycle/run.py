@@ -178,6 +178,7 @@ def _result(
         events=session.events,
         decided=session.decided,
         preemptions=session.preemptions,
+        transactions=session.transactions,
         errors=session.errors,
         unreached=len(session.untried),
     )

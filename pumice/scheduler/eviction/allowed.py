@@ -8,13 +8,16 @@ from collections.abc import Callable, Hashable, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
+from pumice.api import keys
+from pumice.api.meta import parse_bool
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck
+from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import Extension, SortKey
+from pumice.scheduler.points import Extension, Point, SortKey
 from pumice.scheduler.session.session import Session
 
 __all__ = [
@@ -23,8 +26,11 @@ __all__ = [
     "VictimOrder",
     "between_jobs",
     "between_queues",
+    "gangs_of_queue",
+    "gangs_of_queues",
     "importance",
     "inside_job",
+    "is_protected",
 ]
 
 _NO_QUEUE: Bools = np.zeros(0, dtype=np.bool_)
@@ -45,6 +51,8 @@ class EvictionRules(msgspec.Struct, frozen=True):
         without: Gang whose pods are no candidates though its queue is accepted; empty for none.
         inside: Gang that is the only one whose pods are candidates; empty where many are.
         queue_key: Place of a victim's queue among queues; None where all candidates have the same queue.
+        breaks_gangs: Whether gangs may go as a whole. Plugin `gang` then protects nothing, a PodGroup may protect its pods, and
+            all other plugins must agree, whatever their tiers are.
     """
 
     name: str
@@ -56,6 +64,12 @@ class EvictionRules(msgspec.Struct, frozen=True):
     without: str = ""
     inside: str = ""
     queue_key: Callable[[Queue], SortKey] | None = None
+    breaks_gangs: bool = False
+
+    @property
+    def reclaims(self) -> bool:
+        """Whether pods of other queues go."""
+        return self.queue_key is not None
 
     def accepts(self, other: JobInfo) -> bool:
         """Whether pods of a gang are candidates."""
@@ -117,6 +131,55 @@ def between_queues(session: Session, queue: Queue) -> EvictionRules:
         own_job=False,
         queue_key=lambda other: session.answers.victim_queue_key(other, queue),
     )
+
+
+def gangs_of_queue(session: Session, job: JobInfo) -> EvictionRules:
+    """Less important gangs of the same queue, each as a whole or some pods of it."""
+    points = session.extensions.preemptable
+    less = Extension[VictimCheck](-1, "priority", _of_less_important_gangs)
+    return replace(
+        between_jobs(session, job),
+        name="gangs of its queue",
+        checks=[less, *_without_minimums(points)] if points else (),
+        classes=[*session.extensions.preemptor_classes, lambda each: each.job.order_priority],
+        breaks_gangs=True,
+    )
+
+
+def gangs_of_queues(session: Session, queue: Queue) -> EvictionRules:
+    """Running gangs of other queues that may be reclaimed from, each as a whole or some pods of it."""
+    return replace(
+        between_queues(session, queue),
+        name="gangs of queues",
+        checks=_without_minimums(session.extensions.reclaimable),
+        breaks_gangs=True,
+    )
+
+
+def _without_minimums(points: Point[VictimCheck]) -> list[Extension[VictimCheck]]:
+    """The plugins' checks, but for that of the minimum of gangs: what goes together is decided with it."""
+    return [
+        Extension(each.tier, each.plugin, _all_of_them) if each.plugin == "gang" else each
+        for each in points
+    ]
+
+
+def _all_of_them(_: Preemptor, candidates: Candidates) -> Bools:
+    return np.ones(len(candidates), dtype=np.bool_)
+
+
+def _of_less_important_gangs(preemptor: Preemptor, candidates: Candidates) -> Bools:
+    found: Bools = candidates.of_jobs(lambda job: job.order_priority) < preemptor.job.order_priority
+    return found
+
+
+def is_protected(job: JobInfo) -> bool:
+    """Whether the PodGroup of a gang says that its pods may not be evicted."""
+    if job.group is None:
+        return False
+    meta = job.group.metadata
+    said = (parse_bool(meta.annotation(keys.PREEMPTABLE)), parse_bool(meta.label(keys.PREEMPTABLE)))
+    return next((not each for each in said if each is not None), False)
 
 
 def importance(job: JobInfo, task: TaskInfo) -> int:

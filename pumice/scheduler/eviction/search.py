@@ -99,17 +99,21 @@ class Search:
         """Note how many places there were for pods of a class; decisions only make them fewer."""
         self._places[preemptor_class] = places
 
-    def note_spared(self, action: str, preemptor: Preemptor, rules: EvictionRules) -> None:
-        """Note why evictions did not help a gang; gangs with such pods share the answer."""
+    def note_spared(
+        self, action: str, preemptor: Preemptor, rules: EvictionRules, lacks: str = ""
+    ) -> None:
+        """Note why evictions did not help a gang, and what it would lack with them; gangs with such pods share the first."""
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         own = rules.without if rules.own_job else ""
         key = (rules.survey_class(preemptor), own, usable.tobytes())
         if key not in self._spared:
-            seen = self._survey(preemptor, rules)
+            seen = self.survey(preemptor, rules)
             self._spared[key] = seen.spared(action, usable, rules)
         found = self._spared[key]
         if preemptor.job.never_preempts or preemptor.task.never_preempts:
             found = replace(found, never=True)
+        if lacks:
+            found = replace(found, lacks=lacks)
         if found.candidates:
             self._session.spared.setdefault(preemptor.job.key, {})[action] = found
 
@@ -122,13 +126,14 @@ class Search:
         """
         if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
             return True
-        seen = self._survey(preemptor, rules)
+        seen = self.survey(preemptor, rules)
         if not seen.has_victims:
             return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
 
-    def _survey(self, preemptor: Preemptor, rules: EvictionRules) -> Survey:
+    def survey(self, preemptor: Preemptor, rules: EvictionRules) -> Survey:
+        """Running pods as they are now, and which of them may go if no others do."""
         moment = len(self._session.touched.log)
         if self._surveyed != moment:
             self._surveys.clear()
@@ -183,7 +188,7 @@ class Search:
                 known[0].let_another_ask()
         else:
             usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
-            victims = self._survey(preemptor, rules).victims(usable, rules)
+            victims = self.survey(preemptor, rules).victims(usable, rules)
             bounds = Bounds(self._session, preemptor, victims)
             order = VictimOrder(self._session, rules)
             self._orders.append(order)

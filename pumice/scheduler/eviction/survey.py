@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from pumice.scheduler.eviction.allowed import EvictionRules
+from pumice.scheduler.eviction.allowed import EvictionRules, is_protected
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.running_pods import RunningTable
@@ -67,6 +67,7 @@ class Survey(msgspec.Struct, frozen=True):
             allowed=int(np.count_nonzero(asked & self.may)),
             protected=int(np.count_nonzero(asked & ~self.is_open)),
             by=dict(_by_plugin(self.judgement, is_refused)),
+            gangs=len(np.unique(self.running.gang[self.rows[asked]])) if rules.breaks_gangs else 0,
         )
 
     def _asked(self, rows: Ints, usable: Bools, rules: EvictionRules) -> Bools:
@@ -84,6 +85,9 @@ def survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Surv
     is_open: Bools = running.preemptable[rows]
     if rules.only_running:
         is_open &= running.runs[rows]
+    if rules.breaks_gangs:
+        protected = [gang is not None and is_protected(gang.gang) for gang in running.gangs]
+        is_open &= ~np.array(protected, dtype=np.bool_)[running.gang[rows]]
     for key in session.state.pods.spared:
         task = session.state.tasks.get(key)
         if task is not None and task.row >= 0 and session.view.is_spared(task):
@@ -97,7 +101,7 @@ def survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Surv
     places[numbers] = np.arange(len(numbers))
     named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]
     candidates = Candidates(running, open_rows, named, places[gangs])
-    judgement = judge(rules.checks, preemptor, candidates)
+    judgement = judge(rules.checks, preemptor, candidates, every=rules.breaks_gangs)
     may = np.zeros(len(rows), dtype=np.bool_)
     may[is_open] = judgement.may
     nodes = np.zeros(len(session.view.rows), dtype=np.bool_)

@@ -35,11 +35,12 @@ class ReclaimRequest(NamedTuple):
 
 def asked_by(preemptor: Preemptor, rights: Entitlements, held: Ints) -> ReclaimRequest:
     """The properties of a preemptor; arguments as for `over_deserved`."""
-    row, shape = preemptor.job.row, preemptor.task.shape
-    wanted = tuple(need.column for need in shape.needs if need.column != PODS)
+    row, vector = preemptor.job.row, preemptor.vector
+    columns = np.flatnonzero(vector).tolist()
+    wanted = tuple(each for each in columns if each not in (PODS, SCORED_CPU, SCORED_MEMORY))
     if row < 0:
         return ReclaimRequest(wanted, ())
-    after = held[row] + shape.vector[: held.shape[1]]
+    after = held[row] + vector[: held.shape[1]]
     over = rights.named[row] & (after > rights.deserved[row])
     return ReclaimRequest(wanted, tuple(np.flatnonzero(over).tolist()))
 
@@ -93,13 +94,14 @@ def _comes_back(
     That queue then exceeds what it deserves. The smallest pod that asks for what is exceeded is the first to come back.
     """
     rows, vectors = candidates.queue, candidates.vectors[:, : held.shape[1]]
+    returning = candidates.returning[:, : held.shape[1]]
     takes_back = np.any(vectors[:, list(asked.exceeded)] > 0, axis=1) & may_go
     alone = -2 - np.arange(len(rows))
     before = candidates.taken_before(np.where(may_go, rows, alone))[:, : held.shape[1]]
-    places = np.unique(np.stack((candidates.node, rows)), axis=1, return_inverse=True)[1].ravel()
+    places = np.unique(np.stack((candidates.scope, rows)), axis=1, return_inverse=True)[1].ravel()
     least = np.full((int(places.max()) + 1, held.shape[1]), _NONE)
     asks = takes_back[:, np.newaxis] & (vectors > 0)
-    np.minimum.at(least, places, np.where(asks, vectors, _NONE))
+    np.minimum.at(least, places, np.where(asks, returning, _NONE))
     left = rights.deserved[rows] - (held[rows] - before - vectors)
     is_within = rights.named[rows] & (least[places] <= left) & (least[places] < _NONE)
     is_within[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = False
@@ -143,23 +145,28 @@ class _Check:
     def may_go(self) -> Bools:
         """Those whose queue holds more than it deserves and keeps its guarantee, after those that go before them."""
         possible = self._holds_nothing_deserved | self._exceeds(self._held)
-        held = self._held - self._taken(possible)
-        exceeds = self._holds_nothing_deserved | self._exceeds(held)
-        allowed: Bools = np.logical_and.reduce([possible, exceeds, self._keeps(held)])
+        group = self._in_queues(possible)
+        exceeds = self._holds_nothing_deserved | self._exceeds(
+            self._without(self._candidates.taken_before_bundle(group))
+        )
+        keeps = self._keeps(self._without(self._candidates.taken_before(group)))
+        allowed: Bools = np.logical_and.reduce([possible, exceeds, keeps])
         return allowed
 
     def keeps_guarantee(self) -> Bools:
         """Those whose queue keeps its guarantee, after those that go before them."""
         if not self._guarantee.any():
             return np.ones(len(self._rows), dtype=np.bool_)
-        return self._keeps(self._held - self._taken(np.ones(len(self._rows), dtype=np.bool_)))
+        return self._keeps(self._without(self._candidates.taken_before(self._rows)))
 
-    def _taken(self, possible: Bools) -> Ints:
-        """Resources of the candidates of the same queue that would be evicted earlier."""
-        alone = -2 - np.arange(len(self._rows))
-        before = self._candidates.taken_before(np.where(possible, self._rows, alone))
-        taken: Ints = before[:, : self._held.shape[1]]
-        return taken
+    def _in_queues(self, possible: Bools) -> Ints:
+        """The queue of each candidate that may go at all, as a number of a group; others are alone."""
+        return np.where(possible, self._rows, -2 - np.arange(len(self._rows)))
+
+    def _without(self, taken: Ints) -> Ints:
+        """What queues hold without what earlier candidates take."""
+        held: Ints = self._held - taken[:, : self._held.shape[1]]
+        return held
 
     def _exceeds(self, held: Ints) -> Bools:
         over = self._named & (held > self._deserved)

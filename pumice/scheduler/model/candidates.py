@@ -25,11 +25,18 @@ class Preemptor(NamedTuple):
         task: The pod.
         job: Its gang.
         queue: The queue of the gang.
+        together: What it and the other pods of the gang need that get places with it, by column; None if it is looked at alone.
     """
 
     task: TaskInfo
     job: JobInfo
     queue: Queue
+    together: Ints | None = None
+
+    @property
+    def vector(self) -> Ints:
+        """What is to be taken by column: by the pod, or by all that get places with it."""
+        return self.task.shape.vector if self.together is None else self.together
 
 
 def gang_of(preemptor: Preemptor) -> Hashable:
@@ -43,12 +50,13 @@ def any_preemptor(_: Preemptor) -> Hashable:
 
 
 class Candidates:
-    """Running pods that might have to go, by node and then in the order in which they would.
+    """Running pods that might have to go, in the order in which they would: node by node, or over all nodes.
 
     Attributes:
         are_alone: Whether each is judged as the only candidate on its node.
         jobs: Gangs of the candidates, and `ChargedPods` of those that are charged elsewhere.
-        node: Row of the node, ascending.
+        node: Row of the node; ascending if the pods go node by node.
+        scope: Equal for candidates of which the earlier ones go before the later ones: those of a node, or all.
         job: Place of its gang in `jobs`.
     """
 
@@ -59,6 +67,8 @@ class Candidates:
         jobs: Sequence[JobInfo],
         job: Ints,
         node: Ints | None = None,
+        *,
+        bundle: Ints | None = None,
     ) -> None:
         """Candidates in order.
 
@@ -68,6 +78,8 @@ class Candidates:
             jobs: Their gangs.
             job: Place of the gang of each in `jobs`.
             node: Row of the node of each, ascending. If it is left out, each candidate is judged as the only one on its node.
+            bundle: Given if they go in this order whatever their nodes are: number of the pods that go with each, or not at
+                all; these stand next to each other.
         """
         self._running = running
         self._rows = rows
@@ -75,7 +87,9 @@ class Candidates:
         self.are_alone = node is None
         self.jobs = jobs
         self.node: Ints = np.arange(len(rows)) if node is None else node
+        self.scope: Ints = self.node if bundle is None else np.zeros(len(rows), dtype=np.int64)
         self.job = job
+        self._bundle = bundle
         self._vectors: Ints | None = None
 
     def __len__(self) -> int:
@@ -124,7 +138,7 @@ class Candidates:
         return np.array([value(task) for task in self.tasks], dtype=np.int64)
 
     def earlier(self, group: Ints) -> Ints:
-        """How many candidates of the same node and group come before each.
+        """How many candidates of the same scope and group come before each.
 
         Args:
             group: Number of a group by candidate, such as `job` or `queue`.
@@ -138,7 +152,7 @@ class Candidates:
         return counts
 
     def taken_before(self, group: Ints) -> Ints:
-        """Amounts that earlier candidates of the same node and group take, by candidate and column."""
+        """Amounts that earlier candidates of the same scope and group take, by candidate and column."""
         if self.are_alone:
             return np.zeros_like(self.vectors)
         order, starts = self._grouped(group)
@@ -148,16 +162,40 @@ class Candidates:
         before[order] = sums[:-1] - sums[starts]
         return before
 
+    def taken_before_bundle(self, group: Ints) -> Ints:
+        """The same without those that go together with a candidate: what is gone when it is decided about them."""
+        before = self.taken_before(group)
+        if self._bundle is None:
+            return before
+        _, both = np.unique(np.stack((self._bundle, group)), axis=1, return_inverse=True)
+        return before - self.taken_before(both.ravel())
+
+    @property
+    def returning(self) -> Ints:
+        """What asks for a place again at least once a candidate has gone, by candidate and column.
+
+        That is the candidate; of a gang that goes as a whole, its minimum of pods.
+        """
+        if self._bundle is None:
+            return self.vectors
+        found = self.vectors.copy()
+        numbers, counts = np.unique(self._bundle, return_counts=True)
+        for number in numbers[counts > 1].tolist():
+            inside = self._bundle == number
+            minimum = max(self.jobs[int(self.job[inside][0])].gang.min_member, 1)
+            found[inside] = np.sort(self.vectors[inside], axis=0)[:minimum].sum(axis=0)
+        return found
+
     def _grouped(self, group: Ints) -> tuple[Ints, Ints]:
-        """An order that keeps candidates of one node and group together, and where the group of each begins."""
+        """An order that keeps candidates of one scope and group together, and where the group of each begins."""
         order: Ints = np.lexsort(
-            (group, self.node)
+            (group, self.scope)
         )  # stable: candidates of a group stay in their order
         if not len(order):
             return order, order
-        nodes, groups = self.node[order], group[order]
+        scopes, groups = self.scope[order], group[order]
         begins = np.ones(len(order), dtype=np.bool_)
-        begins[1:] = (nodes[1:] != nodes[:-1]) | (groups[1:] != groups[:-1])
+        begins[1:] = (scopes[1:] != scopes[:-1]) | (groups[1:] != groups[:-1])
         starts: Ints = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
         return order, starts
 

@@ -12,7 +12,7 @@ from pumice.scheduler.explain.sentences import FitFailure, Refusals
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
-from pumice.scheduler.placing.filling import may_begin
+from pumice.scheduler.placing.filling import Promising, may_begin
 from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far, why_nowhere
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.requests import DomainRequest, Placed, held_rows
@@ -90,6 +90,14 @@ class DomainQueue:
     def waiting(self) -> Iterator[TaskInfo]:
         """The pods that have no place, also those that were tried."""
         return (task for task in self._pods if task.status is SchedulingStatus.PENDING)
+
+    def promise(
+        self, queue: Queue, statement: Statement, around: Domain, promising: Promising
+    ) -> None:
+        """Only promise pods their places, all of them inside a domain; nothing, if what is said of the network forbids it."""
+        if self._why_hopeless() is None:
+            turn = _Turn(self._session, queue, self._job, statement, self._limit, around, promising)
+            turn.whole(self._pods)
 
     def fill(self, queue: Queue, statement: Statement, outcome: JobOutcome) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
@@ -176,15 +184,23 @@ class _Turn:
     """A turn of a gang."""
 
     def __init__(
-        self, session: Session, queue: Queue, job: JobInfo, statement: Statement, limit: Limit
+        self,
+        session: Session,
+        queue: Queue,
+        job: JobInfo,
+        statement: Statement,
+        limit: Limit,
+        around: Domain | None = None,
+        promising: Promising | None = None,
     ) -> None:
         self._session = session
         self._queue = queue
         self._job = job
         self._statement = statement
         self._limit = limit
-        self._root = session.levels.tree.root
-        self._search = DomainSearch(session, queue, job, statement)
+        self._root = around or session.levels.tree.root
+        self._promising = promising
+        self._search = DomainSearch(session, queue, job, statement, promising)
         self._failed: set[Hashable] = set()
         self._lost: _Lost | None = None
 
@@ -195,9 +211,15 @@ class _Turn:
 
     def _placed(self) -> Placed:
         """What the gang has got."""
-        if may_begin(self._session, self._job, self._statement):
+        if self._promising is None and may_begin(self._session, self._job, self._statement):
             return Placed.PLACES
         return Placed(self._session.answers.is_pipelined(self._job))
+
+    def _has_enough(self) -> bool:
+        answers = self._session.answers
+        if self._promising is None:
+            return may_begin(self._session, self._job, self._statement)
+        return answers.is_pipelined(self._job) and not answers.is_starving(self._job)
 
     def _request(
         self,
@@ -252,7 +274,7 @@ class _Turn:
             found = self._unit(units, unit, [domain])
             if found is not None:
                 score += found
-                if may_begin(self._session, self._job, self._statement):
+                if self._has_enough():
                     break
             elif not units.may_be_ready():
                 break

@@ -5,6 +5,7 @@ A gang with sub-groups is placed unit by unit. A unit that finds no place for al
 
 from collections.abc import Callable, Hashable
 from functools import partial
+from typing import NamedTuple
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
@@ -18,7 +19,17 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["Filling", "goes_on", "may_begin"]
+__all__ = ["Filling", "Promising", "goes_on", "may_begin"]
+
+
+class Promising(NamedTuple):
+    """Says that pods are only promised their places, also those that are free, and only until the minimum has some.
+
+    Attributes:
+        reclaims: Whether their queue must be entitled to take back what they need.
+    """
+
+    reclaims: bool
 
 
 class Filling:
@@ -31,6 +42,7 @@ class Filling:
         job: JobInfo,
         statement: Statement,
         outcome: JobOutcome,
+        promising: Promising | None = None,
     ) -> None:
         """Begin with nothing placed.
 
@@ -40,17 +52,24 @@ class Filling:
             job: The gang.
             statement: Takes the decisions.
             outcome: Takes the reasons.
+            promising: Given if nothing is to be bound; no reasons of nodes are then looked for.
         """
         self._session = session
         self._queue = queue
         self._job = job
         self._statement = statement
         self._outcome = outcome
+        self._promising = promising
 
     def fill(self, tasks: PodQueue | Units) -> bool:
-        """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
-        is_ready = partial(self._session.answers.is_ready, self._job)
-        if self._job.sub_groups is not None:
+        """Place or promise pods until the gang is ready or cannot become so; whether it is ready.
+
+        If they are only promised, until it has what it needs.
+        """
+        is_ready: Callable[[], bool] = partial(self._session.answers.is_ready, self._job)
+        if self._promising is not None:
+            is_ready = self._has_promises
+        elif self._job.sub_groups is not None:
             is_ready = partial(may_begin, self._session, self._job, self._statement)
         if isinstance(tasks, PodQueue):
             failed_roles: set[str] = set()
@@ -73,6 +92,10 @@ class Filling:
             self._outcome.fit = group.of.promised if group is not None else 0
         return is_ready()
 
+    def _has_promises(self) -> bool:
+        answers = self._session.answers
+        return not answers.is_starving(self._job) and answers.is_pipelined(self._job)
+
     def keep_whole(self) -> None:
         """Before the statement is committed: pods of sub-groups some of which must wait are only promised their places.
 
@@ -92,7 +115,12 @@ class Filling:
         if unit.sub_group is not None and unit.is_whole:
             tasks, group = list(unit.tasks.left()), unit.sub_group
             is_first = self._outcome.failed is None
-            self.pods(unit.tasks, lambda: group.is_ready, lambda _: unit.may_be_whole)
+            promised = self._promising is not None
+            self.pods(
+                unit.tasks,
+                lambda: group.is_pipelined if promised else group.is_ready,
+                lambda _: unit.may_be_whole,
+            )
             if not group.is_pipelined:
                 if is_first:
                     self._outcome.beside = len(self._statement) - before
@@ -138,6 +166,8 @@ class Filling:
                 continue
             impossible = answers.why_impossible(task.shape)
             refusal = impossible or answers.why_not_allocatable(queue, task)
+            if refusal is None and self._promising is not None and self._promising.reclaims:
+                refusal = answers.why_not_preemptive(queue, task)
             if refusal is not None:
                 outcome.refused = refusal
                 failed.add(session.alike(task))
@@ -149,7 +179,7 @@ class Filling:
             if not self._place(task, tasks, near):
                 if tasks.defer(task):
                     continue
-                if outcome.failed is None:
+                if outcome.failed is None and self._promising is None:
                     ranking = session.ranking(task, queue.metadata.name)
                     outcome.failed = (task, ranking.why_not())
                 failed.add(session.alike(task))
@@ -180,9 +210,12 @@ class Filling:
             row = ranking.only(session.nominations.row(task))
         if row == NOWHERE:
             row = ranking.best(task, tasks.group)
-        if row != NOWHERE:
+        if row != NOWHERE and self._promising is None:
             statement.allocate(task, nodes[row])
             ranking.taken(row)
+            return True
+        if row != NOWHERE:
+            statement.pipeline(task, nodes[row])
             return True
         if task.nominated:
             row = ranking.only(session.nominations.row(task), later=True)

@@ -18,7 +18,7 @@ from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
-from pumice.scheduler.placing.filling import Filling
+from pumice.scheduler.placing.filling import Filling, Promising
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.requests import DomainRequest, Placed, scores
@@ -70,7 +70,14 @@ class DomainSearch:
         sought: The domains of the last request that found none.
     """
 
-    def __init__(self, session: Session, queue: Queue, job: JobInfo, statement: Statement) -> None:
+    def __init__(
+        self,
+        session: Session,
+        queue: Queue,
+        job: JobInfo,
+        statement: Statement,
+        promising: Promising | None = None,
+    ) -> None:
         """Begin with nothing tried.
 
         Args:
@@ -78,6 +85,7 @@ class DomainSearch:
             queue: The queue of the gang.
             job: The gang.
             statement: Takes the decisions.
+            promising: Given if nothing is to be bound.
         """
         self._session = session
         self._queue = queue
@@ -85,6 +93,8 @@ class DomainSearch:
         self._statement = statement
         self._levels = session.levels
         self._tree = session.levels.tree
+        self._promising = promising
+        self._goals = (Placed.PLACES, Placed.PROMISES) if promising is None else (Placed.PROMISES,)
         self.trials: list[Trial] = []
 
     # -- domains -----------------------------------------------------------------------------
@@ -137,7 +147,7 @@ class DomainSearch:
             masks = [self._tree.mask(each) for each in domains.domains]
             order.sort(key=lambda place: not masks[place][rows].all())
         hopeless: set[int] = set()
-        for least in (Placed.PLACES, Placed.PROMISES):
+        for least in self._goals:
             for place in order:
                 if (now if least is Placed.PLACES else later)[place] and place not in hopeless:
                     domain = domains.domains[place]
@@ -185,8 +195,10 @@ class DomainSearch:
                 hopeful -= 1
                 return hopeful >= request.required
 
-            filling = Filling(self._session, self._queue, self._job, self._statement, outcome)
-            filling.pods(pods, lambda: request.placed() is Placed.PLACES, goes_on_without, near)
+            filling = Filling(
+                self._session, self._queue, self._job, self._statement, outcome, self._promising
+            )
+            filling.pods(pods, lambda: request.placed() >= self._goals[0], goes_on_without, near)
             count = self._statement.savepoint() - before
             placed = request.placed() if count else Placed.NOTHING
             if placed >= least:

@@ -73,7 +73,7 @@ class Drf:
 
     def _share_with(self, preemptor: Preemptor) -> float:
         """Share that the gang of a pod would have with it."""
-        return self._share.of(self._held(preemptor.job) + preemptor.task.shape.vector)
+        return self._share.of(self._held(preemptor.job) + preemptor.vector)
 
     def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
         """A pod may be evicted if its job keeps at least the share that the job of the preemptor would have."""
@@ -107,9 +107,7 @@ def hierarchical_victims(
             job = candidates.jobs[number]
             others.append((names[job.row], job, vector))
         places[place] = kind
-    answers = tree.has_less(
-        preemptor.queue.metadata.name, preemptor.job, preemptor.task.shape.vector, others
-    )
+    answers = tree.has_less(preemptor.queue.metadata.name, preemptor.job, preemptor.vector, others)
     return np.array(answers, dtype=np.bool_)[places]
 
 

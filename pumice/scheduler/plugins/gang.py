@@ -173,7 +173,7 @@ def _sub_group_may_lose(candidates: Candidates) -> Bools:
     before = candidates.earlier(group)
     breaks = is_whole & (before == spare)
     broken_before = candidates.earlier(np.where(breaks, policy, np.arange(count)))
-    pairs = candidates.node * (2 * count) + group
+    pairs = candidates.scope * (2 * count) + group
     refused = np.isin(pairs, pairs[breaks & (broken_before >= left)])
     found_may: Bools = ~(refused & (before >= spare))
     return found_may

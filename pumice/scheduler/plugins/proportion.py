@@ -180,7 +180,7 @@ class Proportion:
         if candidates.are_alone:  # all pods of a queue get the same answer
             by_queue: Bools = np.any(allocated > self._whole, axis=1)
             return by_queue[rows] & is_there
-        held = allocated[rows] - candidates.taken_before(rows)
+        held = allocated[rows] - candidates.taken_before_bundle(rows)
         exceeds: Bools = np.any(held > self._whole[rows], axis=1)
         return exceeds & is_there
 

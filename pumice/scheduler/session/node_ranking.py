@@ -239,7 +239,7 @@ class NodeRanking:
         """Row of the best node that has room after terminating pods are gone; arguments as for `best`."""
         if not self._touched.releases:
             return NOWHERE
-        values = self._evaluate(self._rows, later=True)
+        values = self._values_later()
         values = self._by_domain(self._with_domain_scores(values, within), later=True)
         return self._choose(task, values, within)
 
@@ -429,6 +429,20 @@ class NodeRanking:
         values = self._worth(rows.still(), later=later)
         for each in self._row_filters:
             values = _left(values, each.judge(self.pods, rows))
+        return values
+
+    def _values_later(self) -> Floats:
+        """How good all rows are after terminating pods are gone; computed for those with room alone, if these are few."""
+        self._score()
+        if self._is_wide:
+            return self._evaluate(self._rows, later=True)
+        fitting = self._fitting(self.pods.allowed.copy(), self._rows, later=True)
+        index = np.flatnonzero(fitting)
+        if len(index) * 2 > len(fitting):
+            return self._evaluate(self._rows, later=True)
+        values = np.full(len(fitting), _WORST)
+        if len(index):
+            values[index] = self._evaluate(self._rows.take(index), later=True)
         return values
 
     def _worth(self, rows: Rows, *, later: bool = False) -> Floats:

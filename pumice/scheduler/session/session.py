@@ -54,6 +54,7 @@ class Session:
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were tried: placed, promised a place or refused.
         preemptions: Number of searches for victims.
+        transactions: Number of decisions with evictions, by action.
         empty_nodes: What the nodes could hold if they were empty.
         places: How many pods each node can take, by arithmetic.
         levels: The domains of the network.
@@ -91,6 +92,7 @@ class Session:
         self.errors: dict[str, Exception] = {}
         self.decided = 0
         self.preemptions = 0
+        self.transactions: dict[str, int] = {}
         self.spared: dict[str, dict[str, EvictionFailure]] = {}
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []

@@ -19,22 +19,26 @@ class EvictionFailure(msgspec.Struct, frozen=True):
     """Why no evictions make room for a gang.
 
     Attributes:
-        action: `preempt` or `reclaim`.
+        action: Name of the action.
         candidates: Running pods that the action looked at: of the gangs that it may evict, on nodes that the pod may use.
         allowed: How many of them may be evicted if no other goes before.
         protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
         by: Number of candidates that each plugin spares, counted for the first such plugin; an empty name if no plugin allows evictions.
         never: The pods of the gang never preempt others.
         refused: Why the queue of the gang may not reclaim resources.
+        gangs: Number of gangs to which the candidates belong, if whole gangs may go; otherwise 0.
+        lacks: What would still be missing without those that may go, if it was looked at.
     """
 
-    action: str
+    action: str = ""
     candidates: int = 0
     allowed: int = 0
     protected: int = 0
     by: Mapping[str, int] = msgspec.field(default_factory=dict)
     never: bool = False
     refused: str = ""
+    gangs: int = 0
+    lacks: str = ""
 
     @property
     def summary(self) -> str:
@@ -44,6 +48,8 @@ class EvictionFailure(msgspec.Struct, frozen=True):
         if self.refused:
             return f"{self.action}: {self.refused}"
         pods = f"{self.candidates} running pod{'' if self.candidates == 1 else 's'}"
+        if self.gangs:
+            pods += f" of {self.gangs} gang{'' if self.gangs == 1 else 's'}"
         which = f"{self.allowed} of {pods} may go, which is not enough"
         if not self.allowed:
             which = "the only running pod may not go"
@@ -52,13 +58,14 @@ class EvictionFailure(msgspec.Struct, frozen=True):
         parts = [f"{count} not preemptable" for count in (self.protected,) if count]
         for name, count in self.by.items():
             parts.append(f"{count} spared by {name}" if name else f"{count} that no plugin allows")
-        return f"{self.action}: {which}" + (f" ({', '.join(parts)})" if parts else "")
+        lacks = f"; {self.lacks}" if self.lacks else ""
+        return f"{self.action}: {which}" + (f" ({', '.join(parts)})" if parts else "") + lacks
 
     @property
     def details(self) -> dict[str, Any]:
         """The values ready for JSON."""
-        refused = {"refused": self.refused} if self.refused else {}
-        return refused | {
+        said = {"refused": self.refused, "lacks": self.lacks, "gangs": self.gangs}
+        return {key: value for key, value in said.items() if value} | {
             "action": self.action,
             "candidates": self.candidates,
             "allowed": self.allowed,
@@ -111,19 +118,30 @@ def allowed(
 
 
 def judge(
-    checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
+    checks: Sequence[Extension[VictimCheck]],
+    preemptor: Preemptor,
+    candidates: Candidates,
+    *,
+    every: bool = False,
 ) -> VictimAnswers:
     """The plugins' answers about candidates.
 
     Plugins of a tier must agree. Tiers are alternatives, node by node: the first one that allows anyone on a node
     decides about that node.
+
+    Args:
+        checks: What they have registered.
+        preemptor: The pod for which others may have to go.
+        candidates: The pods that might.
+        every: Whether all plugins must agree instead, whatever their tiers are.
     """
     answers = _answers(checks, preemptor, candidates)
     plugins = tuple(dict.fromkeys(each.plugin for each, _ in answers))
     refused_by = np.full(len(candidates), -1, dtype=np.int64)
     for each, mask in answers:
         refused_by[(refused_by < 0) & ~mask] = plugins.index(each.plugin)
-    return VictimAnswers(_agreed(answers, candidates), refused_by, plugins)
+    may = (refused_by < 0) & bool(answers) if every else _agreed(answers, candidates)
+    return VictimAnswers(may, refused_by, plugins)
 
 
 _Answers = Sequence[tuple[Extension[VictimCheck], Bools]]

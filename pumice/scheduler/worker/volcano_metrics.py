@@ -94,7 +94,13 @@ class VolcanoMetrics:
         # The library would call a counter volcano_total_preemption_attempts_total.
         self.preemptions = Gauge(
             "volcano_total_preemption_attempts",
-            "Searches for pods to evict for a PodGroup, by the actions `preempt` and `reclaim`, since the start.",
+            "Searches for pods to evict for a PodGroup, by any action, since the start.",
+            registry=registry,
+        )
+        self.transactions = Counter(
+            "volcano_eviction_transactions",
+            "Decisions to evict pods for a PodGroup, each with all the pods that go for it.",
+            ["action"],
             registry=registry,
         )
 
@@ -129,6 +135,8 @@ class VolcanoMetrics:
         self.unscheduled.set(len(result.pending))
         self.victims.set(len(result.evicted))
         self.preemptions.inc(result.preemptions)
+        for action, count in result.transactions.items():
+            self.transactions.labels(action).inc(count)
 
     def started(self, group: ObjectMeta, now: float) -> None:
         """Count a PodGroup whose minimum of pods is bound, at a moment in UNIX seconds."""

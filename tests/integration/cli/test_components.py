@@ -94,21 +94,23 @@ async def test_what_a_configuration_names_and_this_version_lacks_is_shown_by_a_r
     cluster: EmbeddedCluster, kubeconfig: str, tmp_path: Path
 ) -> None:
     file, port = tmp_path / "scheduler.conf", free_port()
-    file.write_text("actions: enqueue, allocate, gangpreempt\ntiers: [{plugins: [{name: cdp}]}]\n")
+    file.write_text(
+        "actions: allocate\ntiers: [{plugins: [{name: extender}, {name: numa-aware}]}]\n"
+    )
     command = (f"--kubeconfig={kubeconfig}", f"--config={file}", f"--metrics-port={port}")
     with running("scheduler", *command) as process:
         await ready(f"http://127.0.0.1:{port}/readyz")
         await shows(
             f"http://127.0.0.1:{port}/readyz?verbose",
-            "[!]configuration: not part of this version, does nothing: action gangpreempt, plugin cdp",
+            "[!]configuration: not part of this version, does nothing: plugin extender, plugin numa-aware",
         )
         await shows(
             f"http://127.0.0.1:{port}/metrics",
-            'pumice_scheduler_config_missing{what="plugin cdp"} 1.0',
+            'pumice_scheduler_config_missing{what="plugin numa-aware"} 1.0',
         )
         code, said = await stop(process)
     assert code == 0
-    assert "action gangpreempt is not part of this version and does nothing" in said
+    assert "plugin extender is not part of this version and does nothing" in said
 
 
 async def test_controller_and_scheduler(cluster: EmbeddedCluster, kubeconfig: str) -> None:

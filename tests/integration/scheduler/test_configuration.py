@@ -18,7 +18,7 @@ from tests.kit.waiting import until
 PACKED = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: binpack}]}]\n"
 STOPPED = "actions: enqueue\ntiers: [{plugins: [{name: gang}]}]\n"
 BAD = "actions: enqueue, alocate\ntiers: [{plugins: [{name: gnag}]}]\n"
-LACKING = "actions: enqueue, allocate, gangpreempt\ntiers: [{plugins: [{name: numa-aware}]}]\n"
+LACKING = "actions: enqueue, allocate\ntiers: [{plugins: [{name: extender}, {name: numa-aware}]}]\n"
 
 
 class InForce:
@@ -103,11 +103,11 @@ def test_what_this_version_lacks_is_said_for_as_long_as_the_file_names_it(
     in_force: InForce,
 ) -> None:
     in_force.look(LACKING)
-    assert in_force.value("config_missing", what="action gangpreempt") == 1
+    assert in_force.value("config_missing", what="plugin extender") == 1
     assert in_force.value("config_missing", what="plugin numa-aware") == 1
-    assert "does nothing: action gangpreempt, plugin numa-aware" in str(in_force.config.problem)
+    assert "does nothing: plugin extender, plugin numa-aware" in str(in_force.config.problem)
     in_force.look(PACKED)
-    assert in_force.value("config_missing", what="action gangpreempt") is None
+    assert in_force.value("config_missing", what="plugin extender") is None
     assert in_force.config.problem is None
 
 

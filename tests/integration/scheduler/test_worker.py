@@ -216,16 +216,14 @@ async def test_a_queue_hears_that_nothing_enforces_its_share(stage: SchedulerSta
 async def test_what_the_configuration_names_and_this_version_lacks_is_said_where_people_look(
     stage: SchedulerStage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    text = (
-        'actions: "enqueue, allocate, gangpreempt"\ntiers: [{plugins: [{name: gang}, {name: cdp}]}]'
-    )
+    text = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: extender}, {name: numa-aware}]}]'
     worker = SchedulerWorker(stage.client, load_config(text))
     assert [each.levelname for each in caplog.records] == ["ERROR", "ERROR"]
-    assert "action gangpreempt is not part of this version" in caplog.text
+    assert "plugin extender is not part of this version" in caplog.text
     note = worker.notes["configuration"]()
-    assert note == "not part of this version, does nothing: action gangpreempt, plugin cdp"
+    assert note == "not part of this version, does nothing: plugin extender, plugin numa-aware"
     value = worker.metrics.registry.get_sample_value(
-        "pumice_scheduler_config_missing", {"what": "plugin cdp"}
+        "pumice_scheduler_config_missing", {"what": "plugin numa-aware"}
     )
     assert value == 1
 

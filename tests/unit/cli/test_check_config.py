@@ -33,7 +33,7 @@ def config_map(**data: object) -> str:
             1,
             "data.volcano-scheduler.conf: must be a string",
         ),
-        ("actions: allocate, gangpreempt\n", 0, "warning: actions: gangpreempt"),
+        ("actions: allocate, gangPreempt\n", 0, "warning: actions: gangPreempt is read"),
     ],
 )
 def test_a_configuration_is_checked(

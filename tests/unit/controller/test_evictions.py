@@ -479,3 +479,31 @@ def test_a_pod_that_failed_again_and_was_removed_is_restarted_without_delay() ->
     cluster.settle()
     assert _noted(cluster, "pumice.dev/retries") == "pod/worker/1=2/2"
     assert sorted(cluster.pods) == ["train-worker-0", "train-worker-1"]
+
+
+@pytest.mark.parametrize("step", ["at once", "between passes", "while it restarts", "as they end"])
+def test_a_gang_that_is_evicted_as_a_whole_is_restarted_once(step: str) -> None:
+    """Its pods go for another gang, one eviction after the other: the later ones are not those of the next incarnation."""
+    policies = [policy("PodEvicted", "RestartJob"), policy("PodFailed", "RestartJob")]
+    cluster = running(task("worker", 4), policies=policies, maxRetry=2)
+    names = [f"train-worker-{index}" for index in range(4)]
+    for name in names:
+        if step == "as they end" and name == names[-1]:
+            cluster.fail(name, exit_code=143)
+        cluster.evict(name)
+        if step == "between passes":
+            cluster.look()
+        if step == "while it restarts":
+            cluster.look()
+            cluster.reap(name)
+    for _ in range(3):
+        cluster.look()
+    cluster.reap()
+    for _ in range(3):
+        cluster.settle()
+        cluster.admit()
+        cluster.run()
+    cluster.settle()
+    assert len(_evictions(cluster)) == 1
+    assert cluster.status["retryCount"] == 1
+    assert (cluster.phase, len(cluster.pods)) == ("Running", 4)

@@ -11,7 +11,7 @@ from pumice.scheduler import Config, ConfigError, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.options import SWITCHES
-from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, builtin_registry
+from pumice.scheduler.registry import PLANNED_PLUGINS, builtin_registry
 from tests.unit.scheduler.scenarios import case_id, load_cases
 
 ACTIONS = ", ".join(sorted(builtin_registry().actions))
@@ -215,10 +215,30 @@ def test_metrics_settings_are_accepted() -> None:
     assert config.warnings == ("metrics: not part of this version, ignored",)
 
 
+@pytest.mark.parametrize("text", ["gangPreempt", "GangPreempt"])
+def test_an_action_is_known_in_any_spelling(text: str) -> None:
+    """GP-30: users copy the name from Volcano's design document."""
+    entry = f"configurations: [{{name: {text}, arguments: {{maxDomains: 3}}}}]"
+    config = load_config(f"actions: allocate, {text}\n{entry}")
+    (_, (spec, arguments)) = config.actions
+    assert (spec.name, arguments.integer("maxDomains")) == ("gangpreempt", 3)
+    (warning,) = config.warnings
+    assert warning == f"actions: {text} is read as gangpreempt, as Volcano spells it"
+
+
+def test_gangpreempt_takes_the_place_of_preempt() -> None:
+    config = load_config("actions: allocate, preempt, gangpreempt, gangreclaim, reclaim")
+    names = [spec.name for spec, _ in config.actions]
+    assert names == ["allocate", "gangpreempt", "gangreclaim"]
+    assert config.warnings == (
+        "actions: preempt is ignored, because gangpreempt takes its place",
+        "actions: reclaim is ignored, because gangreclaim takes its place",
+    )
+
+
 def test_what_is_built_is_not_planned() -> None:
     registry = builtin_registry()
     assert not PLANNED_PLUGINS & set(registry.plugins)
-    assert not PLANNED_ACTIONS & set(registry.actions)
 
 
 def test_names_are_registered_once() -> None:

@@ -20,6 +20,11 @@ CONFIGS = {
     "default": load_config(DEFAULT),
     "capacity": load_config(DEFAULT.replace("name: proportion", "name: capacity")),
 }
+GANGS = DEFAULT.replace("preempt, reclaim", "gangpreempt, gangreclaim")
+CONFIGS |= {
+    "gangs": load_config(GANGS),
+    "gangs, capacity": load_config(GANGS.replace("name: proportion", "name: capacity")),
+}
 ROUNDS, CALM = 40, 8
 """Rounds in all, and those at the end in which nothing is evicted any more."""
 
@@ -105,13 +110,13 @@ def full_clusters(draw: st.DrawFn) -> Raw:
     return {"nodes": nodes, "queues": queues, "classes": classes, "podgroups": groups, "pods": pods}
 
 
-def last_eviction(cluster: Raw, config: str, lingering: int) -> int:
+def last_eviction(cluster: Raw, config: str, lingering: int, rounds: int = ROUNDS) -> int:
     """The last of the rounds in which a pod is evicted."""
     scenario = Scenario(cluster, CONFIGS[config])
     rows = {f"ns/{row[1]}": row for row in cluster["pods"]}
     leaving: dict[str, int] = {}
     last = -1
-    for number in range(ROUNDS):
+    for number in range(rounds):
         result = scenario.cycle(NOW + 2 * number)
         last = number if result.evicted else last
         for key, node in result.binds.items():

@@ -1,0 +1,219 @@
+"""What is evicted together: pods that a gang has beyond its minimum, one by one, or the gang as a whole.
+
+Bundles come in the order in which they would go, and are made only as far as they are asked for: of most gangs it is never
+asked which of their pods come last.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from pumice.scheduler.eviction.allowed import EvictionRules
+from pumice.scheduler.eviction.survey import Survey
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
+from pumice.scheduler.points import SortKey
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.victims import Reversed
+
+__all__ = ["Bundle", "BundleChoice", "bundles"]
+
+
+class BundleChoice(msgspec.Struct, frozen=True):
+    """What a configuration says about bundles.
+
+    Attributes:
+        breaks: Whether gangs may be broken at all.
+        priority_first: Whether all of a less important gang goes before the surplus of a more important one.
+        everywhere: Whether all pods of a broken gang go; otherwise those of the domain do.
+    """
+
+    breaks: bool = True
+    priority_first: bool = False
+    everywhere: bool = True
+
+
+class Bundle(msgspec.Struct, frozen=True, eq=False):
+    """Pods that go together.
+
+    Attributes:
+        job: Their gang.
+        tasks: The pods, those first that come last in their gang.
+        is_whole: Whether the gang goes below its minimum with them.
+    """
+
+    job: JobInfo
+    tasks: tuple[TaskInfo, ...]
+    is_whole: bool
+
+
+class _Gang(msgspec.Struct, frozen=True, eq=False):
+    """A gang of which pods may go.
+
+    Attributes:
+        job: The gang.
+        queue: Name of the queue to which its pods are charged.
+        allowed: Rows of all its pods that may go.
+        local: Which of them are on nodes that count.
+        inside: Which of them are in the domain.
+        may_break: Whether everything may go that has to go with a whole gang.
+    """
+
+    job: JobInfo
+    queue: str
+    allowed: Ints
+    local: Bools
+    inside: Bools
+    may_break: bool
+
+
+def bundles(
+    session: Session,
+    rules: EvictionRules,
+    seen: Survey,
+    usable: Bools,
+    domain: Bools | None,
+    needs: Ints,
+    choice: BundleChoice,
+) -> Iterator[Bundle]:
+    """Bundles in the order in which they go.
+
+    Args:
+        session: The session.
+        rules: What the action may evict.
+        seen: Running pods, and which of them may go if no others do.
+        usable: Nodes on which room is of use, by row.
+        domain: Nodes of the domain that is looked at; None for all.
+        needs: What is wanted, by column.
+        choice: What the configuration says.
+    """
+    gangs = list(_gangs(session, rules, seen, usable, domain, choice))
+    columns = np.flatnonzero(needs)
+    columns = columns[~np.isin(columns, (PODS, SCORED_CPU, SCORED_MEMORY))]
+
+    def place(entry: tuple[_Gang, bool]) -> SortKey:
+        gang, is_whole = entry
+        job = gang.job
+        named = (
+            () if rules.queue_key is None else (rules.queue_key(session.state.queues[gang.queue]),)
+        )
+        part = -_efficiency(seen, gang, columns, needs) if is_whole else 0.0
+        last = Reversed((job.created, job.key))
+        key: SortKey = (*named, Reversed(session.answers.job_rank(job)), part, last)
+        return (job.order_priority, is_whole, *key) if choice.priority_first else key
+
+    safe = [(gang, False) for gang in gangs if gang.job.ready != gang.job.min_member]
+    whole = [(gang, True) for gang in gangs if choice.breaks and gang.may_break]
+    for entries in [safe + whole] if choice.priority_first else [safe, whole]:
+        for gang, is_whole in sorted(entries, key=place):
+            session.time.check()
+            yield from _of_gang(session, seen, gang, choice, is_whole=is_whole)
+
+
+def _of_gang(
+    session: Session, seen: Survey, gang: _Gang, choice: BundleChoice, *, is_whole: bool
+) -> Iterator[Bundle]:
+    """The pods that a gang can do without, or the gang."""
+    key = session.answers.task_key
+    tasks = _tasks(seen, gang.allowed[gang.local])
+    tasks.sort(key=key, reverse=True)
+    safe = _safe(gang.job, tasks)
+    if not is_whole:
+        yield from (Bundle(gang.job, (task,), False) for task in safe)
+    elif len(safe) < len(tasks):
+        rest = _tasks(seen, gang.allowed if choice.everywhere else gang.allowed[gang.inside])
+        rest.sort(key=key, reverse=True)
+        yield Bundle(gang.job, tuple(rest), True)
+
+
+def _gangs(
+    session: Session,
+    rules: EvictionRules,
+    seen: Survey,
+    usable: Bools,
+    domain: Bools | None,
+    choice: BundleChoice,
+) -> Iterator[_Gang]:
+    """Gangs with pods that may go from nodes that count."""
+    running = seen.running
+    keys: dict[str, int] = {}
+    numbers = np.array(
+        [keys.setdefault(each.gang.key, len(keys)) if each else -1 for each in running.gangs],
+        dtype=np.int64,
+    )[running.gang[seen.rows]]
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    for places in np.split(order, starts[1:]) if len(order) else ():
+        session.time.check()
+        holder = running.gangs[int(running.gang[seen.rows[places[0]]])]
+        if holder is None or holder.gang.key == rules.without:
+            continue
+        job = holder.gang
+        rows = seen.rows[places]
+        may = seen.may[places]
+        allowed = rows[may]
+        inside = _are_in(running.node[allowed], domain)
+        local = inside & usable[running.node[allowed]]
+        if not local.any():
+            continue
+        if choice.everywhere:
+            holding = sum([job.counts[status] for status in ALLOCATED_LIKE])
+            may_break = len(allowed) == holding
+        else:
+            may_break = bool(may[_are_in(running.node[rows], domain)].all())
+        yield _Gang(job, holder.queue, allowed, local, inside, may_break)
+
+
+def _are_in(nodes: Ints, domain: Bools | None) -> Bools:
+    return np.ones(len(nodes), dtype=np.bool_) if domain is None else domain[nodes]
+
+
+def _tasks(seen: Survey, rows: Ints) -> list[TaskInfo]:
+    return [task for task in map(seen.running.tasks.__getitem__, rows.tolist()) if task]
+
+
+def _safe(job: JobInfo, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
+    """Those of the pods, in order, that can go without breaking their gang.
+
+    The first pod without which a sub-group is incomplete uses up one of those that the gang does not require; the others
+    of that sub-group are then free to go.
+    """
+    left = job.ready - job.min_member
+    if left < 0:
+        return list(tasks)
+    roles: dict[str, int] = {}
+    if job.min_member >= job.min_task_total:
+        roles = {role: job.role_ready(role) - least for role, least in job.min_task.items()}
+    lost: dict[SubGroup, int] = {}
+    spare: dict[PolicyCount, int] = {}
+    found: list[TaskInfo] = []
+    for task in tasks:
+        if len(found) == left:
+            break
+        if roles.get(task.role, 1) <= 0:
+            continue
+        group = job.sub_groups.of(task) if job.sub_groups is not None else None
+        if group is not None and group.is_ready:
+            gone = lost.get(group, 0)
+            if gone == group.ready - group.size:
+                others = spare.get(group.of, group.of.ready - group.of.minimum)
+                if others <= 0:
+                    continue
+                spare[group.of] = others - 1
+            lost[group] = gone + 1
+        found.append(task)
+        if task.role in roles:
+            roles[task.role] -= 1
+    return found
+
+
+def _efficiency(seen: Survey, gang: _Gang, columns: Ints, needs: Ints) -> float:
+    """How much of what is wanted lies on nodes that count, in parts of all that the gang holds of it."""
+    vectors = seen.running.vectors[gang.allowed][:, columns]
+    wanted = needs[columns]
+    everywhere = float((vectors.sum(axis=0) / wanted).sum())
+    here = np.minimum(vectors[gang.local].sum(axis=0), wanted)
+    return float((here / wanted).sum()) / everywhere if everywhere else 0.0

@@ -1,0 +1,104 @@
+"""How many pods of a gang the nodes hold once some others have left, by arithmetic: a bound for every way of placing them."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from pumice.scheduler.eviction.bundles import Bundle
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.free_room import Needs, places
+from pumice.scheduler.model.rows import Rows
+
+__all__ = ["Room", "Wanted"]
+
+
+class Wanted(msgspec.Struct, frozen=True, eq=False):
+    """Places that a gang needs at least.
+
+    Attributes:
+        needs: What a pod takes at least.
+        nodes: Nodes on which the places count, by row.
+        count: How many there must be.
+    """
+
+    needs: Needs
+    nodes: Bools
+    count: int
+
+
+class Room:
+    """Places on nodes, kept current while bundles go and are put back."""
+
+    def __init__(self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[Wanted]) -> None:
+        """Count the places that are there, terminating pods left out.
+
+        Args:
+            rows: All nodes.
+            row_of: Row of a node by its name.
+            wanted: What the gang needs.
+        """
+        self.wanted = wanted
+        self._row_of = row_of
+        self._columns = sorted({column for each in wanted for column, _ in each.needs})
+        self._position = {column: place for place, column in enumerate(self._columns)}
+        self._free: Ints = np.stack([rows.future_idle(column) for column in self._columns], axis=1)
+        needs = [
+            tuple((self._position[column], amount) for column, amount in each.needs)
+            for each in wanted
+        ]
+        self._needs = needs
+        counts = places(needs, self._free)
+        counts[~np.stack([each.nodes for each in wanted])] = 0
+        self._counts = counts
+        self.totals: list[int] = counts.sum(axis=1).tolist()
+        self._gone: dict[str, int] = {}
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether all the places are there."""
+        return self.shortage(self.totals) is None
+
+    def shortage(self, totals: Sequence[int]) -> tuple[int, int] | None:
+        """Of the kind of pods of which most lack a place: how many have one, and how many need one; None if none lacks any."""
+        pairs = [(total, each.count) for total, each in zip(totals, self.wanted, strict=True)]
+        worst = max(pairs, key=lambda pair: pair[1] - pair[0])
+        return worst if worst[0] < worst[1] else None
+
+    def most(self, nodes: Ints, vectors: Ints) -> list[int]:
+        """The places that there would be if these pods left their nodes, by kind.
+
+        Args:
+            nodes: Row of the node of each pod.
+            vectors: What each takes, by column.
+        """
+        free = self._free.copy()
+        np.add.at(free, nodes, vectors[:, self._columns])
+        counts = places(self._needs, free)
+        counts[~np.stack([each.nodes for each in self.wanted])] = 0
+        found: list[int] = counts.sum(axis=1).tolist()
+        return found
+
+    def add(self, bundle: Bundle) -> None:
+        """Let the pods of a bundle go, those left out that have gone with another."""
+        self._change(bundle, 1)
+
+    def put_back(self, bundle: Bundle) -> None:
+        """Undo `add`."""
+        self._change(bundle, -1)
+
+    def _change(self, bundle: Bundle, step: int) -> None:
+        for task in bundle.tasks:
+            row = self._row_of(task.node)
+            before = self._gone.get(task.key, 0)
+            self._gone[task.key] = before + step
+            if min(before, before + step):
+                continue  # it goes with another bundle, too
+            free, vector = self._free[row], task.shape.vector
+            for place, column in enumerate(self._columns):
+                free[place] += step * int(vector[column])
+            for kind, needs in enumerate(self._needs):
+                if self.wanted[kind].nodes[row]:
+                    count = min(max(int(free[at]), 0) // max(amount, 1) for at, amount in needs)
+                    self.totals[kind] += count - int(self._counts[kind, row])
+                    self._counts[kind, row] = count

@@ -1,0 +1,192 @@
+"""gangpreempt and gangreclaim, row by row; then evicted pods are gone, and five more cycles evict nothing.
+
+The same rows are simulated by `tests/unit/cli/test_simulate_gang_eviction.py`.
+"""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from pumice.api.budgets import PodDisruptionBudget
+from pumice.scheduler import CycleResult
+from tests.unit.scheduler.scenarios import (
+    NOW,
+    Scenario,
+    case_id,
+    config_text,
+    load_document,
+    pod_group,
+)
+
+Raw = dict[str, Any]
+
+MORE_CYCLES = 5
+TABLE = load_document("gang_eviction.yaml")
+RACKS = {"s0": {"tier": 1, "nodes": ["a", "b"]}, "s1": {"tier": 1, "nodes": ["c", "d"]}}
+PLUGINS = [["priority", "gang", "conformance"], ["predicates"]]
+
+
+def configuration(case: Raw) -> str:
+    """The configuration of a row."""
+    action = case.get("action", "gangpreempt")
+    plugins = [*case.get("plugins", PLUGINS)]
+    if "racks" in case:
+        plugins.append(["network-topology-aware"])
+    document = yaml.safe_load(config_text(plugins, ["allocate", action]))
+    document["configurations"] = [{"name": action, "arguments": case.get("arguments", {})}]
+    return yaml.safe_dump(document)
+
+
+def cluster(case: Raw) -> Raw:
+    """Rows of the nodes, queues, gangs and pods of a row."""
+    groups, pods = [], []
+    for number, (name, gang) in enumerate(case["gangs"].items()):
+        queue, size, minimum, priority, *rest = gang
+        nodes = rest[0] if rest else ""
+        options = dict(rest[1]) if len(rest) > 1 else {}
+        policy = {"policy": options.pop("policy")} if "policy" in options else {}
+        of = options.pop("of", "")
+        if "hard" in options:
+            tier = options.pop("hard")
+            options["topology"] = {"mode": "hard", "highestTierAllowed": tier}
+        if options.pop("soft", False):
+            options["topology"] = {"mode": "soft"}
+        phase = "Running" if nodes else "Inqueue"
+        created = f"2023-01-01T00:00:{number:02}Z"
+        options |= {"prio": priority, "created": created}
+        groups.append(["ns", name, queue, minimum, phase, options])
+        for index in range(size):
+            node, status = (nodes[index], "Running") if nodes else ("", "Pending")
+            of_pod = {"prio": TABLE["classes"][priority]} | policy
+            of_pod |= {"labels": {"of": of[index]}} if of else {}
+            pods.append(["ns", f"{name}-{index}", node, status, 1, 0, name, of_pod])
+    return {
+        "classes": TABLE["classes"],
+        "nodes": case.get("nodes", [[name, 1, "11Gi"] for name in "abcd"]),
+        "queues": case.get("queues", [["q"]]),
+        "hyper_nodes": RACKS if "racks" in case else {},
+        "podgroups": groups,
+        "pods": pods,
+    }
+
+
+def scenario_of(case: Raw) -> Scenario:
+    """The cluster of a row."""
+    scenario = Scenario(cluster(case), configuration(case))
+    for name, allowed in case.get("budgets", {}).items():
+        budget = {
+            "metadata": {"name": name, "namespace": "ns"},
+            "spec": {"selector": {}},
+            "status": {"disruptionsAllowed": allowed},
+        }
+        scenario.state.set_budget(msgspec.convert(budget, PodDisruptionBudget))
+    return scenario
+
+
+def _told(result: CycleResult) -> dict[str, str]:
+    return {each.name: each.message for each in result.events if each.reason == "GangPreempted"}
+
+
+def _row(number: str) -> Raw:
+    return next(case for case in TABLE["cases"] if case["id"] == number)
+
+
+def _runs(scenario: Scenario) -> dict[str, int]:
+    """Pods that have a node, by gang."""
+    tasks = scenario.state.tasks.values()
+    return dict(Counter(task.job.removeprefix("ns/") for task in tasks if task.node))
+
+
+def _settle(scenario: Scenario, result: CycleResult, moment: float = NOW) -> list[list[str]]:
+    """What further cycles evict, while evicted pods go."""
+    evicted = []
+    for number in range(MORE_CYCLES):
+        scenario.start(result)
+        result = scenario.cycle(moment + 2 * (1 + number))
+        evicted.append(result.evicted)
+    return evicted
+
+
+@pytest.mark.parametrize("case", TABLE["cases"], ids=lambda case: f"{case['id']}-{case_id(case)}")
+def test_gangs_are_evicted_for_gangs(case: Raw) -> None:
+    scenario, expect = scenario_of(case), case["expect"]
+    result = scenario.cycle()
+    assert sorted(result.evicted) == sorted(f"ns/{name}" for name in expect.get("evicted", []))
+    assert result.transactions == ({case.get("action", "gangpreempt"): 1} if result.evicted else {})
+    told = _told(result)
+    assert sorted(told) == sorted(expect.get("broken", {}))
+    for name, message in expect.get("broken", {}).items():
+        assert message in told[name]
+    if "why" in expect:
+        assert expect["why"] in result.pending["ns/p"].summary
+    assert not any(_settle(scenario, result))
+    assert _runs(scenario) == expect["runs"]
+    for name, nodes in expect.get("on", {}).items():
+        tasks = scenario.state.jobs[f"ns/{name}"].tasks.values()
+        assert "".join(sorted(task.node for task in tasks)) == nodes
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_scheduler_that_is_killed_between_two_evictions_ends_as_if_it_had_not_been(
+    *, written: bool
+) -> None:
+    """GP-28, with and without the nominations that it wrote."""
+    before = scenario_of(_row("GP-01"))
+    result = before.cycle()
+    assert result.evicted == ["ns/v-3", "ns/v-2"]
+    scenario = scenario_of(_row("GP-01"))
+    for key, manifest in list(scenario.pods.items()):
+        if key == "ns/v-3":
+            manifest["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
+        if written and key in result.nominations:
+            manifest["status"]["nominatedNodeName"] = result.nominations[key]
+        scenario.show(manifest)
+    again = scenario.cycle(NOW + 2)
+    assert again.evicted == ["ns/v-2"]
+    assert not any(_settle(scenario, again, NOW + 2))
+    assert _runs(scenario) == {"v": 2, "p": 2}
+
+
+@pytest.mark.parametrize(("minimum", "instead"), [(2, ["ns/v-1"]), (3, [])])
+def test_an_eviction_that_the_api_server_refuses_leads_to_another_one_if_there_is_one(
+    minimum: int, instead: list[str]
+) -> None:
+    """GP-29."""
+    gangs = {"v": ["q", 4, 2, "low", "abcd"], "p": ["q", 2, 2, "high"]}
+    arguments = {"allowWholeBundle": False}
+    scenario = scenario_of({"gangs": gangs, "arguments": arguments})
+    assert scenario.cycle().evicted == ["ns/v-3", "ns/v-2"]
+    scenario.state.set_pod_group(pod_group(["ns", "v", "q", minimum, "Running", {"prio": "low"}]))
+    scenario.state.remove_pod("ns", "v-2")
+    del scenario.pods["ns/v-2"]
+    scenario.state.pods.forget("ns/v-3", "")
+    scenario.state.pods.spare("ns/v-3", "", NOW + 1000)
+    result = scenario.cycle(NOW + 2)
+    assert result.evicted == instead
+    assert not any(_settle(scenario, result, NOW + 2))
+    runs = {"v": 2, "p": 2} if instead else {"v": 3}
+    assert _runs(scenario) == runs
+
+
+@pytest.mark.parametrize(("breaks", "then"), [(False, []), (True, ["ns/v-1", "ns/v-0"])])
+def test_a_more_important_gang_takes_the_room_of_pods_that_are_leaving(
+    *, breaks: bool, then: list[str]
+) -> None:
+    """GP-31; the gang that has lost the room evicts again, if it may break the other one."""
+    scenario = scenario_of(_row("GP-01") | {"arguments": {"allowWholeBundle": breaks}})
+    assert scenario.cycle().evicted == ["ns/v-3", "ns/v-2"]
+    group = ["ns", "p2", "q", 2, "Inqueue", {"prio": "highest"}]
+    scenario.state.set_pod_group(pod_group(group))
+    for index in range(2):
+        scenario.add_pod(["ns", f"p2-{index}", "", "Pending", 1, 0, "p2", {"prio": 200}])
+    for name in ("v-2", "v-3"):
+        scenario.state.remove_pod("ns", name)
+        del scenario.pods[f"ns/{name}"]
+    result = scenario.cycle(NOW + 2)
+    assert sorted(result.binds) == ["ns/p2-0", "ns/p2-1"]
+    assert result.evicted == then
+    assert not any(_settle(scenario, result, NOW + 2))
+    assert _runs(scenario) == {"p2": 2, "p" if then else "v": 2}
