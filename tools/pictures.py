@@ -96,7 +96,8 @@ def drawn(docs: Path, picture: Picture) -> str:
     files = dict(_FILE.findall(text))
     command = _COMMAND.search(text)
     assert command is not None, picture.page
-    objects = [each for one in files.values() for each in yaml.safe_load_all(one)]
+    named = [text for name, text in files.items() if name in command[1].split()]
+    objects = [each for one in named for each in yaml.safe_load_all(one)]
     objects = [each for each in objects if each.get("kind")]
     nodes = {
         each["metadata"]["name"]: _cpus(each["status"]["allocatable"])

@@ -19,7 +19,7 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import Reversed
 
-__all__ = ["Bundle", "BundleChoice", "bundles"]
+__all__ = ["BundleChoice", "VictimBundle", "bundles"]
 
 
 class BundleChoice(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class BundleChoice(msgspec.Struct, frozen=True):
     everywhere: bool = True
 
 
-class Bundle(msgspec.Struct, frozen=True, eq=False):
+class VictimBundle(msgspec.Struct, frozen=True, eq=False):
     """Pods that go together.
 
     Attributes:
@@ -78,7 +78,7 @@ def bundles(
     domain: Bools | None,
     needs: Ints,
     choice: BundleChoice,
-) -> Iterator[Bundle]:
+) -> Iterator[VictimBundle]:
     """Bundles in the order in which they go.
 
     Args:
@@ -115,18 +115,18 @@ def bundles(
 
 def _of_gang(
     session: Session, seen: Survey, gang: _Gang, choice: BundleChoice, *, is_whole: bool
-) -> Iterator[Bundle]:
+) -> Iterator[VictimBundle]:
     """The pods that a gang can do without, or the gang."""
     key = session.answers.task_key
     tasks = _tasks(seen, gang.allowed[gang.local])
     tasks.sort(key=key, reverse=True)
     safe = _safe(gang.job, tasks)
     if not is_whole:
-        yield from (Bundle(gang.job, (task,), False) for task in safe)
+        yield from (VictimBundle(gang.job, (task,), False) for task in safe)
     elif len(safe) < len(tasks):
         rest = _tasks(seen, gang.allowed if choice.everywhere else gang.allowed[gang.inside])
         rest.sort(key=key, reverse=True)
-        yield Bundle(gang.job, tuple(rest), True)
+        yield VictimBundle(gang.job, tuple(rest), True)
 
 
 def _gangs(

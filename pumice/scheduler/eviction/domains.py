@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pumice.scheduler.eviction.room import Wanted
+from pumice.scheduler.eviction.room import WantedPlaces
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.free_room import least
@@ -25,7 +25,7 @@ def waits(task: TaskInfo) -> bool:
     return task.status is SchedulingStatus.PENDING and not task.gates
 
 
-def wanted_places(session: Session, job: JobInfo) -> list[Wanted]:
+def wanted_places(session: Session, job: JobInfo) -> list[WantedPlaces]:
     """Places that a gang needs at least, for each kind of its pods, and for all of them."""
     tasks = [task for task in job.tasks.values() if waits(task)]
     lacking = job.min_member - job.ready - job.counts[SchedulingStatus.PIPELINED]
@@ -42,14 +42,14 @@ def wanted_places(session: Session, job: JobInfo) -> list[Wanted]:
         for same, mask in zip(kinds.values(), nodes, strict=True):
             count = needed - len(tasks) + len(same)
             if count > 0:
-                found.append(Wanted(least([same[0].shape]), mask, count))
+                found.append(WantedPlaces(least([same[0].shape]), mask, count))
     if len(kinds) > 1:
-        found.append(Wanted(least([first.shape for first in firsts]), anywhere, needed))
+        found.append(WantedPlaces(least([first.shape for first in firsts]), anywhere, needed))
     return found
 
 
 def domains_of(
-    session: Session, preemptor: Preemptor, wanted: Sequence[Wanted], most: int
+    session: Session, preemptor: Preemptor, wanted: Sequence[WantedPlaces], most: int
 ) -> Sequence[Domain]:
     """Domains that could hold what a gang needs if they were empty, within its limit; the whole cluster if it has none.
 

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from pumice.scheduler.eviction.allowed import EvictionRules, importance
-from pumice.scheduler.eviction.bundles import Bundle, BundleChoice, bundles
+from pumice.scheduler.eviction.bundles import BundleChoice, VictimBundle, bundles
 from pumice.scheduler.eviction.domains import domains_of, waits, wanted_places
-from pumice.scheduler.eviction.room import Room, Wanted
+from pumice.scheduler.eviction.room import Room, WantedPlaces
 from pumice.scheduler.eviction.survey import Survey
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
@@ -68,7 +68,7 @@ class GangSearch:
             statement: An empty statement.
         """
         lacks = ""
-        best: tuple[tuple[float, ...], str, list[Bundle], Domain] | None = None
+        best: tuple[tuple[float, ...], str, list[VictimBundle], Domain] | None = None
         is_made = False
         wanted = wanted_places(self._session, preemptor.job)
         for domain in domains_of(self._session, preemptor, wanted, self._most):
@@ -110,7 +110,7 @@ def _is_broken_by(job: JobInfo, count: int) -> bool:
     return job.sub_groups is not None and not job.sub_groups.is_ready()
 
 
-def _victims(chosen: Sequence[Bundle]) -> list[TaskInfo]:
+def _victims(chosen: Sequence[VictimBundle]) -> list[TaskInfo]:
     """The pods of bundles, each once."""
     return list({task.key: task for bundle in chosen for task in bundle.tasks}.values())
 
@@ -119,7 +119,7 @@ def _decide(
     session: Session,
     preemptor: Preemptor,
     rules: EvictionRules,
-    chosen: Sequence[Bundle],
+    chosen: Sequence[VictimBundle],
     statement: Statement,
     domain: Domain,
 ) -> bool:
@@ -150,7 +150,7 @@ class _Attempt:
         preemptor: Preemptor,
         rules: EvictionRules,
         seen: Survey,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[WantedPlaces],
     ) -> None:
         self._session = session
         self._wanted = wanted
@@ -159,13 +159,13 @@ class _Attempt:
         self._preemptor = preemptor
         self._rules = rules
         self._seen = seen
-        self._chosen: list[Bundle] = []
-        self._asked: deque[Bundle] = deque()
+        self._chosen: list[VictimBundle] = []
+        self._asked: deque[VictimBundle] = deque()
         self._asks = _ASKED
         self._trials = 0
         self.lacks = ""
 
-    def plan(self, domain: Domain, statement: Statement) -> list[Bundle] | None:
+    def plan(self, domain: Domain, statement: Statement) -> list[VictimBundle] | None:
         """The bundles that have to go, and in the statement the decisions; None if that is not possible, and then anything."""
         self._domain = domain
         room = self._room(domain)
@@ -225,12 +225,12 @@ class _Attempt:
         found: Bools = np.logical_or.reduce([each.nodes for each in room.wanted])
         return found
 
-    def _source(self, room: Room, domain: Domain, choice: BundleChoice) -> Iterator[Bundle]:
+    def _source(self, room: Room, domain: Domain, choice: BundleChoice) -> Iterator[VictimBundle]:
         usable, needs = self._usable(room), self._preemptor.vector
         inside = None if domain.parent is None else self._session.levels.tree.mask(domain)
         return bundles(self._session, self._rules, self._seen, usable, inside, needs, choice)
 
-    def _extend(self, source: Iterator[Bundle], room: Room, count: int) -> bool:
+    def _extend(self, source: Iterator[VictimBundle], room: Room, count: int) -> bool:
         """Choose so many bundles more, or as many as are left, and then until the room may be enough; False if it is not."""
         added = 0
         while added < count or not room.is_enough:
@@ -248,7 +248,7 @@ class _Attempt:
             added += 1
         return True
 
-    def _without_spare(self, room: Room, chosen: Sequence[Bundle]) -> list[Bundle]:
+    def _without_spare(self, room: Room, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
         """The bundles without those that arithmetic can do without; the room is left as it was."""
         spare = set()
         for bundle in self._in_order_of_return(chosen):
@@ -262,7 +262,7 @@ class _Attempt:
             room.add(bundle)
         return [bundle for bundle in chosen if bundle not in spare]
 
-    def _in_order_of_return(self, chosen: Sequence[Bundle]) -> list[Bundle]:
+    def _in_order_of_return(self, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
         """Broken gangs before pods that their gang can do without, the last ones first."""
         backwards = list(reversed(chosen))
         if not self._choice.priority_first:
@@ -271,7 +271,7 @@ class _Attempt:
 
     # -- plugins -----------------------------------------------------------------------------
 
-    def _allowed(self, batch: Sequence[Bundle]) -> list[Bundle]:
+    def _allowed(self, batch: Sequence[VictimBundle]) -> list[VictimBundle]:
         """Those bundles of which all pods may go after what was chosen before."""
         listed = [*self._chosen, *batch]
         gone: set[str] = set()
@@ -300,14 +300,14 @@ class _Attempt:
 
     # -- placing -----------------------------------------------------------------------------
 
-    def _fits(self, statement: Statement, chosen: Sequence[Bundle]) -> bool:
+    def _fits(self, statement: Statement, chosen: Sequence[VictimBundle]) -> bool:
         """Whether the gang gets its places once bundles have gone, and nothing else."""
         self._session.time.check()
         self._trials += 1
         statement.discard()
         return _decide(self._session, self._preemptor, self._rules, chosen, statement, self._domain)
 
-    def _reprieved(self, statement: Statement, chosen: list[Bundle]) -> list[Bundle]:
+    def _reprieved(self, statement: Statement, chosen: list[VictimBundle]) -> list[VictimBundle]:
         """The bundles without those that are not needed: many at once are put back, and fewer where that is too much."""
         parts = [self._in_order_of_return(chosen)]
         kept = chosen

@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from pumice.scheduler.eviction.bundles import Bundle
+from pumice.scheduler.eviction.bundles import VictimBundle
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.free_room import Needs, places
 from pumice.scheduler.model.rows import Rows
 
-__all__ = ["Room", "Wanted"]
+__all__ = ["Room", "WantedPlaces"]
 
 
-class Wanted(msgspec.Struct, frozen=True, eq=False):
+class WantedPlaces(msgspec.Struct, frozen=True, eq=False):
     """Places that a gang needs at least.
 
     Attributes:
@@ -30,7 +30,9 @@ class Wanted(msgspec.Struct, frozen=True, eq=False):
 class Room:
     """Places on nodes, kept current while bundles go and are put back."""
 
-    def __init__(self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[Wanted]) -> None:
+    def __init__(
+        self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[WantedPlaces]
+    ) -> None:
         """Count the places that are there, terminating pods left out.
 
         Args:
@@ -79,15 +81,15 @@ class Room:
         found: list[int] = counts.sum(axis=1).tolist()
         return found
 
-    def add(self, bundle: Bundle) -> None:
+    def add(self, bundle: VictimBundle) -> None:
         """Let the pods of a bundle go, those left out that have gone with another."""
         self._change(bundle, 1)
 
-    def put_back(self, bundle: Bundle) -> None:
+    def put_back(self, bundle: VictimBundle) -> None:
         """Undo `add`."""
         self._change(bundle, -1)
 
-    def _change(self, bundle: Bundle, step: int) -> None:
+    def _change(self, bundle: VictimBundle, step: int) -> None:
         for task in bundle.tasks:
             row = self._row_of(task.node)
             before = self._gone.get(task.key, 0)
