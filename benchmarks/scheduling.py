@@ -39,6 +39,7 @@ from benchmarks.scheduling_work import (
     cluster,
     elastic_in_tree,
     equal,
+    full_of_gangs,
     full_of_less_important,
     running,
     tree_of_queues,
@@ -195,6 +196,29 @@ def measure_preempting(nodes: int, runs: int) -> Row:
     return Row("preemption", nodes, evicted, statistics.median(times), min(times), max(times))
 
 
+def measure_gang_eviction(nodes: int, runs: int) -> Row:
+    """Full nodes on which 500 gangs run, and one gang of 10 pods of a higher priority, for which one of them goes as a whole."""
+    config = load_config(VICTIMS.replace("preempt", "gangpreempt"))
+    times: list[float] = []
+    evicted = 0
+
+    @contextmanager
+    def measure(step: Step, name: str) -> Iterator[None]:
+        start = time.process_time()
+        yield
+        if (step, name) == ("action", "gangpreempt"):
+            times.append((time.process_time() - start) * 1000)
+
+    for _ in range(runs):
+        state = full_of_gangs(nodes)
+        gc.collect()
+        with settled():
+            result = run_cycle(state, config, 0.0, measure)
+        evicted = len(result.evicted)
+    middle = statistics.median(times)
+    return Row("gang preemption, one decision", nodes, evicted, middle, min(times), max(times))
+
+
 def measure_ordering(name: str, config: Config, runs: int) -> Row:
     """Action enqueue for 10,000 PodGroups without pods, of all queues in turn."""
     times: list[float] = []
@@ -249,6 +273,7 @@ def main() -> None:
 def measure_others(runs: int) -> list[Row]:
     """Cycles that place no or few pods."""
     preempting = [measure_preempting(nodes, runs) for nodes in (1000, 5000)]
+    preempting.append(measure_gang_eviction(5000, runs))
     ordering = [
         measure_ordering("ordering 10,000 PodGroups in 1,000 queues", load_config(), runs),
         measure_ordering("ordering, Volcano's file", load_config(VOLCANO), runs),

@@ -447,6 +447,23 @@ def unequal(gang: int) -> str:
     return f"{1500 + gang}m"
 
 
+def full_of_gangs(nodes: int) -> ClusterState:
+    """500 gangs that need all their pods of 3 cpu, 10 on each node; and one of 10 such pods with a higher priority."""
+    state = cluster(nodes)
+    for name, value in (("low", 10), ("high", 1000)):
+        state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
+    size = nodes * 10 // GANGS
+    for gang in range(GANGS):
+        add_gang(state, f"low-{gang}", size, "Running", priority="low")
+        for index in range(size):
+            node = f"node-{(gang * size + index) % nodes:05}"
+            state.set_pod(pod(f"low-{gang}", "worker", index, "3", node=node))
+    add_gang(state, "high", 10, "Inqueue", priority="high")
+    for index in range(10):
+        state.set_pod(pod("high", "worker", index, "3"))
+    return state
+
+
 def full_of_less_important(nodes: int) -> ClusterState:
     """10 pods of 3 cpu on each node, and 50 gangs of 20 such pods with a higher priority."""
     state = cluster(nodes)

@@ -141,7 +141,10 @@ def test_a_permission_of_an_earlier_tier_is_asked_for_every_time(plugin: str) ->
 
 @SHARING
 @pytest.mark.parametrize("first", ["less important", "more important"])
-def test_what_may_be_evicted_for_a_gang_is_room_for_it(plugin: str, first: str) -> None:
+@pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
+def test_what_may_be_evicted_for_a_gang_is_room_for_it(
+    plugin: str, first: str, action: str
+) -> None:
     """A gang that is as important as what runs does not enter, whichever of the two is looked at first."""
     names = {"less important": ("a", "b"), "more important": ("b", "a")}[first]
     options = [{"minRes": {"cpu": 5}, "prio": each} for each in ("low", "high")]
@@ -156,7 +159,7 @@ def test_what_may_be_evicted_for_a_gang_is_room_for_it(plugin: str, first: str) 
             ],
             "pods": [["ns", f"r-{n}", "n", "Running", 1, 0, "runs", {"prio": 1}] for n in range(4)],
         },
-        config_text([["priority", "gang"], [plugin]], ["enqueue", "allocate", "preempt"]),
+        config_text([["priority", "gang"], [plugin]], ["enqueue", "allocate", action]),
         delays=DELAYS,
     )
     scenario.cycle()
@@ -166,8 +169,9 @@ def test_what_may_be_evicted_for_a_gang_is_room_for_it(plugin: str, first: str) 
     assert _entered(scenario) == [f"ns/{names[1]}"]
 
 
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
-def test_what_may_be_taken_back_for_a_gang_is_room_for_it(plugin: str) -> None:
+def test_what_may_be_taken_back_for_a_gang_is_room_for_it(plugin: str, action: str) -> None:
     def ours(part: int) -> Raw:
         return {"weight": part, "deserved": {"cpu": part}}
 
@@ -182,7 +186,7 @@ def test_what_may_be_taken_back_for_a_gang_is_room_for_it(plugin: str) -> None:
             ],
             "pods": [["ns", f"r-{n}", "n", "Running", 1, "1Gi", "runs"] for n in range(4)],
         },
-        config_text([["gang"], ["overcommit", plugin]], ["enqueue", "allocate", "reclaim"]),
+        config_text([["gang"], ["overcommit", plugin]], ["enqueue", "allocate", action]),
         delays=DELAYS,
     )
     scenario.cycle()

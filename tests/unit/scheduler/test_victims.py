@@ -118,7 +118,7 @@ def test_filters_are_asked_again_after_an_eviction(*, preemptable: bool) -> None
     assert scenario.cycle().evicted == (["c1/preemptee"] if preemptable else [])
 
 
-@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
 def test_a_gang_for_which_there_is_room_is_bound_in_whatever_order_the_actions_come(
     action: str,
 ) -> None:

@@ -1,0 +1,254 @@
+"""The search for a gang in one domain: which bundles have to go so that it gets its places.
+
+Bundles are added in their order until the gang gets its places, and those that turn out not to be needed are put back. Arithmetic says
+from which number of bundles on that may be (`Room`); whether it is, is found out by placing the gang as action `allocate` does.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+import numpy as np
+
+from pumice.scheduler.eviction.allowed import EvictionRules
+from pumice.scheduler.eviction.bundles import BundleChoice, VictimBundle, bundles
+from pumice.scheduler.eviction.domains import waits
+from pumice.scheduler.eviction.room import Room, WantedPlaces
+from pumice.scheduler.eviction.survey import Survey
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
+from pumice.scheduler.placing.filling import Filling, Promising
+from pumice.scheduler.session.outcomes import JobOutcome
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.session.victims import judge
+from pumice.scheduler.topology.tree import Domain
+
+__all__ = ["DomainAttempt"]
+
+_ASKED = 32
+"""Bundles about which plugins are asked first; the number doubles each time."""
+
+_EXTENSIONS = 6
+"""Placements of a gang with ever more bundles gone, each time four times as many, for which arithmetic says that there is room."""
+
+_TRIALS = 64
+"""Placements of a gang after which bundles are no longer put back to find out whether they are needed."""
+
+
+class DomainAttempt:
+    """A search.
+
+    Attributes:
+        lacks: What the gang would still lack there, if nothing was found.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        choice: BundleChoice,
+        preemptor: Preemptor,
+        rules: EvictionRules,
+        seen: Survey,
+        wanted: Sequence[WantedPlaces],
+    ) -> None:
+        self._session = session
+        self._wanted = wanted
+        self._domain = session.levels.tree.root
+        self._choice = choice
+        self._preemptor = preemptor
+        self._rules = rules
+        self._seen = seen
+        self._chosen: list[VictimBundle] = []
+        self._asked: deque[VictimBundle] = deque()
+        self._asks = _ASKED
+        self._trials = 0
+        self.lacks = ""
+
+    def plan(self, domain: Domain, statement: Statement) -> bool:
+        """Evict the bundles that have to go, and promise the gang its places; if that is not possible, the statement has anything."""
+        self._domain = domain
+        room = self._room(domain)
+        if not self._may_suffice(room, domain):
+            return False
+        source = self._source(room, domain, self._choice)
+        if not self._extend(source, room, 0):
+            self._explain(room, domain)
+            return False
+        needed = self._without_spare(room, self._chosen)
+        if self._fits(statement, needed):
+            return True  # no bundle can be put back without the places becoming too few
+        low, step = 0, max(1, len(self._chosen))
+        is_tried = len(needed) == len(self._chosen)
+        while is_tried or not self._fits(statement, self._chosen):
+            is_tried = False
+            low = len(self._chosen)
+            if self._trials > _EXTENSIONS or not self._extend(source, room, step):
+                return False
+            step *= 4
+        high = len(self._chosen)
+        while low + 1 < high:
+            self._session.time.check()
+            middle = (low + high) // 2
+            if self._fits(statement, self._chosen[:middle]):
+                high = middle
+            else:
+                low = middle
+        self._reprieve(statement, self._chosen[:high])
+        return True
+
+    # -- arithmetic --------------------------------------------------------------------------
+
+    def _room(self, domain: Domain) -> Room:
+        """Places for what the gang needs at least, in a domain."""
+        view, wanted = self._session.view, self._wanted
+        if domain.parent is not None:
+            mask = self._session.levels.tree.mask(domain)
+            wanted = [msgspec.structs.replace(each, nodes=each.nodes & mask) for each in wanted]
+        return Room(view.rows, view.row_of, wanted)
+
+    def _may_suffice(self, room: Room, domain: Domain) -> bool:
+        """Whether the places would be there if all went that may go; a quick answer for gangs that nothing helps."""
+        rules, seen = self._rules, self._seen
+        rows = seen.victims(self._usable(room), rules)
+        nodes = seen.running.node[rows]
+        lacks = room.shortage(room.most(nodes, seen.running.vectors[rows]))
+        if lacks is None:
+            return True
+        if len(rows):
+            gone = "the pod that may go" if len(rows) == 1 else f"the {len(rows)} pods that may go"
+            found, needed = lacks
+            where = f"{domain.name} would hold" if domain.name else "nodes would hold"
+            self.lacks = f"even without {gone}, {where} {found} of {needed} pods"
+        return False
+
+    def _usable(self, room: Room) -> Bools:
+        found: Bools = np.logical_or.reduce([each.nodes for each in room.wanted])
+        return found
+
+    def _source(self, room: Room, domain: Domain, choice: BundleChoice) -> Iterator[VictimBundle]:
+        usable, needs = self._usable(room), self._preemptor.vector
+        inside = None if domain.parent is None else self._session.levels.tree.mask(domain)
+        return bundles(self._session, self._rules, self._seen, usable, inside, needs, choice)
+
+    def _extend(self, source: Iterator[VictimBundle], room: Room, count: int) -> bool:
+        """Choose so many bundles more, or as many as are left, and then until the room may be enough; False if it is not."""
+        added = 0
+        while added < count or not room.is_enough:
+            self._session.time.check()
+            if not self._asked:
+                batch = list(islice(source, self._asks))
+                if not batch:
+                    return added > 0 and room.is_enough
+                self._asks *= 2
+                self._asked.extend(self._allowed(batch))
+                continue
+            bundle = self._asked.popleft()
+            self._chosen.append(bundle)
+            room.add(bundle)
+            added += 1
+        return True
+
+    def _without_spare(self, room: Room, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
+        """The bundles without those that arithmetic can do without; the room is left as it was."""
+        spare = set()
+        for bundle in self._in_order_of_return(chosen):
+            self._session.time.check()
+            room.put_back(bundle)
+            if room.is_enough:
+                spare.add(bundle)
+            else:
+                room.add(bundle)
+        for bundle in spare:
+            room.add(bundle)
+        return [bundle for bundle in chosen if bundle not in spare]
+
+    def _in_order_of_return(self, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
+        """Broken gangs before pods that their gang can do without, the last ones first."""
+        backwards = list(reversed(chosen))
+        if not self._choice.priority_first:
+            backwards.sort(key=lambda bundle: not bundle.is_whole)
+        return backwards
+
+    # -- plugins -----------------------------------------------------------------------------
+
+    def _allowed(self, batch: Sequence[VictimBundle]) -> list[VictimBundle]:
+        """Those bundles of which all pods may go after what was chosen before."""
+        listed = [*self._chosen, *batch]
+        gone: set[str] = set()
+        tasks: list[TaskInfo] = []
+        numbers: list[int] = []
+        for number, bundle in enumerate(listed):
+            for task in bundle.tasks:
+                if task.key not in gone:
+                    gone.add(task.key)
+                    tasks.append(task)
+                    numbers.append(number)
+        running, known = self._session.view.running, self._session.state.jobs
+        places: dict[str, int] = {}
+        holders = [known[task.job].holder(task) for task in tasks]
+        job = [places.setdefault(holder.key, len(places)) for holder in holders]
+        jobs = list({holder.key: holder for holder in holders}.values())
+        rows: Ints = np.array([task.row for task in tasks], dtype=np.int64)
+        bundle_of: Ints = np.array(numbers, dtype=np.int64)
+        candidates = Candidates(
+            running, rows, jobs, np.array(job, dtype=np.int64), running.node[rows], bundle=bundle_of
+        )
+        may = judge(self._rules.checks, self._preemptor, candidates, every=True).may
+        refused = set(bundle_of[~may].tolist())
+        before = len(self._chosen)
+        return [each for place, each in enumerate(batch, before) if place not in refused]
+
+    # -- placing -----------------------------------------------------------------------------
+
+    def _fits(self, statement: Statement, chosen: Sequence[VictimBundle]) -> bool:
+        """Whether the gang gets its places once bundles have gone, and nothing else."""
+        self._session.time.check()
+        self._trials += 1
+        statement.discard()
+        for task in _victims(chosen):
+            statement.evict(task)
+        session, queue, job = self._session, self._preemptor.queue, self._preemptor.job
+        promising = Promising(self._rules.reclaims)
+        tasks = to_try(session, job, (task for task in job.tasks.values() if waits(task)))
+        if isinstance(tasks, DomainQueue):
+            tasks.promise(queue, statement, self._domain, promising)
+            return session.answers.is_pipelined(job) and not session.answers.is_starving(job)
+        return Filling(session, queue, job, statement, JobOutcome(), promising).fill(tasks)
+
+    def _reprieve(self, statement: Statement, chosen: list[VictimBundle]) -> None:
+        """Put back the bundles that are not needed: many at once, and fewer where that is too much."""
+        parts = [self._in_order_of_return(chosen)]
+        kept = chosen
+        while parts and self._trials < _TRIALS:
+            part = parts.pop()
+            without = set(part)
+            rest = [bundle for bundle in kept if bundle not in without]
+            if self._fits(statement, rest):
+                kept = rest
+            elif len(part) > 1:
+                half = len(part) // 2
+                parts += [part[half:], part[:half]]
+        self._fits(statement, kept)
+
+    # -- explaining --------------------------------------------------------------------------
+
+    def _explain(self, room: Room, domain: Domain) -> None:
+        """Say which gang would have to be broken, if none may be."""
+        if self._choice.breaks:
+            return
+        source = self._source(room, domain, msgspec.structs.replace(self._choice, breaks=True))
+        whole = (bundle for bundle in source if bundle.is_whole)
+        before = len(self._chosen)
+        if self._extend(whole, room, 1):
+            needed = self._without_spare(room, self._chosen[before:])
+            job = (needed or self._chosen[before:])[0].job
+            self.lacks = f"would have to break {job.key} (priority {job.order_priority})"
+
+
+def _victims(chosen: Sequence[VictimBundle]) -> list[TaskInfo]:
+    """The pods of bundles, each once."""
+    return list({task.key: task for bundle in chosen for task in bundle.tasks}.values())
