@@ -1,5 +1,6 @@
 """The two ways to make room for a gang: pod by pod on the cheapest nodes, or bundle by bundle for the whole gang."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
@@ -104,6 +105,7 @@ class BundleSeeker:
         self._session = session
         self._search = search
         self._gangs = GangSearch(session, choice, most_domains)
+        self._failed: dict[Hashable, str] = {}
 
     def seek(
         self, rules: EvictionRules, queue: Queue, job: JobInfo, statement: Statement
@@ -120,8 +122,32 @@ class BundleSeeker:
         first = next((task for task in needed if not task.shape.is_empty), needed[0])
         together = np.sum([task.shape.vector for task in needed], axis=0)
         preemptor = Preemptor(first, job, queue, together)
-        seen = search.survey(preemptor, rules)
-        return EvictionFailure(lacks=self._gangs.seek(preemptor, rules, seen, statement))
+        kind = self._kind(preemptor, rules, len(needed))
+        if kind not in self._failed:
+            seen = search.survey(preemptor, rules)
+            lacks = self._gangs.seek(preemptor, rules, seen, statement)
+            if len(statement):
+                return None
+            self._failed[kind] = lacks
+        return EvictionFailure(lacks=self._failed[kind])
+
+    def _kind(self, preemptor: Preemptor, rules: EvictionRules, needed: int) -> Hashable:
+        """Equal for gangs of which one finds too little if another one did; decisions only leave less."""
+        session, job = self._session, preemptor.job
+        if session.nominations or job.sub_groups is not None or job.group is None:
+            return job.key
+        kinds = Counter(
+            session.alike(task)
+            for task in job.tasks.values()
+            if task.status is SchedulingStatus.PENDING and not task.gates
+        )
+        network = job.group.spec.network_topology
+        near = network and (
+            network.mode,
+            network.highest_tier_allowed,
+            network.highest_tier_name,
+        )
+        return rules.preemptor_class(session, preemptor), frozenset(kinds.items()), needed, near
 
     def _needed_together(self, job: JobInfo) -> Sequence[TaskInfo]:
         """The waiting pods that a gang needs at least; none if nothing is to be evicted for any of its pods."""

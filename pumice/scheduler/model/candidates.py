@@ -167,8 +167,8 @@ class Candidates:
         before = self.taken_before(group)
         if self._bundle is None:
             return before
-        _, both = np.unique(np.stack((self._bundle, group)), axis=1, return_inverse=True)
-        return before - self.taken_before(both.ravel())
+        groups, numbers = np.unique(group, return_inverse=True)
+        return before - self.taken_before(self._bundle * len(groups) + numbers.ravel())
 
     @property
     def returning(self) -> Ints:
@@ -179,11 +179,11 @@ class Candidates:
         if self._bundle is None:
             return self.vectors
         found = self.vectors.copy()
-        numbers, counts = np.unique(self._bundle, return_counts=True)
-        for number in numbers[counts > 1].tolist():
-            inside = self._bundle == number
-            minimum = max(self.jobs[int(self.job[inside][0])].gang.min_member, 1)
-            found[inside] = np.sort(self.vectors[inside], axis=0)[:minimum].sum(axis=0)
+        starts = np.flatnonzero(np.diff(self._bundle, prepend=-1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
+            if end - start > 1:
+                minimum = max(self.jobs[int(self.job[start])].gang.min_member, 1)
+                found[start:end] = np.sort(found[start:end], axis=0)[:minimum].sum(axis=0)
         return found
 
     def _grouped(self, group: Ints) -> tuple[Ints, Ints]:

@@ -12,6 +12,8 @@ import yaml
 
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler import CycleResult
+from pumice.scheduler.eviction.gang_search import GangSearch
+from pumice.scheduler.model.candidates import Preemptor
 from tests.unit.scheduler.scenarios import (
     NOW,
     Scenario,
@@ -190,3 +192,24 @@ def test_a_more_important_gang_takes_the_room_of_pods_that_are_leaving(
     assert result.evicted == then
     assert not any(_settle(scenario, result, NOW + 2))
     assert _runs(scenario) == {"p2": 2, "p" if then else "v": 2}
+
+
+def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sought = []
+    seek = GangSearch.seek
+
+    def seeking(search: GangSearch, preemptor: Preemptor, *others: Any) -> str:
+        sought.append(preemptor.job.name)
+        return seek(search, preemptor, *others)
+
+    monkeypatch.setattr(GangSearch, "seek", seeking)
+    running = {"v": ["q", 3, 3, "low", "abc"], "o": ["q", 1, 1, "high", "d"]}
+    waiting = {name: ["q", 4, 4, "high"] for name in ("p", "p2", "p3")}
+    scenario = scenario_of({"gangs": running | waiting | {"larger": ["q", 5, 5, "high"]}})
+    result = scenario.cycle()
+    assert (sorted(sought), result.evicted) == (["larger", "p"], [])
+    why = "even without the 3 pods that may go, nodes would hold 3 of 4 pods"
+    for name in waiting:
+        assert why in result.pending[f"ns/{name}"].summary
