@@ -50,6 +50,28 @@ def test_what_comes_before_is_counted_by_node_and_group() -> None:
     assert candidates.of_jobs(lambda job: job.ready).tolist() == [3, 1, 3, 3]
 
 
+def test_what_goes_together_is_counted_over_all_nodes() -> None:
+    """First x-0 alone, then y-0, then the rest of gang x, whose minimum is one pod."""
+    _, each = candidates_of(Scenario(SCENE))
+    rows = np.array([task.row for task in each.tasks])
+    found = Candidates(
+        each._running, rows, each.jobs, each.job, each.node, bundle=np.array([0, 1, 2, 2])
+    )
+    assert found.earlier(found.job).tolist() == [0, 0, 1, 2]
+    assert found.taken_before(found.queue)[:, 0].tolist() == [0, 1000, 3000, 6000]
+    assert found.taken_before_bundle(found.queue)[:, 0].tolist() == [0, 1000, 3000, 3000]
+    assert found.returning[:, 0].tolist() == [1000, 2000, 3000, 3000]
+    assert each.taken_before_bundle(each.queue)[:, 0].tolist() == [0, 1000, 3000, 0]
+
+
+def test_all_plugins_must_agree_if_every_one_is_asked() -> None:
+    preemptor, candidates = candidates_of(Scenario(SCENE))
+    tiers = [says(0, "x-0", "y-0"), says(1, "y-0", "x-1")]
+    found = judge(tiers, preemptor, candidates, every=True)  # type: ignore[arg-type]
+    assert found.may.tolist() == [False, True, False, False]
+    assert not judge([], preemptor, candidates, every=True).may.any()
+
+
 def says(tier: int, *names: str | None) -> Extension[object]:
     """A plugin that allows these pods; one that has nothing to say where there are none."""
 
