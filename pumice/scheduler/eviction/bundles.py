@@ -105,7 +105,9 @@ def bundles(
         key: SortKey = (*named, Reversed(session.answers.job_rank(job)), part, last)
         return (job.order_priority, is_whole, *key) if choice.priority_first else key
 
-    safe = [(gang, False) for gang in gangs if gang.job.ready != gang.job.min_member]
+    safe = [
+        (gang, False) for gang in gangs if gang.job.is_short or gang.job.ready > gang.job.min_member
+    ]
     whole = [(gang, True) for gang in gangs if choice.breaks and gang.may_break]
     for entries in [safe + whole] if choice.priority_first else [safe, whole]:
         for gang, is_whole in sorted(entries, key=place):
@@ -181,9 +183,9 @@ def _safe(job: JobInfo, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
     The first pod without which a sub-group is incomplete uses up one of those that the gang does not require; the others
     of that sub-group are then free to go.
     """
-    left = job.ready - job.min_member
-    if left < 0:
+    if job.is_short:
         return list(tasks)
+    left = job.ready - job.min_member
     roles: dict[str, int] = {}
     if job.min_member >= job.min_task_total:
         roles = {role: job.role_ready(role) - least for role, least in job.min_task.items()}

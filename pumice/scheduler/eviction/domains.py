@@ -28,7 +28,7 @@ def waits(task: TaskInfo) -> bool:
 def wanted_places(session: Session, job: JobInfo) -> list[WantedPlaces]:
     """Places that a gang needs at least, for each kind of its pods, and for all of them."""
     tasks = [task for task in job.tasks.values() if waits(task)]
-    lacking = job.min_member - job.ready - job.counts[SchedulingStatus.PIPELINED]
+    lacking = job.lacking - job.counts[SchedulingStatus.PIPELINED]
     needed = min(max(lacking, 1), len(tasks)) if session.extensions.needs_minimum else 1
     kinds: dict[int, list[TaskInfo]] = {}
     for task in tasks:

@@ -9,7 +9,6 @@ from pumice.scheduler.eviction.bundles import BundleChoice
 from pumice.scheduler.eviction.domains import domains_of, wanted_places
 from pumice.scheduler.eviction.survey import Survey
 from pumice.scheduler.model.candidates import Preemptor
-from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
@@ -77,10 +76,8 @@ def lost_minimum(session: Session, victims: Sequence[TaskInfo]) -> dict[str, int
     """Gangs that have lost their minimum by evictions, by key, and how many pods they have lost."""
     lost = Counter(task.job for task in victims)
     jobs = session.state.jobs
-    return {key: count for key, count in lost.items() if _is_broken_by(jobs[key], count)}
-
-
-def _is_broken_by(job: JobInfo, count: int) -> bool:
-    if job.ready < job.min_member <= job.ready + count:
-        return True
-    return job.sub_groups is not None and not job.sub_groups.is_ready()
+    return {
+        key: count
+        for key, count in lost.items()
+        if (job := jobs[key]).is_short and job.ready + count >= job.min_member
+    }
