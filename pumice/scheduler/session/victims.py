@@ -152,7 +152,7 @@ def _answers(
 ) -> _Answers:
     """What plugins say; those of a tier that come after one that refuses all candidates are not asked."""
     answers: list[tuple[Extension[VictimCheck], Bools]] = []
-    refused_tier = -1
+    refused_tier: int | None = None
     for each in checks:
         if each.tier == refused_tier:
             continue

@@ -51,6 +51,9 @@ def cluster(case: Raw) -> Raw:
         options = dict(rest[1]) if len(rest) > 1 else {}
         policy = {"policy": options.pop("policy")} if "policy" in options else {}
         of = options.pop("of", "")
+        cpu, memory = options.pop("cpu", 1), options.pop("memory", 0)
+        policy |= {"ports": options.pop("ports")} if "ports" in options else {}
+        kept = options.pop("kept", 0)
         if "hard" in options:
             tier = options.pop("hard")
             options["topology"] = {"mode": "hard", "highestTierAllowed": tier}
@@ -64,7 +67,8 @@ def cluster(case: Raw) -> Raw:
             node, status = (nodes[index], "Running") if nodes else ("", "Pending")
             of_pod = {"prio": TABLE["classes"][priority]} | policy
             of_pod |= {"labels": {"of": of[index]}} if of else {}
-            pods.append(["ns", f"{name}-{index}", node, status, 1, 0, name, of_pod])
+            of_pod |= {"preemptable": False} if index < kept else {}
+            pods.append(["ns", f"{name}-{index}", node, status, cpu, memory, name, of_pod])
     return {
         "classes": TABLE["classes"],
         "nodes": case.get("nodes", [[name, 1, "11Gi"] for name in "abcd"]),
@@ -216,3 +220,46 @@ def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
     why = "even without the 3 pods that may go, nodes would hold 3 of 4 pods"
     for name in waiting:
         assert why in result.pending[f"ns/{name}"].summary
+
+
+def test_a_queue_takes_back_for_no_pod_that_it_may_not_whichever_pods_find_places() -> None:
+    """The first pod, which alone counts for the minimum, fits on no node; for the second one the queue deserves too little."""
+    cluster = {
+        "nodes": [["a", 4, "8Gi"]],
+        "queues": [["q1", {"deserved": {"cpu": 1}}], ["q2", {"deserved": {"cpu": 3}}]],
+        "podgroups": [
+            ["ns", "v", "q2", 0, "Running"],
+            ["ns", "p", "q1", 1, "Inqueue"],
+        ],
+        "pods": [
+            *(["ns", f"v-{index}", "a", "Running", 1, 0, "v"] for index in range(4)),
+            ["ns", "p-0", "", "Pending", 1, 0, "p", {"selector": {"no": "node"}}],
+            ["ns", "p-1", "", "Pending", 2, 0, "p"],
+        ],
+    }
+    plugins = [["priority", "gang", "conformance", "capacity"], ["predicates"]]
+    scenario = Scenario(cluster, config_text(plugins, ["allocate", "gangreclaim"]))
+    assert scenario.cycle().evicted == []
+
+
+def test_a_gang_that_loses_pods_evicts_no_others_in_the_same_cycle() -> None:
+    cluster = {
+        "classes": TABLE["classes"],
+        "nodes": [["a", 1, "8Gi"], ["b", 1, "8Gi"]],
+        "queues": [["q1", {"deserved": {"cpu": 1}}], ["q2", {"deserved": {"cpu": 1}}]],
+        "podgroups": [
+            ["ns", "bound", "q2", 0, "Running", {"prio": "low"}],
+            ["ns", "v", "q2", 1, "Running", {"prio": "mid"}],
+            ["ns", "p", "q1", 1, "Inqueue", {"prio": "mid"}],
+        ],
+        "pods": [
+            ["ns", "bound-0", "a", "Pending", 1, 0, "bound", {"prio": 10}],
+            ["ns", "v-0", "b", "Running", 1, 0, "v", {"prio": 50}],
+            ["ns", "v-1", "", "Pending", 1, 0, "v", {"prio": 50}],
+            ["ns", "p-0", "", "Pending", 1, 0, "p", {"prio": 50}],
+        ],
+    }
+    plugins = [["priority", "gang", "conformance", "capacity"], ["predicates"]]
+    actions = ["allocate", "gangreclaim", "gangpreempt"]
+    scenario = Scenario(cluster, config_text(plugins, actions))
+    assert scenario.cycle().evicted == ["ns/v-0"]
