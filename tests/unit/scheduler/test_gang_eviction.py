@@ -226,7 +226,7 @@ def test_a_queue_takes_back_for_no_pod_that_it_may_not_whichever_pods_find_place
     """The first pod, which alone counts for the minimum, fits on no node; for the second one the queue deserves too little."""
     cluster = {
         "nodes": [["a", 4, "8Gi"]],
-        "queues": [["q1", {"deserved": {"cpu": 1}}], ["q2", {"deserved": {"cpu": 3}}]],
+        "queues": [["q1", {"deserved": {"cpu": 1}}], ["q2", {"deserved": {"cpu": 1}}]],
         "podgroups": [
             ["ns", "v", "q2", 0, "Running"],
             ["ns", "p", "q1", 1, "Inqueue"],
