@@ -48,7 +48,9 @@ def evict(setting: EvictionSetting, session: Session, arguments: Arguments) -> N
     search = Search(session)
     seeker: Seeker = PodSeeker(session, search)
     if setting.breaks_gangs:
-        seeker = BundleSeeker(session, search, _choice(arguments), _most_domains(arguments))
+        seeker = BundleSeeker(
+            session, search, _choice(arguments), _most_domains(session, arguments)
+        )
     reclaims = setting.name in RECLAIMING
     unaided: dict[str, list[JobInfo]] = {}
     lines = starving_jobs(
@@ -106,9 +108,10 @@ def _for_gangs(
     return tried
 
 
-def _most_domains(arguments: Arguments) -> int:
+def _most_domains(session: Session, arguments: Arguments) -> int:
     given = arguments.integer("maxDomains")
-    return given if given > 0 else _MOST_DOMAINS
+    most = given if given > 0 else _MOST_DOMAINS
+    return min(most, session.extensions.most_domains or most)
 
 
 def _choice(arguments: Arguments) -> BundleChoice:

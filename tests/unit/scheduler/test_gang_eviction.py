@@ -36,7 +36,8 @@ def configuration(case: Raw) -> str:
     action = case.get("action", "gangpreempt")
     plugins = [*case.get("plugins", PLUGINS)]
     if "racks" in case:
-        plugins.append(["network-topology-aware"])
+        given = case["racks"] if isinstance(case["racks"], dict) else {}
+        plugins.append([{"network-topology-aware": None, "args": given}])
     document = yaml.safe_load(config_text(plugins, ["allocate", action]))
     document["configurations"] = [{"name": action, "arguments": case.get("arguments", {})}]
     return yaml.safe_dump(document)
