@@ -7,6 +7,8 @@ of its own, each of them one level down. What is left then is placed in later tu
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from pumice.api.queues import Queue
 from pumice.scheduler.explain.sentences import FitFailure, Refusals
 from pumice.scheduler.model.jobs import JobInfo
@@ -15,13 +17,14 @@ from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskI
 from pumice.scheduler.placing.filling import Promising, may_begin
 from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far, why_nowhere
 from pumice.scheduler.placing.pod_queue import PodQueue
-from pumice.scheduler.placing.requests import DomainRequest, Placed, held_rows
+from pumice.scheduler.placing.requests import DomainRequest, Placed, held_rows, scores
 from pumice.scheduler.placing.search import DomainSearch, Trial
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
+from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
@@ -138,6 +141,9 @@ class DomainQueue:
         return None
 
 
+_TRIALS = 8
+"""Domains of a tier in which a gang with sub-groups is placed for trial at most. Each trial costs as much as placing the gang."""
+
 _NOT_ASKED = FitFailure(Refusals(0, {}, {}))
 """Of a pod that was tried on no node, because no domain has room enough by arithmetic."""
 
@@ -248,20 +254,41 @@ class _Turn:
             left = [task for task in pods if task.status is SchedulingStatus.PENDING]
             return PodQueue(self._session, self._job, left)
         for domains in self._search.domains(request, self._root):
-            _, may = self._search.rooms(request, domains)
-            places = [place for place, is_one in enumerate(may.tolist()) if is_one]
-            best: _Serving | None = None
-            for place in places:
-                found = self._serve(pods, domains.domains[place], keep=len(places) == 1)
-                if found.placed and (best is None or found[:2] > best[:2]):
-                    best = found
+            best = self._best_of(request, domains, pods)
             if best is not None:
-                if len(places) > 1:
-                    self._statement.repeat(best.steps)
                 return best.left
         if self._lost is None:  # by arithmetic no domain has room
             self._lost = _Lost(0, request, [self._root], None, 0, ())
         return PodQueue(self._session, self._job, ())
+
+    def _best_of(
+        self, request: DomainRequest, domains: SideBySide, pods: Sequence[TaskInfo]
+    ) -> "_Serving | None":
+        """Serve the units in the best of some domains of a tier: the sum of their scores decides, which a trial in each of them tells.
+
+        Of domains that are alike, the first is tried; and no more than a few in which the gang would be placed, the fullest first.
+        """
+        _, may = self._search.rooms(request, domains)
+        worth = scores(self._session, request, domains)
+        places = [place for place in np.argsort(-worth, kind="stable").tolist() if may[place]]
+        found: list[tuple[int, _Serving]] = []
+        seen: set[Hashable] = set()
+        for place in places:
+            domain = domains.domains[place]
+            likeness = self._search.likeness(request, domain) if len(places) > 1 else None
+            if likeness is not None and likeness in seen:
+                continue
+            seen.add(likeness)
+            tried = self._serve(pods, domain, keep=len(places) == 1)
+            if tried.placed:
+                found.append((place, tried))
+            if len(found) == _TRIALS:
+                break
+        if not found:
+            return None
+        _, best = max(found, key=lambda each: (each[1][:2], -each[0]))
+        self._statement.repeat(best.steps)
+        return best
 
     def _serve(self, pods: Sequence[TaskInfo], domain: Domain, *, keep: bool) -> _Serving:
         """Serve the units in a domain; what was placed is undone, unless it serves and is to be kept."""

@@ -8,7 +8,7 @@ trial. A trial is a part of the statement: what does not serve is undone.
 Pods that come later stay where the others are: domains are tried from these outwards.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
 
 __all__ = ["DomainSearch", "FoundDomain", "Trial", "top_of"]
+
+
+_ALIKE = 8
+"""Kinds of pods up to which domains are compared."""
 
 
 class Trial(NamedTuple):
@@ -181,6 +185,26 @@ class DomainSearch:
                 sums = domains.sums(request.counts(demand, later=True))
                 later &= sums >= demand.required
         return now, (later | now) if releases else now
+
+    def likeness(self, request: DomainRequest, domain: Domain) -> Hashable:
+        """Equal for domains in which the same becomes of a request: equal nodes with equal use, divided alike; None if that is not known."""
+        firsts = {task.shape: task for task in reversed(request.pods)}
+        rankings = [self._session.ranking(each, self._job.queue) for each in firsts.values()]
+        if not all(ranking.counts_room_only for ranking in rankings) or len(rankings) > _ALIKE:
+            return None
+        rows, table = self._levels.rows(domain), self._session.view.rows
+        columns = (table.allocatable, table.used, table.releasing, table.pipelined)
+        inside: list[Hashable] = []
+        ahead = [domain]
+        while ahead:
+            each = ahead.pop()
+            inside.append((each.tier, np.searchsorted(rows, self._levels.rows(each)).tobytes()))
+            ahead.extend(each.children)
+        return (
+            *(column[rows].tobytes() for column in columns),
+            *(ranking.likeness(rows) for ranking in rankings),
+            *inside,
+        )
 
     def _try(self, request: DomainRequest, domain: Domain, least: Placed) -> Placed:
         """Place the pods in a domain; what they would have got, if that is less than the least and nothing is placed."""

@@ -205,6 +205,11 @@ class NodeRanking:
         """True if only the free resources of a node decide how many pods of the class it can take."""
         return not self._row_filters and not self._domain_filters
 
+    def likeness(self, rows: Ints) -> bytes:
+        """Equal for rows of which the same are allowed, with equal scores as far as no placement changes these."""
+        fixed = self._fixed.score
+        return self.pods.allowed[rows].tobytes() + (b"" if fixed is None else fixed[rows].tobytes())
+
     # -- choosing ----------------------------------------------------------------------------
 
     def best(

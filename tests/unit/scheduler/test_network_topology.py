@@ -340,3 +340,11 @@ def test_what_a_trial_takes_is_given_back_when_it_is_undone() -> None:
     assert set(scenario.cycle().binds.values()) == {"n2", "n3"}
     chosen = [choice.volume for each in shapes for choice in claims.choices.of(each).values()]
     assert sorted(chosen) == ["n2", "n3"]
+
+
+@pytest.mark.parametrize(("used", "trials", "nodes"), [({}, 1, "n0 n1 n2 n3"), ({"n5": 1}, 2, "n4 n5 n6 n7")])  # fmt: skip
+def test_domains_that_are_alike_share_a_trial(used: Raw, trials: int, nodes: str) -> None:
+    gang = {"pods": 4, "cpu": 7, "hard": 2, "parts": {"size": 2, "min": 2, "hard": 1}}
+    cluster = Cluster({"used": used, "gang": gang})
+    assert cluster.cycle().decided == 4 * trials
+    assert cluster.nodes() == nodes.split()
