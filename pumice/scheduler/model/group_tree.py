@@ -77,9 +77,9 @@ class Held:
         yield from self.repelling.values()
         yield from self.attracting.values()
 
-    def is_counted(self) -> bool:
-        """Whether anything is counted."""
-        return any(each.placed or each.leaving or each.promised for each in self.tallies())
+    def asks(self) -> bool:
+        """Whether pods ask anything, also those without a node."""
+        return bool(self.repelling or self.attracting)
 
     def merge(self, other: "Held", times: int) -> None:
         """Count all that another one counts."""

@@ -339,12 +339,15 @@ class PeerTable:
         self._uncounted.clear()
 
     def _share(self, new: Collection[PeerTerm]) -> None:
-        """Let groups count what pods on nodes ask by new terms, and new groups what they ask by all terms."""
+        """Let groups count what pods on nodes ask by new terms, and new groups what they ask by all terms.
+
+        Groups have counts also of what only waiting pods ask: such a pod may get a node after filters have looked for them.
+        """
         fresh, self._fresh = self._fresh, {}
         self._moment += 1
         is_new = dict.fromkeys(new)
         for term in self.terms.values() if fresh else new:
-            if not term.users or not term.held.is_counted():
+            if not term.users or not term.held.asks():
                 continue
             for group, times in term.groups:
                 if group.members is not None and (term in is_new or group in fresh):

@@ -81,6 +81,21 @@ def rest_changes_nothing(scenario: Scenario) -> None:
         assert result.decided == 0
 
 
+def test_a_pod_is_kept_apart_from_one_that_got_its_node_after_another_pod_like_it() -> None:
+    full = ["ns", "held", "n0", "Running", 1, "1Gi", ""]
+    pods = [
+        full,
+        *gang("a", [{}], app="x"),
+        *gang("b", [apart("host", app="x")]),
+        *gang("c", [{}], app="x"),
+    ]
+    fullest = config_text(
+        [["priority", "gang"], ["predicates", "binpack"]], ["enqueue", "allocate"]
+    )
+    scenario = scenario_of(nodes("ab", cpu=2), pods, 1, fullest)
+    assert scenario.cycle().binds == {"ns/a-0": "n0", "ns/b-0": "n1"}
+
+
 # -- gangs as a whole ----------------------------------------------------------------------------
 
 
