@@ -87,7 +87,8 @@ class SessionView:
         self.budgets: BudgetTable = state.budgets
         self.claims: ClaimTable = state.claims
         self.peers: PeerTable = state.peers
-        self.levels = Levels(state.network)
+        self.levels: Levels = state.levels
+        self.levels.settle()
         self.reads_network: Callable[[], bool] = lambda: True
         self.shares: QueueTable = state.shares
         self.running: RunningTable = state.nodes.running

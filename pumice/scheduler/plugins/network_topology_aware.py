@@ -48,6 +48,7 @@ class NetworkTopologyAware:
         self._fading = fading if fading >= 0 else _FADING
         most = arguments.integer("hypernode.gradient.evict.max-hypernodes")
         self._most_domains = most if most > 0 else _MOST_DOMAINS
+        self._amounts: _Amounts | None = None
         self._is_for_all = arguments.flag("hypernode.binpack.normal-pod.enable")
 
     def open(self, session: SessionView, register: Registrar) -> None:
@@ -60,7 +61,6 @@ class NetworkTopologyAware:
             return
         register.domain_order(self.order)
         if self._is_for_all and session.levels.tree.has_hyper_nodes:
-            self._amounts = _Amounts(session)
             register.domain_score(self.by_domain, is_even=True)
 
     def vote(self, job: JobInfo) -> Vote | Reason:
@@ -113,7 +113,11 @@ class NetworkTopologyAware:
             for need in pods.shape.needs
             if need.amount and (weight := self._weights.of(need.name))
         ]
-        if not (counted and self._amounts.tiers):
+        if not counted:
+            return None
+        if self._amounts is None:
+            self._amounts = _Amounts(self._session)
+        if not self._amounts.tiers:
             return None
         return NodeFullness(self._amounts, counted, self._fading, _FULL * self._weight)
 

@@ -30,6 +30,7 @@ from pumice.scheduler.state.assumptions import Assumptions
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.state.pods import PodTable
 from pumice.scheduler.state.reserved_nodes import Reservation
+from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.topology.tree import NetworkTree
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
@@ -49,6 +50,7 @@ class ClusterState:
         opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `TaskInfo.is_held`.
         peers: What pods say about other pods, and how many pods that concerns.
         network: The nodes as a tree of HyperNodes.
+        levels: The same by tier, in columns.
         told_faults: What the owners of a HyperNode have been told that is set aside of it.
         claims: Claims, volumes, classes, and what claims that wait are to be bound to.
         gangs: Gangs, queues and priorities; `jobs`, `queues` and `shares` are its own.
@@ -100,6 +102,7 @@ class ClusterState:
         self.peers = self.nodes.peers
         self.facts = NodeFacts(self.nodes)
         self.network = NetworkTree(self.nodes)
+        self.levels = Levels(self.network)
         self.told_faults: dict[str, Sequence[str]] = {}
         self.matcher = NodeMatcher(self.nodes, self.facts)
         reach = NodeSelection(self.nodes, self.facts, self.matcher)

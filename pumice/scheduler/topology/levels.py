@@ -10,7 +10,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.topology.tree import Domain, NetworkTree
 
 __all__ = ["Levels", "SideBySide"]
@@ -82,13 +82,24 @@ class SideBySide:
 
 
 class Levels:
-    """The domains of a tree as a search meets them; to be used while the tree does not change."""
+    """The domains of a tree as a search meets them; `settle` after the tree may have changed."""
 
     def __init__(self, tree: NetworkTree) -> None:
         """Begin with a tree, which is not read yet."""
         self.tree = tree
         self._rows: dict[str, Ints] = {}
         self._sets: dict[tuple[str, ...], Sequence[SideBySide]] = {}
+        self._known: tuple[int, Bools | None] = (-1, None)
+
+    def settle(self) -> None:
+        """Forget what is kept of the tree if domains, or rows of nodes, have changed."""
+        version, mask = self._known
+        has_domains = self.tree.has_hyper_nodes
+        if has_domains and version == self.tree.version and mask is self.tree.mask(self.tree.root):
+            return
+        self._rows.clear()
+        self._sets.clear()
+        self._known = self.tree.version, self.tree.mask(self.tree.root) if has_domains else None
 
     def rows(self, domain: Domain) -> Ints:
         """Rows of the ready nodes in a domain, ascending."""

@@ -1,5 +1,6 @@
 """Where gangs go in a network of HyperNodes, on the core and through `pumice simulate`."""
 
+import copy
 from typing import Any
 
 import msgspec
@@ -348,3 +349,21 @@ def test_domains_that_are_alike_share_a_trial(used: Raw, trials: int, nodes: str
     cluster = Cluster({"used": used, "gang": gang})
     assert cluster.cycle().decided == 4 * trials
     assert cluster.nodes() == nodes.split()
+
+
+def test_domains_follow_nodes_whose_rows_move() -> None:
+    """A node that comes, in no HyperNode, moves the rows of all others."""
+    cluster = Cluster({"used": FULL, "gang": {"pods": 2, "cpu": 8, "hard": 1}})
+    cluster.cycle()
+    first = copy.deepcopy(cluster.manifests["Node", "n0"])
+    first["metadata"]["name"] = "m0"
+    cluster.show(first)
+    cluster.end("used-n2")
+    cluster.end("used-n3")
+    cluster.cycle()
+    assert cluster.nodes() == ["n2", "n3"]
+    ready = first["status"]["conditions"][0]
+    ready["status"] = "False"
+    cluster.show(first)
+    cluster.cycle()
+    assert len(cluster.state.levels.rows(cluster.state.network.root)) == 8
