@@ -1,7 +1,7 @@
 """Draws what `pumice simulate` says of the examples of pages, as SVG: where pods are, cycle by cycle.
 
 A picture is made of the files and of the first simulation of its page, which are those that the tests of the documentation run, so it
-cannot show anything else. Each row is a node, as long as its CPUs; a box in it is a pod.
+cannot show anything else. Each row is a node, as long as its CPUs; a box in it is a pod. Nodes of one HyperNode stand together.
 """
 
 import argparse
@@ -13,16 +13,19 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
+from pumice.api.hypernodes import HyperNode
 from pumice.api.quantities import parse_milli
 from pumice.cli import main as pumice
+from pumice.scheduler.topology.members import MemberTable, Selectors
 from tools.generated import settle
 
 Raw = dict[str, Any]
@@ -87,6 +90,7 @@ PICTURES = (
     Picture("scheduler/shares.md", "Two queues share the cluster", _queue),
     Picture("scheduler/victims.md", "A pod is evicted for a more important one", _gang),
     Picture("scheduler/plugins/task-topology.md", "Tasks in buckets on two nodes", _task),
+    Picture("scheduler/plugins/network-topology-aware.md", "A gang in one of two racks", _gang),
 )
 
 
@@ -97,8 +101,8 @@ def drawn(docs: Path, picture: Picture) -> str:
     command = _COMMAND.search(text)
     assert command is not None, picture.page
     named = [text for name, text in files.items() if name in command[1].split()]
-    objects = [each for one in named for each in yaml.safe_load_all(one)]
-    objects = [each for each in objects if each.get("kind")]
+    objects = [each for one in named for each in yaml.safe_load_all(one) if each.get("kind")]
+    objects = [item for each in objects for item in each.get("items", (each,))]
     nodes = {
         each["metadata"]["name"]: _cpus(each["status"]["allocatable"])
         for each in objects
@@ -106,7 +110,22 @@ def drawn(docs: Path, picture: Picture) -> str:
     }
     pods = list(_pods(objects, picture.colour))
     moments = list(_moments(pods, _simulated(files, command[1])))
-    return _svg(picture.title, nodes, moments, list(dict.fromkeys(each.colour for each in pods)))
+    racks = _racks(objects, nodes)
+    nodes = {name: nodes[name] for name in sorted(nodes, key=lambda name: racks.get(name, ""))}
+    colours = list(dict.fromkeys(each.colour for each in pods))
+    return _svg(picture.title, nodes, racks, moments, colours)
+
+
+def _racks(objects: Sequence[Raw], nodes: Iterable[str]) -> dict[str, str]:
+    """The HyperNode of nodes; those of the examples are of one tier."""
+    table = MemberTable()
+    for each in objects:
+        if each["kind"] == "HyperNode":
+            selectors = Selectors.read(msgspec.convert(each, HyperNode))
+            table.set_selectors(each["metadata"]["name"], selectors)
+    for name in nodes:
+        table.set_node(name, {})
+    return {name: rack for name, holders in table.holders.items() for rack in holders}
 
 
 def _simulated(files: dict[str, str], command: str) -> list[Raw]:
@@ -139,8 +158,9 @@ def _pods(objects: Sequence[Raw], colour: Callable[[Raw, str], str]) -> Iterator
     for each in objects:
         name, spec = each["metadata"]["name"], each.get("spec") or {}
         if each["kind"] == "Pod":
-            group = groups[each["metadata"]["annotations"][_GROUP]]
-            yield Pod(name, _asked(spec), colour(group, ""), spec.get("nodeName", ""))
+            group = groups.get(each["metadata"].get("annotations", {}).get(_GROUP, ""))
+            coloured = colour(group, "") if group is not None else "pod of no gang"
+            yield Pod(name, _asked(spec), coloured, spec.get("nodeName", ""))
         elif each["kind"] == "Job":
             for task in spec["tasks"]:
                 for index in range(task["replicas"]):
@@ -170,7 +190,11 @@ def _moments(pods: Sequence[Pod], cycles: Sequence[Raw]) -> Iterator[Moment]:
 
 
 def _svg(
-    title: str, nodes: dict[str, float], moments: Sequence[Moment], colours: Sequence[str]
+    title: str,
+    nodes: dict[str, float],
+    racks: dict[str, str],
+    moments: Sequence[Moment],
+    colours: Sequence[str],
 ) -> str:
     rows: list[str] = []
     told: list[str] = []
@@ -191,7 +215,12 @@ def _svg(
         if len(moments) > 1:
             rows.append(_text(16, y + 12, name, weight="600"))
             y += 22
+        rack = ""
         for node, cpus in nodes.items():
+            if racks.get(node, "") != rack:
+                rack = racks.get(node, "")
+                rows.append(_text(_LEFT, y + 12, rack))
+                y += 18
             here = sorted((each for each in pods if each.node == node), key=lambda pod: pod.colour)
             rows.append(_text(16, y + 19, node))
             rows.append(
