@@ -32,6 +32,9 @@ __all__ = ["DomainAttempt"]
 _ASKED = 32
 """Bundles about which plugins are asked first; the number doubles each time."""
 
+_ROUNDS = 8
+"""Refused bundles of a batch after each of which plugins are asked about the rest again."""
+
 _EXTENSIONS = 6
 """Placements of a gang with ever more bundles gone, each time four times as many, for which arithmetic says that there is room."""
 
@@ -86,6 +89,7 @@ class DomainAttempt:
         while is_tried or not self._fits(statement, self._chosen):
             is_tried = False
             low = len(self._chosen)
+            statement.discard()  # plugins are asked about pods on their nodes
             if self._trials > _EXTENSIONS or not self._extend(source, room, step):
                 return False
             step *= 4
@@ -176,31 +180,45 @@ class DomainAttempt:
     # -- plugins -----------------------------------------------------------------------------
 
     def _allowed(self, batch: Sequence[VictimBundle]) -> list[VictimBundle]:
-        """Those bundles of which all pods may go after what was chosen before."""
-        listed = [*self._chosen, *batch]
-        gone: set[str] = set()
-        tasks: list[TaskInfo] = []
-        numbers: list[int] = []
-        for number, bundle in enumerate(listed):
+        """Those bundles of which all pods may go after what was chosen before.
+
+        A refused bundle takes nothing from those behind it, so plugins are asked again without it. After some rounds those that seem
+        to be refused, because of what others take or for a pod that they share, are left out together.
+        """
+        kept: list[VictimBundle] = []
+        left = list(batch)
+        for _ in range(_ROUNDS):
+            self._session.time.check()
+            refused = self._refused([*self._chosen, *kept], left)
+            first = next((place for place, each in enumerate(left) if each.has(refused)), None)
+            if first is None:
+                return kept + left
+            kept += left[:first]
+            left = left[first + 1 :]
+        refused = self._refused([*self._chosen, *kept], left)
+        return kept + [each for each in left if not each.has(refused)]
+
+    def _refused(self, gone: Sequence[VictimBundle], batch: Sequence[VictimBundle]) -> set[str]:
+        """Keys of the pods of a batch that may not go after others, each asked about with the first bundle that it is in."""
+        listed: dict[str, tuple[TaskInfo, int]] = {}
+        for number, bundle in enumerate([*gone, *batch]):
             for task in bundle.tasks:
-                if task.key not in gone:
-                    gone.add(task.key)
-                    tasks.append(task)
-                    numbers.append(number)
+                listed.setdefault(task.key, (task, number))
+        tasks = [task for task, _ in listed.values()]
+        numbers: Ints = np.array([number for _, number in listed.values()], dtype=np.int64)
         running, known = self._session.view.running, self._session.state.jobs
         places: dict[str, int] = {}
         holders = [known[task.job].holder(task) for task in tasks]
         job = [places.setdefault(holder.key, len(places)) for holder in holders]
         jobs = list({holder.key: holder for holder in holders}.values())
         rows: Ints = np.array([task.row for task in tasks], dtype=np.int64)
-        bundle_of: Ints = np.array(numbers, dtype=np.int64)
         candidates = Candidates(
-            running, rows, jobs, np.array(job, dtype=np.int64), running.node[rows], bundle=bundle_of
+            running, rows, jobs, np.array(job, dtype=np.int64), running.node[rows], bundle=numbers
         )
         may = judge(self._rules.checks, self._preemptor, candidates, every=True).may
-        refused = set(bundle_of[~may].tolist())
-        before = len(self._chosen)
-        return [each for place, each in enumerate(batch, before) if place not in refused]
+        return {
+            tasks[place].key for place in np.flatnonzero(~may & (numbers >= len(gone))).tolist()
+        }
 
     # -- placing -----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ Bundles come in the order in which they would go, and are made only as far as th
 asked which of their pods come last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 import numpy as np
@@ -48,6 +48,10 @@ class VictimBundle(msgspec.Struct, frozen=True, eq=False):
     job: JobInfo
     tasks: tuple[TaskInfo, ...]
     is_whole: bool
+
+    def has(self, keys: Set[str]) -> bool:
+        """Whether any of the pods is among those with these keys."""
+        return any(task.key in keys for task in self.tasks)
 
 
 class _Gang(msgspec.Struct, frozen=True, eq=False):

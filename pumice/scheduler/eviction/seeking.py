@@ -113,7 +113,7 @@ class BundleSeeker:
         """See `Seeker`."""
         session, search = self._session, self._search
         needed = self._needed_together(job)
-        if not needed:
+        if not needed or not session.state.nodes.order:
             return None
         if rules.reclaims and (why := self._why_not_together(queue, needed, statement)):
             return EvictionFailure(refused=why)

@@ -274,6 +274,7 @@ class _Turn:
         found: list[tuple[int, _Serving]] = []
         seen: set[Hashable] = set()
         for place in places:
+            self._session.time.check()
             domain = domains.domains[place]
             likeness = self._search.likeness(request, domain) if len(places) > 1 else None
             if likeness is not None and likeness in seen:
@@ -297,6 +298,7 @@ class _Turn:
         score = 0.0
         self._failed.clear()
         while units:
+            self._session.time.check()
             unit = units.pop()
             found = self._unit(units, unit, [domain])
             if found is not None:
@@ -383,6 +385,7 @@ class _Turn:
         """Place pods in a domain in the first of these in which there is one; how good it is, None if there is none."""
         placed, trials = self._statement.savepoint(), len(self._search.trials)
         for domain in around:
+            self._session.time.check()
             found = self._search.find(request, domain)
             if found is not None:
                 return found.score
@@ -435,6 +438,7 @@ class _Turn:
         if isinstance(left, PodQueue):
             members = self._job.tasks.values()
             while left:
+                self._session.time.check()
                 task = left.pop()
                 if self._one(task, members, self._limit, [self._root]) is not None:
                     left.placed()
@@ -446,5 +450,6 @@ class _Turn:
             for domain in domains.domains
         ]
         while left:
+            self._session.time.check()
             if self._unit(left, left.pop(), around) is not None:
                 return

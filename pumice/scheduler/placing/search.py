@@ -113,17 +113,30 @@ class DomainSearch:
         highest = request.limit.tier
         if highest is None:
             return [self._only([around])]
-        anchor = self.anchor(request)
-        if anchor is None:
+        rows = request.held_rows()
+        if not rows:
             return self._levels.below(around, highest)
-        top = top_of(anchor, highest)
-        if top is None:
-            return []
-        found = self._levels.from_anchor(anchor, top)
-        if around.parent is None:
-            return found
-        inside = [[each for each in some.domains if around in each.and_above()] for some in found]
-        return [self._only(some) for some in inside if some]
+        found: list[SideBySide] = []
+        listed: set[Domain] = set()
+        for some in self._from_anchors(rows, highest):
+            new = [
+                each
+                for each in some.domains
+                if each not in listed and (around.parent is None or around in each.and_above())
+            ]
+            listed.update(new)
+            if new:
+                found.append(some if len(new) == len(some) else self._only(new))
+        return found
+
+    def _from_anchors(self, rows: Sequence[int], highest: int) -> Iterator[SideBySide]:
+        """Domains that hold pods that are placed, and then those around; where trees overlap, of each tree."""
+        inside = {each for each in self._tree.around(rows) if each.tier <= highest}
+        wider = {above for each in inside for above in each.and_above() if above is not each}
+        for anchor in sorted(inside - wider, key=lambda each: (each.tier, each.name)):
+            top = top_of(anchor, highest)
+            if top is not None:
+                yield from self._levels.from_anchor(anchor, top)
 
     def _only(self, domains: Sequence[Domain]) -> SideBySide:
         return self._levels.side_by_side(domains)
@@ -133,6 +146,7 @@ class DomainSearch:
     def find(self, request: DomainRequest, around: Domain) -> FoundDomain | None:
         """Place the pods of a request in the best domain; None, and nothing is placed, if there is none."""
         for domains in self.domains(request, around):
+            self._session.time.check()
             found = self._best_of(request, domains)
             if found is not None:
                 return found

@@ -7,7 +7,7 @@ as if the link were not there. Domains of several trees stand side by side below
 Events of nodes change only the domains that they concern. Links, and masks of domains, are made when they are first read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -221,15 +221,18 @@ class NetworkTree:
 
     def narrowest(self, rows: Iterable[int]) -> Domain:
         """The domain of the lowest tier that has all of some nodes, ready or not; the root for none of them."""
+        return min(self.around(rows), key=_tier_and_name, default=self._root)
+
+    def around(self, rows: Iterable[int]) -> Set[Domain]:
+        """All domains that have all of some nodes, ready or not: in one tree those above each other; empty for no nodes."""
         self._link()
         shared: set[Domain] | None = None
         for name in {self._table.order[row].name for row in rows}:
             holders = self._members.holders.get(name, ())
             around = {domain for each in holders for domain in self._domains[each].and_above()}
+            around.add(self._root)
             shared = around if shared is None else shared & around
-            if not shared:
-                break
-        return min(shared or (), key=_tier_and_name, default=self._root)
+        return shared or set()
 
     # -- links -------------------------------------------------------------------------------
 

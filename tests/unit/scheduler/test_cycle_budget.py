@@ -313,3 +313,30 @@ def test_a_pod_beyond_the_minimum_is_tried_in_the_next_cycle() -> None:
     for _ in range(20):
         bound += scenario.cycle(budget=budget).binds
     assert len(bound) == len(set(bound)) == 40
+
+
+def test_a_gang_that_fits_in_no_domain_is_set_aside_once_it_has_taken_too_long() -> None:
+    racks, parts = 20, 50
+    policy = {
+        "name": "w",
+        "matchLabelKeys": ["volcano.sh/partition-id"],
+        "subGroupSize": 2,
+        "minSubGroups": 0,
+    }
+    pods = []
+    for index in range(2 * parts):
+        labels = {"volcano.sh/partition-id": str(index // 2)}
+        memory = f"{1000 + index // 2}Mi"  # so that no two partitions are alike
+        pods.append(["ns", f"p{index}", "", "Pending", 5, memory, "g", {"labels": labels}])
+    options = {"policies": [policy], "topology": {"mode": "hard", "highestTierAllowed": 1}}
+    case = {
+        "nodes": [[f"n{index}", 8, f"{100000 + index}Mi"] for index in range(racks)],
+        "hyper_nodes": {f"s{index}": {"tier": 1, "nodes": [f"n{index}"]} for index in range(racks)},
+        "podgroups": [["ns", "g", "default", 1, "Inqueue", options]],
+        "pods": pods,
+    }
+    text = config_text([["gang"], ["predicates", "network-topology-aware"]], ["allocate"])
+    scenario = Scenario(case, text)
+    result = run_cycle(scenario.state, scenario.config, NOW, budget=_budget(100))
+    assert (result.binds, list(result.errors)) == ({}, ["ns/g"])
+    assert result.pending["ns/g"].reason == "SchedulingTooSlow"

@@ -264,3 +264,87 @@ def test_a_gang_that_loses_pods_evicts_no_others_in_the_same_cycle() -> None:
     actions = ["allocate", "gangreclaim", "gangpreempt"]
     scenario = Scenario(cluster, config_text(plugins, actions))
     assert scenario.cycle().evicted == ["ns/v-0"]
+
+
+# -- what plugins refuse ---------------------------------------------------------------------
+
+
+def _of(gang: str, minimum: int, priority: int, nodes: str, labelled: str = "") -> Raw:
+    """A gang of one pod on each of some nodes, those of some nodes with a label that budgets select."""
+    classes = {5: "lower", 10: "low", 100: "high"}
+    options = {"prio": classes[priority], "created": "2023-01-01T00:00:00Z"}
+    pods = []
+    for index, node in enumerate(nodes):
+        labels = {"app": "x"} if node in labelled else {}
+        place = ("", "Pending") if node == "-" else (node, "Running")
+        pods.append(
+            ["ns", f"{gang}-{index}", *place, 1, 0, gang, {"prio": priority, "labels": labels}]
+        )
+    phase = "Inqueue" if "-" in nodes else "Running"
+    return {"podgroups": [["ns", gang, "q", minimum, phase, options]], "pods": pods}
+
+
+def _budgeted(allowed: int, nodes: list[Any], *gangs: Raw) -> Scenario:
+    """Gangs on nodes, and a budget for all pods with the label."""
+    case = {"nodes": nodes, "queues": [["q"]], "classes": {"lower": 5, "low": 10, "high": 100}}
+    joined = {key: [row for gang in gangs for row in gang[key]] for key in ("podgroups", "pods")}
+    plugins = [["priority", "gang", "conformance", "pdb"], ["predicates"]]
+    scenario = Scenario(case | joined, config_text(plugins, ["allocate", "gangpreempt"]))
+    budget = {
+        "metadata": {"name": "some", "namespace": "ns"},
+        "spec": {"selector": {"matchLabels": {"app": "x"}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+    scenario.state.set_budget(msgspec.convert(budget, PodDisruptionBudget))
+    return scenario
+
+
+FIVE = [[name, 1, "11Gi"] for name in "abcde"]
+
+
+def test_a_pod_that_may_not_go_alone_does_not_go_with_its_gang() -> None:
+    gangs = (_of("x", 1, 10, "ab", "be"), _of("v", 2, 10, "cde", "be"), _of("p", 4, 100, "----"))
+    scenario = _budgeted(1, FIVE, *gangs)
+    assert scenario.cycle().evicted == []
+
+
+def test_a_gang_that_may_not_go_takes_no_budget_from_the_next_one() -> None:
+    gangs = (
+        _of("big", 3, 5, "abc", "abcde"),
+        _of("small", 2, 10, "de", "abcde"),
+        _of("p", 2, 100, "--"),
+    )
+    scenario = _budgeted(2, FIVE, *gangs)
+    assert sorted(scenario.cycle().evicted) == ["ns/small-0", "ns/small-1"]
+
+
+def test_more_bundles_are_looked_at_after_a_placement_that_failed() -> None:
+    """The placement fails because the pods must not stand beside others, which arithmetic does not know."""
+    size, needed = 40, 35
+    names = [f"n{index:02}" for index in range(size)]
+    nodes = [[name, 10, "11Gi", {"labels": {"host": name}}] for name in names]
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    options = {"prio": "low", "created": "2023-01-01T00:00:00Z"}
+    low: Raw = {"podgroups": [["ns", "v", "q", 1, "Running", options]], "pods": []}
+    high: Raw = {
+        "podgroups": [["ns", "p", "q", needed, "Inqueue", options | {"prio": "high"}]],
+        "pods": [],
+    }
+    for index, name in enumerate(names):
+        of_pod = {"prio": 10, "labels": {"app": "x"}}
+        low["pods"].append(["ns", f"v-{index:02}", name, "Running", 1, 0, "v", of_pod])
+    for index in range(needed):
+        high["pods"].append(
+            ["ns", f"p-{index:02}", "", "Pending", 6, 0, "p", {"prio": 100, "affinity": apart}]
+        )
+    scenario = _budgeted(size, nodes, low, high)
+    assert len(scenario.cycle().evicted) == needed
+
+
+def test_a_cluster_without_nodes_is_no_mistake_of_the_gang() -> None:
+    case = {"nodes": [], "queues": [["q", {"dequeueStrategy": "fifo"}]], "classes": {"high": 100}}
+    plugins = [["priority", "gang", "capacity"], ["predicates"]]
+    scenario = Scenario(case | _of("p", 1, 100, "-"), config_text(plugins, ["gangreclaim"]))
+    assert scenario.cycle().evicted == []
+    assert not scenario.state.gangs.quarantined
