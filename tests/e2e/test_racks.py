@@ -88,7 +88,7 @@ def test_a_gang_runs_in_one_rack_and_another_one_goes_for_it_as_a_whole(
     cluster: Cluster, make_queue: Callable[..., str], priority_classes: None
 ) -> None:
     make_queue("racks")
-    low = {"queue": "racks", "priorityClassName": "racks-low", "networkTopology": IN_ONE_RACK}
+    low: Raw = {"queue": "racks", "priorityClassName": "racks-low", "networkTopology": IN_ONE_RACK}
     cluster.submit("one", 4, 4, **low)
     [rack] = _racks(cluster.await_running("one", 4))
     cluster.submit("two", 4, 4, **low)

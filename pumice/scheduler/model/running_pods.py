@@ -4,6 +4,7 @@ Each pod has a row, in no order; rows of removed pods are reused. Preemption and
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 import msgspec
 import numpy as np
@@ -204,10 +205,11 @@ def _needed(held: Ints, minimum: Ints, away: Ints) -> Ints:
 
 
 class BudgetTable:
-    """All PodDisruptionBudgets."""
+    """All PodDisruptionBudgets, found by a label that they require, so that a pod is compared with few."""
 
     def __init__(self) -> None:
-        self._budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._budgets: dict[tuple[str, str], PodDisruptionBudget] = {}
+        self._requiring: dict[tuple[str, ...], dict[str, PodDisruptionBudget]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._budgets)
@@ -220,27 +222,39 @@ class BudgetTable:
         meta = budget.metadata
         if is_too_long(budget.spec.selector):
             return self.remove(meta.namespace, meta.name)
-        budgets = self._budgets.setdefault(meta.namespace, {})
-        old = budgets.get(meta.name)
-        budgets[meta.name] = budget
+        old = self._budgets.get((meta.namespace, meta.name))
+        self.remove(meta.namespace, meta.name)
+        self._budgets[meta.namespace, meta.name] = budget
+        self._requiring.setdefault(_required(budget), {})[meta.name] = budget
         return old is None or (old.spec, old.status) != (budget.spec, budget.status)
 
     def remove(self, namespace: str, name: str) -> bool:
         """Remove a budget; True if it existed."""
-        budgets = self._budgets.get(namespace, {})
-        known = budgets.pop(name, None) is not None
-        if not budgets:
-            self._budgets.pop(namespace, None)
-        return known
+        known = self._budgets.pop((namespace, name), None)
+        if known is None:
+            return False
+        alike = self._requiring[_required(known)]
+        del alike[name]
+        if not alike:
+            del self._requiring[_required(known)]
+        return True
 
     def of(self, task: TaskInfo) -> list[PodDisruptionBudget]:
         """Budgets that protect a pod, by name."""
-        budgets = self._budgets.get(task.namespace)
-        if budgets is None:
+        if not self._budgets:
             return []
         labels = task.labels or {}
+        ways = [(task.namespace,), *((task.namespace, *label) for label in labels.items())]
+        near = [each for way in ways for each in self._requiring.get(way, {}).items()]
         return [
             budget
-            for _, budget in sorted(budgets.items())
+            for _, budget in sorted(near, key=itemgetter(0))
             if budget.spec.selector is not None and budget.spec.selector.matches(labels)
         ]
+
+
+def _required(budget: PodDisruptionBudget) -> tuple[str, ...]:
+    """The namespace of a budget, and the first label that its pods must have, if it names one with its value."""
+    selector = budget.spec.selector
+    first = min((selector.match_labels or {}).items(), default=()) if selector is not None else ()
+    return (budget.metadata.namespace, *first)

@@ -57,11 +57,17 @@ class Pdb:
 
     def _within(self, _: Preemptor, candidates: Candidates) -> Bools:
         may = np.ones(len(candidates), dtype=np.bool_)
-        protected = [self._names(task) for task in candidates.tasks]
-        for name in sorted({name for names in protected for name in names}):
-            members = np.array([name in names for names in protected], dtype=np.bool_)
-            before = candidates.earlier(members.astype(np.int64))
-            may &= ~members | (before < self._left[name])
+        protected: dict[str, list[int]] = {}
+        for place, task in enumerate(candidates.tasks):
+            for name in self._names(task):
+                protected.setdefault(name, []).append(place)
+        for name, places in sorted(protected.items()):
+            if len(places) <= self._left[name]:
+                continue
+            members = np.zeros(len(candidates), dtype=np.int64)
+            members[places] = 1
+            before = candidates.earlier(members)
+            may &= (members == 0) | (before < self._left[name])
         return may
 
     def _has_left(self, task: TaskInfo) -> bool:

@@ -1,11 +1,13 @@
 """PodDisruptionBudgets: pods that they protect stay, others go."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
 from pumice.api.budgets import PodDisruptionBudget
+from pumice.api.meta import LabelSelector
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.tasks import TaskInfo
@@ -137,3 +139,44 @@ def test_a_budget_whose_selector_is_too_long_is_not_compared_with_pods() -> None
             _budget("b", {"selector": {"matchExpressions": absent[:number]}}, 0)
         )
         assert bool(scenario.state.budgets.of(task)) is protects
+
+
+def test_a_pod_is_compared_with_budgets_that_require_one_of_its_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pods = [
+        [
+            space,
+            f"p{index}",
+            "n1",
+            "Running",
+            1,
+            "1Gi",
+            "",
+            {"labels": {"app": f"a{index}", "x": "y"}},
+        ]
+        for space in ("ns", "other")
+        for index in range(50)
+    ]
+    scenario = Scenario({"nodes": [["n1", 200, "200Gi"]], "pods": pods}, config_text(TIERS))
+    for index in range(50):
+        labels = {"app": f"a{index}"} | ({"x": "z"} if index % 5 == 0 else {})
+        scenario.state.set_budget(_budget(f"b{index}", {"selector": {"matchLabels": labels}}, 1))
+    several = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["a1", "a2"]}]}
+    scenario.state.set_budget(_budget("a-few", {"selector": several}, 1))
+    scenario.state.set_budget(_budget("b3", {"selector": {"matchLabels": {"app": "a4"}}}, 1))
+    asked: list[str] = []
+    matches = LabelSelector.matches
+
+    def counted(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+        asked.append(labels["app"])
+        return matches(selector, labels)
+
+    monkeypatch.setattr(LabelSelector, "matches", counted)
+    found = {
+        key: [each.metadata.name for each in scenario.state.budgets.of(task)]
+        for key, task in scenario.state.tasks.items()
+    }
+    assert (found["ns/p0"], found["ns/p1"], found["ns/p3"]) == ([], ["a-few", "b1"], [])
+    assert (found["ns/p4"], found["other/p1"]) == (["b3", "b4"], [])
+    assert len(asked) <= 3 * 50
