@@ -1,4 +1,4 @@
-"""Data of `pumice explain` about a gang, a Job, a pod or a queue; `pumice/cli/explain.py` formats it.
+"""Data of `pumice explain` about a gang, a Job, a pod or a queue; `explanation_text` formats it.
 
 Numbers come from a scheduling cycle over the objects that were read. If the user may not read nodes, the numbers are
 left out, and the scheduler's message on the PodGroup is used.
@@ -13,7 +13,7 @@ import msgspec
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.messages import listed
-from pumice.api.meta import controller_of, number_in, parse_time, version_number
+from pumice.api.meta import controller_of, parse_time, version_number
 from pumice.api.names import pod_group_name, pod_name
 from pumice.api.not_here_yet import (
     sentences,
@@ -22,17 +22,17 @@ from pumice.api.not_here_yet import (
     uses_in_pod_group,
 )
 from pumice.api.podgroups import PodGroup, PodGroupCondition
-from pumice.api.pods import Pod, PodCondition
-from pumice.api.quantities import QuantityError, format_milli, parse_milli
+from pumice.api.pods import Pod
+from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
+from pumice.cli.live.group_details import of_group, of_pods, position
 from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
-from pumice.scheduler import ClusterState, Config
+from pumice.scheduler import Config
 from pumice.scheduler.advice import Advice, advise
 from pumice.scheduler.results import OTHER_SCHEDULER
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
-from pumice.scheduler.topology.whereabouts import whereabouts
 
 __all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
 
@@ -53,7 +53,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         for pod in seen.objects.pods
         if pod.metadata.namespace == namespace and pod.metadata.label(keys.JOB_NAME) == name
     ]
-    pods.sort(key=_position)
+    pods.sort(key=position)
     uids = {job.metadata.uid, *(pod.metadata.uid for pod in pods), *_evicted(job, seen.events)}
     if group is not None:
         uids.add(group.metadata.uid)
@@ -64,12 +64,12 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         "waiting": is_waiting(job),
         "message": sentence(job, group, pods),
         "notHereYet": sentences(uses_in_job(job)),
-        "podGroup": _podgroup(group, pods, seen),
+        "podGroup": of_group(group, pods, seen),
         **_gang(group, pods, seen, config, now),
         "failures": failures(pods),
         "attempts": attempts_used(job),
         "lastAction": last_action(events),
-        "pods": _told_pods(pods, group),
+        "pods": of_pods(pods, group),
         "events": events,
         "notAllowed": seen.forbidden,
     }
@@ -87,7 +87,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
     ]
     events = events_about(seen.events, {pod.metadata.uid})
     told = next(
-        each for each in _told_pods([*siblings, pod], group) if each["name"] == pod.metadata.name
+        each for each in of_pods([*siblings, pod], group) if each["name"] == pod.metadata.name
     )
     if pod.spec.node_name:
         message = f"Pod {key} is on node {pod.spec.node_name} ({pod.status.phase or 'Pending'})"
@@ -113,7 +113,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
         "notHereYet": sentences(uses_in_pod(pod)) + _of_group(group),
-        "podGroup": _podgroup(group, siblings, seen),
+        "podGroup": of_group(group, siblings, seen),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
         "events": events,
         "notAllowed": seen.forbidden,
@@ -323,113 +323,6 @@ def _schedulers(seen: ReadableCluster) -> tuple[str, ...]:
 def _group_of(pod: Pod) -> str:
     annotation = pod.metadata.annotation
     return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)
-
-
-def _podgroup(
-    group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster
-) -> Explanation | None:
-    if group is None:
-        return None
-    return {
-        "name": group.metadata.name,
-        "queue": group.spec.queue,
-        "phase": group.status.phase,
-        "minMember": group.spec.min_member,
-        "conditions": group.status.conditions or [],
-        "network": _network(group, pods, seen),
-        "subGroupPolicies": _sub_groups(group, pods),
-    }
-
-
-def _network(group: PodGroup, pods: Sequence[Pod], seen: ReadableCluster) -> Explanation | None:
-    """In which HyperNodes the gang and its sub-groups are; None if nothing is said of the network, or that is not known."""
-    state = ClusterState(tuple({pod.spec.scheduler_name for pod in pods}))
-    for hyper_node in seen.objects.hyper_nodes:
-        state.set_hyper_node(hyper_node)
-    try:
-        state.set_pod_group(group)
-        for node in seen.objects.nodes if state.network.has_hyper_nodes else ():
-            state.set_node(node)
-        for pod in pods:
-            state.set_pod(pod)
-    except QuantityError:
-        return None  # `notComputed` says it
-    state.settle()
-    job = state.jobs[f"{group.metadata.namespace}/{group.metadata.name}"]
-    found = whereabouts(job, state.network, state.nodes.row_of)
-    return found.details if found is not None else None
-
-
-def _sub_groups(group: PodGroup, pods: Sequence[Pod]) -> list[Explanation]:
-    """The sub-groups of each policy, in the order in which they are served; none of objects that cannot be read."""
-    if not group.spec.sub_group_policy:
-        return []
-    state = ClusterState(tuple({pod.spec.scheduler_name for pod in pods}))
-    try:
-        state.set_pod_group(group)
-        for pod in pods:
-            state.set_pod(pod)
-    except QuantityError:
-        return []  # `notComputed` says it
-    groups = state.jobs[f"{group.metadata.namespace}/{group.metadata.name}"].sub_groups
-    assert groups is not None
-    found: list[Explanation] = [
-        {
-            "name": each.title,
-            "minSubGroups": each.minimum,
-            "ready": each.ready,
-            "subGroups": [],
-        }
-        for each in groups.policies
-    ]
-    for each in groups.ordered():
-        state_of = "Ready" if each.is_ready else "Waiting" if each.is_valid else "Incomplete"
-        found[each.of.place]["subGroups"].append(
-            {
-                "labels": dict(zip(each.of.keys, each.key, strict=True)),
-                "size": each.size,
-                "pods": len(each.tasks),
-                "ready": each.ready,
-                "state": state_of,
-            }
-        )
-    return found
-
-
-def _told_pods(pods: Sequence[Pod], group: PodGroup | None) -> list[Explanation]:
-    """Pods with the reasons of those that wait; a pod beyond the minimum of a gang that runs does not wait for its gang."""
-    told = [_pod(pod) for pod in pods]
-    if group is None or group.status.phase != "Running":
-        return told
-    waiting = [each for each in told if not each["node"] and each["phase"] in ("", "Pending")]
-    why = next((each["message"] for each in waiting if each["reason"] == "Unschedulable"), "")
-    for each in waiting:
-        if not each["message"]:
-            text = f"its gang runs with its minimum of {group.spec.min_member} without this pod"
-            each["message"] = f"{text}; another one waits: {why}" if why else text
-    return told
-
-
-def _pod(pod: Pod) -> Explanation:
-    conditions = pod.status.conditions or ()
-    said = next(
-        (each for each in conditions if each.type == "PodScheduled" and each.status == "False"),
-        PodCondition(),
-    )
-    return {
-        "name": pod.metadata.name,
-        "phase": pod.status.phase,
-        "node": pod.spec.node_name,
-        "nominatedNode": pod.status.nominated_node_name,
-        "reason": said.reason,
-        "message": said.message or why_of(pod),
-    }
-
-
-def _position(pod: Pod) -> tuple[str, int, str]:
-    index = pod.metadata.label(keys.TASK_INDEX) or pod.metadata.annotation(keys.TASK_INDEX)
-    task = pod.metadata.annotation(keys.TASK_SPEC)
-    return task, number_in(index) or 0, pod.metadata.name
 
 
 def events_about(events: Sequence[Explanation], uids: set[str]) -> list[Explanation]:

@@ -1,30 +1,24 @@
 """What waits of a gang that is to be near to each other, in the order in which action allocate tries it.
 
-The gang is tried as a whole, in one domain after the other, until it is ready. A gang with sub-groups is served unit by unit in a domain
-of its own, each of them one level down. What is left then is placed in later turns, near to the rest of it.
+The gang is tried as a whole, in one domain after the other, until it is ready. What is left then is placed in later turns, near to the
+rest of it.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
 
 from pumice.api.queues import Queue
-from pumice.scheduler.explain.sentences import FitFailure, Refusals
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.sub_groups import SubGroup
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.domain_turn import DomainTurn
 from pumice.scheduler.placing.filling import Promising, may_begin
-from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far, why_nowhere
+from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far
 from pumice.scheduler.placing.pod_queue import PodQueue
-from pumice.scheduler.placing.requests import DomainRequest, Placed, held_rows, scores
-from pumice.scheduler.placing.search import DomainSearch, Trial
-from pumice.scheduler.placing.units import Unit, Units
+from pumice.scheduler.placing.requests import held_rows
+from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.statement import Statement, Steps
-from pumice.scheduler.topology.levels import SideBySide
+from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
@@ -99,7 +93,9 @@ class DomainQueue:
     ) -> None:
         """Only promise pods their places, all of them inside a domain; nothing, if what is said of the network forbids it."""
         if self._why_hopeless() is None:
-            turn = _Turn(self._session, queue, self._job, statement, self._limit, around, promising)
+            turn = DomainTurn(
+                self._session, queue, self._job, statement, self._limit, around, promising
+            )
             turn.whole(self._pods)
 
     def fill(self, queue: Queue, statement: Statement, outcome: JobOutcome) -> bool:
@@ -111,7 +107,7 @@ class DomainQueue:
             outcome.causes |= int(Cause.DOMAIN)
             self._rest = PodQueue(self._session, self._job, ())
             return is_ready
-        turn = _Turn(self._session, queue, self._job, statement, self._limit)
+        turn = DomainTurn(self._session, queue, self._job, statement, self._limit)
         if self._rest is not None or is_ready:
             if self._rest is None:
                 self._rest = turn.divided(self._pods)
@@ -139,317 +135,3 @@ class DomainQueue:
         if anchor is not None and self._limit.tier is not None and anchor.tier > self._limit.tier:
             return spread_too_far(anchor, self._limit.tier)
         return None
-
-
-_TRIALS = 8
-"""Domains of a tier in which a gang with sub-groups is placed for trial at most. Each trial costs as much as placing the gang."""
-
-_NOT_ASKED = FitFailure(Refusals(0, {}, {}))
-"""Of a pod that was tried on no node, because no domain has room enough by arithmetic."""
-
-
-class _Lost(NamedTuple):
-    """The request without which a gang waits.
-
-    Attributes:
-        placed: Pods of the gang that had places before.
-        request: The request.
-        around: In which domains one was sought.
-        group: The sub-group that asked.
-        fit: How many sub-groups of its policy had places.
-        trials: Domains in which it was tried.
-    """
-
-    placed: int
-    request: DomainRequest
-    around: Sequence[Domain]
-    group: SubGroup | None
-    fit: int
-    trials: Sequence[Trial]
-
-    @property
-    def prefix(self) -> str:
-        """What is said first of a sub-group."""
-        if self.group is None:
-            return ""
-        of = self.group.of
-        what = f"{self.fit} of {of.valid} sub-groups of {of.title} fit ({of.minimum} needed)"
-        return f"{what}; the next one "
-
-
-class _Serving(NamedTuple):
-    """What came of serving the units of a gang in one domain."""
-
-    placed: Placed
-    score: float
-    steps: Steps
-    left: Units
-
-
-class _Turn:
-    """A turn of a gang."""
-
-    def __init__(
-        self,
-        session: Session,
-        queue: Queue,
-        job: JobInfo,
-        statement: Statement,
-        limit: Limit,
-        around: Domain | None = None,
-        promising: Promising | None = None,
-    ) -> None:
-        self._session = session
-        self._queue = queue
-        self._job = job
-        self._statement = statement
-        self._limit = limit
-        self._root = around or session.levels.tree.root
-        self._promising = promising
-        self._search = DomainSearch(session, queue, job, statement, promising)
-        self._failed: set[Hashable] = set()
-        self._lost: _Lost | None = None
-
-    def divided(self, pods: Iterable[TaskInfo]) -> PodQueue | Units:
-        """Pods one by one, or by units."""
-        kind = PodQueue if self._job.sub_groups is None else Units
-        return kind(self._session, self._job, pods)
-
-    def _placed(self) -> Placed:
-        """What the gang has got."""
-        if self._promising is None and may_begin(self._session, self._job, self._statement):
-            return Placed.PLACES
-        return Placed(self._session.answers.is_pipelined(self._job))
-
-    def _has_enough(self) -> bool:
-        answers = self._session.answers
-        if self._promising is None:
-            return may_begin(self._session, self._job, self._statement)
-        return answers.is_pipelined(self._job) and not answers.is_starving(self._job)
-
-    def _request(
-        self,
-        pods: Sequence[TaskInfo],
-        required: int,
-        members: Iterable[TaskInfo],
-        limit: Limit,
-        placed: Callable[[], Placed],
-    ) -> DomainRequest:
-        queue = self._queue.metadata.name
-        return DomainRequest(self._session, queue, pods, tuple(members), required, limit, placed)
-
-    def _gang(self, pods: Sequence[TaskInfo]) -> DomainRequest:
-        """The request of the gang as a whole."""
-        job = self._job
-        lacking = self._session.answers.lacking(job)
-        return self._request(pods, lacking, job.tasks.values(), self._limit, self._placed)
-
-    # -- until it is ready -------------------------------------------------------------------
-
-    def whole(self, pods: Sequence[TaskInfo]) -> PodQueue | Units:
-        """Place what makes the gang ready; what is left."""
-        request = self._gang(pods)
-        if self._job.sub_groups is None:
-            self._find(request, [self._root])
-            left = [task for task in pods if task.status is SchedulingStatus.PENDING]
-            return PodQueue(self._session, self._job, left)
-        for domains in self._search.domains(request, self._root):
-            best = self._best_of(request, domains, pods)
-            if best is not None:
-                return best.left
-        if self._lost is None:  # by arithmetic no domain has room
-            self._lost = _Lost(0, request, [self._root], None, 0, ())
-        return PodQueue(self._session, self._job, ())
-
-    def _best_of(
-        self, request: DomainRequest, domains: SideBySide, pods: Sequence[TaskInfo]
-    ) -> "_Serving | None":
-        """Serve the units in the best of some domains of a tier: the sum of their scores decides, which a trial in each of them tells.
-
-        Of domains that are alike, the first is tried; and no more than a few in which the gang would be placed, the fullest first.
-        """
-        _, may = self._search.rooms(request, domains)
-        worth = scores(self._session, request, domains)
-        places = [place for place in np.argsort(-worth, kind="stable").tolist() if may[place]]
-        found: list[tuple[int, _Serving]] = []
-        seen: set[Hashable] = set()
-        for place in places:
-            self._session.time.check()
-            domain = domains.domains[place]
-            likeness = self._search.likeness(request, domain) if len(places) > 1 else None
-            if likeness is not None and likeness in seen:
-                continue
-            seen.add(likeness)
-            tried = self._serve(pods, domain, keep=len(places) == 1)
-            if tried.placed:
-                found.append((place, tried))
-            if len(found) == _TRIALS:
-                break
-        if not found:
-            return None
-        _, best = max(found, key=lambda each: (each[1][:2], -each[0]))
-        self._statement.repeat(best.steps)
-        return best
-
-    def _serve(self, pods: Sequence[TaskInfo], domain: Domain, *, keep: bool) -> _Serving:
-        """Serve the units in a domain; what was placed is undone, unless it serves and is to be kept."""
-        before = self._statement.savepoint()
-        units = Units(self._session, self._job, pods)
-        score = 0.0
-        self._failed.clear()
-        while units:
-            self._session.time.check()
-            unit = units.pop()
-            found = self._unit(units, unit, [domain])
-            if found is not None:
-                score += found
-                if self._has_enough():
-                    break
-            elif not units.may_be_ready():
-                break
-        placed = self._placed() if self._statement.savepoint() > before else Placed.NOTHING
-        steps: Steps = ()
-        if not (keep and placed):
-            steps = self._statement.cut(before)
-        return _Serving(placed, score, steps, units)
-
-    def _unit(self, units: Units, unit: Unit, around: Sequence[Domain]) -> float | None:
-        """Place what a unit needs, or nothing; how good its domain is, None if there is none."""
-        group = unit.sub_group
-        if group is None or not unit.is_whole:
-            return self._one_of(units, unit, around)
-        kind = (units.kind(unit), group.topology) if not group.ready else None
-        pods = sorted(unit.tasks.left(), key=self._session.answers.task_key)
-        if kind is not None and (kind[0] is None or units.is_hopeless(kind)):
-            kind = None if kind[0] is None else kind
-        if kind is not None and units.is_hopeless(kind):
-            units.pass_over(unit, None, pods)
-            return None
-
-        def placed() -> Placed:
-            return Placed.PLACES if group.is_ready else Placed(group.is_pipelined)
-
-        lacking = group.size - group.ready - group.pipelined
-        request = self._request(pods, lacking, group.tasks.values(), self._limit_of(group), placed)
-        score = self._find(request, around, group)
-        if score is None:
-            units.pass_over(unit, kind, pods)
-            return None
-        left = [task for task in pods if task.status is SchedulingStatus.PENDING]
-        unit.tasks = PodQueue(self._session, self._job, left, among=units.waiting)
-        units.tried(unit)
-        return score
-
-    def _one_of(self, units: Units, unit: Unit, around: Sequence[Domain]) -> float | None:
-        """Place the first pod of a unit for which there is a place."""
-        group = unit.sub_group
-        limit = self._limit if group is None else self._limit_of(group)
-        while unit.tasks:
-            task = unit.tasks.pop()
-            members = [task] if group is None else group.tasks.values()
-            score = self._one(task, members, limit, around, group)
-            if score is not None:
-                unit.tasks.placed()
-                units.tried(unit)
-                return score
-            units.pass_over(unit, None, [task])
-        units.tried(unit)
-        return None
-
-    def _one(
-        self,
-        task: TaskInfo,
-        members: Iterable[TaskInfo],
-        limit: Limit,
-        around: Sequence[Domain],
-        group: SubGroup | None = None,
-    ) -> float | None:
-        """Place one pod, unless one like it has just found no place."""
-        kind = (self._session.alike(task), group and group.order)
-        if kind in self._failed:
-            return None
-
-        def placed() -> Placed:
-            if task.status in ALLOCATED_LIKE:
-                return Placed.PLACES
-            return Placed(task.status is SchedulingStatus.PIPELINED)
-
-        found = self._find(self._request([task], 1, members, limit, placed), around)
-        if found is None:
-            self._failed.add(kind)
-        return found
-
-    def _find(
-        self, request: DomainRequest, around: Sequence[Domain], group: SubGroup | None = None
-    ) -> float | None:
-        """Place pods in a domain in the first of these in which there is one; how good it is, None if there is none."""
-        placed, trials = self._statement.savepoint(), len(self._search.trials)
-        for domain in around:
-            self._session.time.check()
-            found = self._search.find(request, domain)
-            if found is not None:
-                return found.score
-        if self._lost is None or placed > self._lost.placed:
-            fit = group.of.promised if group is not None else 0
-            self._lost = _Lost(placed, request, around, group, fit, self._search.trials[trials:])
-        return None
-
-    # -- why it waits ------------------------------------------------------------------------
-
-    def explain(self, outcome: JobOutcome) -> None:
-        """Note why nothing was placed."""
-        lost = self._lost
-        if self._statement.savepoint() or lost is None:
-            return
-        best = max(lost.trials, key=lambda trial: trial.fitting, default=None)
-        outcome.schedulable = lost.placed + (best.fitting if best is not None else 0)
-        outcome.causes |= int(Cause.DOMAIN)
-        if best is not None:
-            outcome.causes |= best.outcome.causes
-            outcome.refused = best.outcome.refused
-            outcome.is_over_share = best.outcome.is_over_share
-            if best.outcome.refused is not None and best.outcome.failed is None:
-                return
-        request = lost.request
-        failed = [trial.outcome.failed for trial in lost.trials if trial.outcome.failed]
-        task = failed[0][0] if failed else request.pods[0]
-        if best is not None and best.domain.parent is None and best.outcome.failed is not None:
-            outcome.failed = best.outcome.failed  # nodes of the whole cluster
-            outcome.fit, outcome.beside = lost.fit, best.fitting
-            return
-        outcome.failed = failed[0] if failed else (task, _NOT_ASKED)
-        tried = [some for each in lost.around for some in self._search.domains(request, each)]
-        outcome.nowhere = why_nowhere(
-            self._session,
-            request,
-            tried,
-            {trial.domain.name: trial.fitting for trial in lost.trials},
-            self._search.anchor(request),
-            lost.prefix,
-        )
-
-    def _limit_of(self, group: SubGroup) -> Limit:
-        return limit_of_part(group.topology, self._limit, self._session.levels.tree)
-
-    # -- once it is ready --------------------------------------------------------------------
-
-    def further(self, left: PodQueue | Units) -> None:
-        """Place one more pod, or sub-group, for which there is a place."""
-        if isinstance(left, PodQueue):
-            members = self._job.tasks.values()
-            while left:
-                self._session.time.check()
-                task = left.pop()
-                if self._one(task, members, self._limit, [self._root]) is not None:
-                    left.placed()
-                    return
-            return
-        around = [
-            domain
-            for domains in self._search.domains(self._gang(()), self._root)
-            for domain in domains.domains
-        ]
-        while left:
-            self._session.time.check()
-            if self._unit(left, left.pop(), around) is not None:
-                return

@@ -123,7 +123,7 @@ class DomainRequest:
         return found
 
     def counts(self, demand: Demand, *, later: bool = False) -> Ints:
-        """Pods of a kind that each node can take, by arithmetic."""
+        """How many pods of a shape each node has room for, by what they request."""
         counts = self._session.places.counts(demand.needs, later=later)
         return counts * demand.nodes
 

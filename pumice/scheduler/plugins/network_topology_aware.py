@@ -65,10 +65,11 @@ class NetworkTopologyAware:
 
     def vote(self, job: JobInfo) -> Vote | Reason:
         """Keep out a gang that no domain could hold in which it may be, not even an empty one."""
-        levels = self._session.levels
-        if not self._session.reads_network():
+        topology = job.group.spec.network_topology if job.group is not None else None
+        if topology is None or not self._session.reads_network():
             return Vote.ABSTAIN
-        limit = limit_of(job.group.spec.network_topology if job.group else None, levels.tree)
+        levels = self._session.levels
+        limit = limit_of(topology, levels.tree)
         if limit.problem is not None:
             return limit.problem
         root = levels.tree.root

@@ -11,7 +11,7 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.cli.explain import list_text, text_of
+from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import events_about, of_job, of_pod, of_queue, waiting_gangs
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster

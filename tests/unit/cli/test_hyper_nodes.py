@@ -6,7 +6,7 @@ import msgspec
 
 from pumice.api.hypernodes import HyperNode
 from pumice.api.nodes import Node
-from pumice.cli.explain import text_of
+from pumice.cli.live.explanation_text import text_of
 from pumice.cli.live.hyper_nodes import of_hyper_nodes
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects, Simulation

@@ -1,4 +1,4 @@
-"""HyperNodes in the scheduler's state: which events wake gangs, and what is told of what is broken."""
+"""HyperNodes in the scheduler's state: which events wake gangs, and which faults become events."""
 
 from collections.abc import Callable
 from typing import Any

@@ -91,7 +91,7 @@ def test_an_event_wakes_what_waits_for_it(case: Raw) -> None:
 
 def test_each_cause_has_a_row() -> None:
     named = {name for case in CASES for name in case["causes"].split(", ")}
-    without = {"SIZES", "RULES"}  # what nobody waits for alone, and everybody does
+    without = {"SIZES", "RULES"}  # no gang waits for sizes alone, and every gang waits for rules
     without |= {"DOMAIN"}  # see test_network_state
     assert named == {*(cause.name for cause in Cause), "ITSELF", "ANY"} - without
 

@@ -1,0 +1,199 @@
+"""Explanations as text: one sentence first, then the details; see `explanations` for the data."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pumice.api.fields import plain
+from pumice.cli.output import paint, table
+
+__all__ = ["list_text", "text_of"]
+
+_FAILURES = 10
+"""Maximum number of causes that are shown."""
+
+_EVENTS = 10
+"""Maximum number of events that are shown, the newest ones."""
+
+
+_SUB_GROUPS = 10
+"""Maximum number of sub-groups of a policy that are shown."""
+
+_STATES_OF_SUB_GROUPS = {"Waiting": "waits", "Incomplete": "has too few pods"}
+
+
+def text_of(explanation: Mapping[str, Any]) -> str:
+    """The explanation of a Job, a pod, a queue, a JobFlow, a CronJob or HyperNodes."""
+    return "\n".join([paint(explanation["message"], "bold"), *_parts(explanation)])
+
+
+def list_text(found: Mapping[str, Any]) -> str:
+    """Waiting gangs, and what the user may not read."""
+    return "\n".join([_waiting_table(found["waiting"]), *_forbidden(found["notAllowed"])])
+
+
+def _waiting_table(gangs: Sequence[Mapping[str, Any]]) -> str:
+    """A table of waiting gangs."""
+    if not gangs:
+        return "no gang waits"
+    rows = [(_shown(g), g["queue"], g["phase"], g["summary"]) for g in gangs]
+    return table(("podgroup", "queue", "phase", "why it waits"), rows)
+
+
+def _shown(gang: Mapping[str, Any]) -> str:
+    """`default/mnist (Job)`: a PodGroup by its owner, which users know."""
+    if gang["owner"] is None:
+        return str(gang["podGroup"])
+    kind, _, name = gang["owner"].partition("/")
+    return f"{gang['podGroup'].partition('/')[0]}/{name} ({kind})"
+
+
+def _forbidden(names: Sequence[str]) -> Iterator[str]:
+    """What the user may not read, and the consequence."""
+    if names:
+        yield f"\nNot allowed to read: {plain(', '.join(names))}."
+
+
+def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
+    if "hyperNodes" in explanation:
+        from pumice.cli.live.hyper_nodes import parts
+
+        yield from parts(explanation)
+        yield from _forbidden(explanation["notAllowed"])
+        return
+    summary = explanation.get("summary") or ""
+    # The first sentence may say the same in another order.
+    if any(each not in explanation["message"] for each in summary.split("; ")):
+        yield f"\n{plain(summary)}"
+    yield from _failed(explanation)
+    ahead = explanation.get("ahead") or []
+    if ahead:
+        listed = ", ".join(ahead[:3]) + (", …" if len(ahead) > 3 else "")
+        yield plain(f"Before it in its queue: {len(ahead)} waiting ({listed})")
+    if explanation.get("enough"):
+        what = " to enter the queue" if explanation.get("enters") else ""
+        yield f"Each of these would be enough{what}:"
+        yield from (f"  {plain(each['text'])}" for each in explanation["enough"])
+    if explanation.get("otherReason") and explanation.get("configuration"):
+        yield plain(explanation["configuration"])
+    for use in explanation.get("notHereYet") or ():
+        yield f"\n{plain(use)}"
+    if explanation.get("notComputed"):
+        yield f"\nNumbers cannot be computed: {plain(explanation['notComputed'])}"
+    yield from _group(explanation.get("podGroup"))
+    if explanation.get("nominatedNode"):
+        yield plain(f"Nominated node: {explanation['nominatedNode']}")
+    yield from _resources(explanation.get("resources"))
+    if explanation.get("notEnforced"):
+        yield plain(explanation["notEnforced"])
+        if explanation.get("configuration"):
+            yield plain(explanation["configuration"])
+    if "queue" in explanation and explanation["waiting"]:
+        yield "\n" + _waiting_table(explanation["waiting"])
+    if flows := explanation.get("flows"):
+        rows = [
+            (each["name"], each["job"], each["phase"] or "-", each["message"]) for each in flows
+        ]
+        yield "\n" + table(("flow", "job", "phase", "why"), rows)
+    if runs := explanation.get("nextRuns"):
+        yield f"\nNext runs: {plain(', '.join(runs))} ({plain(explanation['timeZone'])})"
+    if jobs := explanation.get("jobs"):
+        yield "\n" + table(
+            ("job", "phase"), [(each["name"], each["phase"] or "-") for each in jobs]
+        )
+    pods = explanation.get("pods")
+    if pods:
+        rows = [(pod["name"], pod["phase"], pod["node"] or "-", _why(pod)) for pod in pods]
+        yield "\n" + table(("pod", "phase", "node", "why"), rows)
+    events = explanation.get("events")
+    if events:
+        rows = [(e["time"], e["object"], e["reason"], e["message"]) for e in events[-_EVENTS:]]
+        yield "\n" + table(("time", "object", "event", "message"), rows)
+    yield from _forbidden(explanation["notAllowed"])
+
+
+def _failed(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """Why pods failed, unless the first sentence says it, the attempts, and the last lines of logs."""
+    told = [each["text"] for each in explanation.get("failures") or ()]
+    new = [each for each in told if each not in explanation["message"]]
+    lines = [f"  {plain(each)}" for each in new[:_FAILURES]]
+    if lines:
+        yield "\nFailed pods:"
+        yield from lines
+        if len(new) > _FAILURES:
+            yield f"  and {len(new) - _FAILURES} more causes"
+    if (used := explanation.get("attempts")) and used not in explanation["message"]:
+        yield plain(f"{used[0].upper()}{used[1:]}")
+    action = explanation.get("lastAction") or ""
+    if action and action.partition(": ")[2] not in explanation["message"]:
+        yield plain(f"Last action: {action}")
+    for log in explanation.get("logs") or ():
+        former = ", before its restart" if log["previous"] else ""
+        what = f"Last lines of {log['pod']}, container {log['container']}{former}:"
+        yield f"\n{plain(what)}"
+        yield from (f"  {plain(line)}" for line in log["lines"] or [log["error"] or "(none)"])
+
+
+def _group(group: Mapping[str, Any] | None) -> Iterator[str]:
+    if group is None:
+        return
+    phase, queue = group["phase"] or "Pending", group["queue"] or "default"
+    said = f"PodGroup {group['name']}: {phase}, queue {queue}, at least {_pods(group['minMember'])}"
+    yield f"\n{plain(said)}"
+    for each in group["conditions"]:
+        if each.status == "True":  # the others were true once
+            said = f"{each.type}=True {': '.join(filter(None, (each.reason, each.message)))}"
+            yield f"  {plain(said)}"
+    for policy in group["subGroupPolicies"]:
+        yield from _sub_groups(policy)
+    if network := group.get("network"):
+        yield from _network(network)
+
+
+def _network(network: Mapping[str, Any]) -> Iterator[str]:
+    """In which HyperNodes a gang and its sub-groups are."""
+    yield plain(f"  its pods are in {_domain(network)}")
+    groups = network["subGroups"]
+    for each in groups[:_SUB_GROUPS]:
+        name = " ".join((each["policy"], *each["labels"].values()))
+        yield plain(f"    {name} in {_domain(each)}")
+    if len(groups) > _SUB_GROUPS:
+        yield f"    and {len(groups) - _SUB_GROUPS} more"
+
+
+def _domain(found: Mapping[str, Any]) -> str:
+    if found["hyperNode"] is None:
+        return "no HyperNode together"
+    return f"HyperNode {found['hyperNode']} (tier {found['tier']})"
+
+
+def _sub_groups(policy: Mapping[str, Any]) -> Iterator[str]:
+    """The sub-groups of a policy: how many are ready, and those that are not."""
+    groups, needed = policy["subGroups"], policy["minSubGroups"]
+    said = f"{policy['ready']} of {len(groups)} sub-groups of {policy['name']} are ready"
+    yield plain(f"  {said}, at least {needed}" if needed else f"  {said}, none is required")
+    others = [each for each in groups if each["state"] != "Ready"]
+    for each in others[:_SUB_GROUPS]:
+        name = ", ".join(each["labels"].values()) or policy["name"]
+        state = _STATES_OF_SUB_GROUPS[each["state"]]
+        yield plain(f"    {name} {state}: {each['ready']} of {_pods(each['size'])} have a place")
+    if len(others) > _SUB_GROUPS:
+        yield f"    and {len(others) - _SUB_GROUPS} more"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+def _resources(resources: Mapping[str, Mapping[str, str | None]] | None) -> Iterator[str]:
+    if resources:
+        columns = ("used", "asked", "guarantee", "deserved", "capability")
+        rows = [
+            (name, *(has[column] or "-" for column in columns)) for name, has in resources.items()
+        ]
+        yield "\n" + table(("resource", *columns), rows)
+
+
+def _why(pod: Mapping[str, Any]) -> str:
+    """Why a pod has no node; a pod without a reason of its own waits for its gang."""
+    waits = pod["phase"] == "Pending" and not pod["node"]
+    return pod["message"] or ("waits for its gang" if waits else "")
